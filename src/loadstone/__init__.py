@@ -1,0 +1,1 @@
+"""How much load a cloud's identity service bears, what gives way first, which setting lifts it."""

@@ -1,0 +1,55 @@
+"""The sample table: one row per request, one numpy column per field."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Outcome(IntEnum):
+    """How a request ended; the numbers are the engine's (rust/engine/src/samples.rs)."""
+
+    OK = 0
+    HTTP_STATUS = 1  # answered, with a status that the step does not expect
+    REFUSED = 2  # connection refused
+    CONNECT_FAILED = 3  # no route, no port left, name not found
+    CONNECT_TIMEOUT = 4
+    TLS_FAILED = 5
+    WRITE_TIMEOUT = 6
+    FIRST_BYTE_TIMEOUT = 7
+    BODY_TIMEOUT = 8
+    RESET = 9
+    CLOSED_EARLY = 10  # the server closed in the middle of an answer, or before one
+    BAD_HTTP = 11  # not HTTP, or beyond the engine's bounds
+    NOT_SENT = 12  # due, but the run was stopped before it could be sent
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What one run measured, shape (n,) each; times are nanoseconds since the run's start.
+
+    `due_ns` is the intended start of the step: for the first step of an iteration its place in the
+    schedule, for a later one the end of the step before. `sent_ns` is when its first byte went to
+    the socket, `first_byte_ns` when the answer began, `done_ns` when it was complete or given up.
+    A time that was never reached is -1 (`done_ns` is always reached). Rows are in the order of
+    completion.
+    """
+
+    due_ns: NDArray[np.int64]
+    sent_ns: NDArray[np.int64]
+    first_byte_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+    iteration: NDArray[np.uint32]
+    connection: NDArray[np.uint16]
+    status: NDArray[np.uint16]  # 0 where there was no answer
+    outcome: NDArray[np.uint8]
+    action: NDArray[np.uint8]  # index of the step in the plan
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    @property
+    def latency_ns(self) -> NDArray[np.int64]:
+        """Intended start to end, so that waiting which the service caused is counted."""
+        return self.done_ns - self.due_ns

@@ -1,0 +1,35 @@
+"""What stops a run, each with the exit code that the command line ends with.
+
+LoadstoneError
+├── InvalidInput           2  the user's words cannot be carried out
+├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
+└── MeasurementInvalid     4  the generator was the limit, or the target changed underneath
+
+A failed request is a sample, never an exception.
+"""
+
+from typing import ClassVar
+
+
+class LoadstoneError(Exception):
+    """A run cannot start or go on; the message is one line that says what, where and the mend."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class InvalidInput(LoadstoneError):
+    """The command line or a file asks for what cannot be done."""
+
+    exit_code = 2
+
+
+class EnvironmentUnusable(LoadstoneError):
+    """The target or this machine cannot be used."""
+
+    exit_code = 3
+
+
+class MeasurementInvalid(LoadstoneError):
+    """A measurement was made and cannot be believed."""
+
+    exit_code = 4

@@ -1,0 +1,59 @@
+"""The plan: a value that can be stored, compared, sent to a worker and run again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+from loadstone.plan.load import Load
+from loadstone.plan.script import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How the server's certificate is checked and which one we show."""
+
+    verify: bool = True
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where requests go: scheme, host, port, and TLS for https."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    tls: Tls = Tls()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one plan may use, and how long it waits."""
+
+    max_connections: int = 256
+    connect_timeout_s: float = 10.0
+    request_timeout_s: float = 30.0
+    # After the schedule's end: how long outstanding requests may still take.
+    drain_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One stretch of load, fully resolved: all that the engine needs."""
+
+    origin: Origin
+    steps: tuple[Step, ...]
+    load: Load
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    limits: Limits = Limits()
+
+    def to_json(self) -> str:
+        """Return the form in which the plan crosses to Rust; it holds secrets (columns)."""
+        return json.dumps(asdict(self))
+
+    def without_secrets(self) -> "Plan":
+        """Return the plan as it may be kept: of each column only its length."""
+        return replace(self, columns={name: (f"{len(v)} values",) for name, v in self.columns.items()})

@@ -1,0 +1,1 @@
+"""Shows results; pure functions over them."""

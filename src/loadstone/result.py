@@ -1,0 +1,43 @@
+"""What is kept of a measurement: the value that the store keeps and the reports show."""
+
+from dataclasses import dataclass
+
+from loadstone.analysis.model import Trial
+from loadstone.search.model import Capacity
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The capacity of one workload, and the trials that it rests on."""
+
+    scenario: str  # Rally's name where Rally has one
+    title: str  # "token issue"
+    request: str  # "POST /v3/auth/tokens (password, project scope)"
+    capacity: Capacity | None  # None: interrupted or invalid before a number was found
+    trials: tuple[Trial, ...]
+    load_s: float
+    wall_s: float
+    notes: tuple[str, ...] = ()  # what the figures show, in words
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What was measured, on what: (name, value) pairs, ready to be shown."""
+
+    machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
+    target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One run of Loadstone. Holds no secret."""
+
+    run_id: str  # "20261121-0931-ab12cd", sorts by time
+    kind: str  # "capacity", "demo"
+    status: str  # "running", "finished", "interrupted", "failed"
+    started_at: str  # ISO 8601, UTC
+    ended_at: str | None
+    findings: tuple[Finding, ...]
+    environment: Environment
+    command: str  # the command line, for the record
+    failure: str | None = None  # the one line that ended it early

@@ -1,0 +1,1 @@
+"""From verdicts to the capacity; knows nothing but a function that measures."""

@@ -1,0 +1,1 @@
+"""Keeps results: a database beside Parquet files."""
