@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.engine.health import Health
+from loadstone.monitor.usage import Usage
 
 TICK_S = 0.5
 
@@ -82,4 +83,5 @@ class Trial:
     ticks: Ticks
     health: Health
     verdict: Verdict
+    usage: Usage | None = None
     samples_file: str | None = None  # relative to the run's folder in the store

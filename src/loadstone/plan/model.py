@@ -56,4 +56,6 @@ class Plan:
 
     def without_secrets(self) -> "Plan":
         """Return the plan as it may be kept: of each column only its length."""
-        return replace(self, columns={name: (f"{len(v)} values",) for name, v in self.columns.items()})
+        return replace(
+            self, columns={name: (f"{len(v)} values",) for name, v in self.columns.items()}
+        )

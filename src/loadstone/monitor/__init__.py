@@ -1,0 +1,1 @@
+"""Watches machine and processes while load runs."""
