@@ -1,5 +1,61 @@
-"""The command line."""
+"""The command line: one file per command, loaded when it is asked for."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from loadstone.errors import LoadstoneError
+
+INTERRUPTED = 130
+# Command -> module; each module holds a click command of the same name.
+COMMANDS = ("capacity", "demo", "doctor", "lab", "report", "results")
+
+
+class Lazy(click.Group):
+    """Loads a command's module only when the command is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """Name all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"loadstone.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="loadstone")
+def loadstone() -> None:
+    """Find how much load a cloud's identity service bears.
+
+    \b
+    loadstone demo                  a real Keystone on this machine, measured end to end
+    loadstone capacity --lab NAME   N, the highest rate that a service sustains
+    loadstone doctor                what is installed, what is missing
+
+    A target is chosen by --lab NAME, by --cloud NAME (clouds.yaml), else by OS_* variables.
+
+    \b
+    Exit codes: 0 held; 1 the measured thing fell short; 2 usage or invalid input;
+    3 target or machine not usable; 4 the measurement is invalid; 130 interrupted.
+    """
 
 
 def main() -> None:
-    """Start."""
+    """Run the command line and end the process with its exit code."""
+    try:
+        code = loadstone.main(standalone_mode=False)
+    except click.ClickException as refused:
+        refused.show()
+        sys.exit(refused.exit_code)
+    except LoadstoneError as stopped:
+        click.echo(f"loadstone: {stopped}", err=True)
+        sys.exit(stopped.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("loadstone: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else 0)

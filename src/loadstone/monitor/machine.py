@@ -1,0 +1,33 @@
+"""What this machine is."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+
+def facts() -> tuple[tuple[str, str], ...]:
+    """Give (name, value) pairs for the report: cores, memory, kernel, versions."""
+    import psutil
+
+    memory_gib = psutil.virtual_memory().total / 2**30
+    return (
+        ("loadstone", version("loadstone")),
+        ("cores", str(os.cpu_count())),
+        ("processor", processor()),
+        ("memory", f"{memory_gib:.0f} GiB"),
+        ("system", f"{platform.system()} {platform.release()}"),
+        ("python", platform.python_version()),
+    )
+
+
+def processor() -> str:
+    """Name the processor as the kernel does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return platform.machine()
+    for line in lines:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
