@@ -38,7 +38,7 @@ class Snapshot:
 
 
 def snapshot(pids: Iterable[int] | None) -> Snapshot:
-    """Read the CPU clocks of the machine and of the processes `pids` (None: not on this machine)."""
+    """Read the CPU clocks of the machine and of `pids` (None: not on this machine)."""
     import psutil
 
     times = psutil.cpu_times()

@@ -1,0 +1,63 @@
+"""The rules that no reviewer should have to remember."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "rust").rglob("*.rs"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+def test_a_command_is_at_most_100_lines():
+    long = [
+        p.name for p in (ROOT / "src/loadstone/cli").glob("*.py") if p.read_text().count("\n") > 100
+    ]
+    assert long == []
+
+
+def test_the_flow_is_one_directional():
+    lint = Path(sys.executable).parent / "lint-imports"
+    subprocess.run([lint, "--no-cache"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def test_the_stub_matches_the_rust_module():
+    subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "loadstone._engine"],
+        check=True,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def test_the_help_loads_nothing_heavy():
+    """`loadstone --help` answers at once: what is heavy stays inside the commands that need it."""
+    heavy = (
+        "sqlalchemy",
+        "openstack",
+        "scipy",
+        "jinja2",
+        "rich",
+        "numpy",
+        "psutil",
+        "keystoneauth1",
+    )
+    code = (
+        "import sys; sys.argv = ['loadstone', '--help']\n"
+        "from loadstone.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules], file=sys.stderr)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env={**os.environ}
+    )
+    assert shown.stderr.strip() == "[]"
+    assert "Exit codes" in shown.stdout
