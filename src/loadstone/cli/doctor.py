@@ -1,0 +1,107 @@
+"""`loadstone doctor`: what is installed, what is missing, how to get it."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TextIO
+
+import click
+
+MISSING_NEEDED = 3
+# The environment of one Keystone release takes about 300 MB, a run's samples a few more.
+DISK_NEEDED_GIB = 1.0
+# One descriptor a connection, and room for the rest of the process.
+DESCRIPTORS_NEEDED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    is_there: bool
+    is_needed: bool
+    found: str
+    mend: str = ""
+
+
+@click.command()
+@click.option("--json", "to", type=click.File("w"), help="Give the checks as data; - is stdout.")
+@click.pass_context
+def doctor(ctx: click.Context, to: TextIO | None) -> None:
+    """Say what is installed, what is missing, and how to get it."""
+    checks = tuple(look())
+    if to is not None:
+        json.dump([asdict(check) for check in checks], to, indent=2)
+        to.write("\n")
+    else:
+        for check in checks:
+            mark = "ok     " if check.is_there else ("MISSING" if check.is_needed else "absent ")
+            mend = "" if check.is_there else f"  -> {check.mend}"
+            click.echo(f"{mark}  {check.name:<10}  {check.found}{mend}")
+    if any(check.is_needed and not check.is_there for check in checks):
+        ctx.exit(MISSING_NEEDED)
+
+
+def look() -> Iterator[Check]:
+    """Look at all that Loadstone needs or can use."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check(
+        "Python", sys.version_info >= (3, 11), True, version, "install Python 3.11 or newer"
+    )
+    yield engine()
+    yield disk()
+    yield descriptors()
+    yield program(
+        "cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"
+    )
+    yield program("cc", "links the engine", "apt-get install gcc libc6-dev")
+    yield installer()
+    yield program("chromium", "browser tests of the report", "apt-get install chromium")
+
+
+def program(name: str, use: str, mend: str) -> Check:
+    """Look for a program that only some work needs."""
+    path = shutil.which(name)
+    return Check(name, path is not None, False, path or f"not on the PATH ({use})", mend)
+
+
+def installer() -> Check:
+    """Look for what makes Keystone's environments."""
+    from loadstone.lab.environment import find_uv
+
+    path = find_uv()
+    found = str(path) if path else "not found; pip is used, which takes longer"
+    return Check("uv", path is not None, False, found, "python3 -m pip install uv")
+
+
+def engine() -> Check:
+    """Look whether the Rust engine loads."""
+    try:
+        from loadstone.engine.local import version
+    except ImportError as missing:
+        return Check("engine", False, True, str(missing), "make install")
+    return Check("engine", True, True, version())
+
+
+def disk() -> Check:
+    """Look for room in Loadstone's folder."""
+    from loadstone import places
+
+    folder = places.home()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free_gib = shutil.disk_usage(existing).free / 2**30
+    found = f"{free_gib:.1f} GiB free in {folder}"
+    mend = f"free {DISK_NEEDED_GIB:.0f} GiB, or set LOADSTONE_HOME to a folder with room"
+    return Check("disk", free_gib >= DISK_NEEDED_GIB, True, found, mend)
+
+
+def descriptors() -> Check:
+    """Look how many connections this shell allows."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = soft >= DESCRIPTORS_NEEDED or soft == resource.RLIM_INFINITY
+    return Check("open files", enough, True, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}")
