@@ -14,6 +14,11 @@ MISSING_NEEDED = 3
 DISK_NEEDED_GIB = 1.0
 # One descriptor a connection, and room for the rest of the process.
 DESCRIPTORS_NEEDED = 1024
+PROGRAMS = (
+    ("cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"),
+    ("cc", "links the engine", "apt-get install gcc libc6-dev"),
+    ("chromium", "browser tests of the report", "apt-get install chromium"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +59,10 @@ def look() -> Iterator[Check]:
     yield engine()
     yield disk()
     yield descriptors()
-    yield program(
-        "cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"
-    )
-    yield program("cc", "links the engine", "apt-get install gcc libc6-dev")
     yield installer()
-    yield program("chromium", "browser tests of the report", "apt-get install chromium")
-
-
-def program(name: str, use: str, mend: str) -> Check:
-    """Look for a program that only some work needs."""
-    path = shutil.which(name)
-    return Check(name, path is not None, False, path or f"not on the PATH ({use})", mend)
+    for name, use, mend in PROGRAMS:
+        path = shutil.which(name)
+        yield Check(name, path is not None, False, path or f"not on the PATH ({use})", mend)
 
 
 def installer() -> Check:
