@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TextIO
@@ -39,8 +38,7 @@ def doctor(ctx: click.Context, to: TextIO | None) -> None:
     """Say what is installed, what is missing, and how to get it."""
     checks = tuple(look())
     if to is not None:
-        json.dump([asdict(check) for check in checks], to, indent=2)
-        to.write("\n")
+        click.echo(json.dumps([asdict(check) for check in checks], indent=2), file=to)
     else:
         for check in checks:
             mark = "ok     " if check.is_there else ("MISSING" if check.is_needed else "absent ")
@@ -52,10 +50,6 @@ def doctor(ctx: click.Context, to: TextIO | None) -> None:
 
 def look() -> Iterator[Check]:
     """Look at all that Loadstone needs or can use."""
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Check(
-        "Python", sys.version_info >= (3, 11), True, version, "install Python 3.11 or newer"
-    )
     yield engine()
     yield disk()
     yield descriptors()
@@ -70,7 +64,7 @@ def installer() -> Check:
     from loadstone.lab.environment import find_uv
 
     path = find_uv()
-    found = str(path) if path else "not found; pip is used, which takes longer"
+    found = str(path or "not found; pip is used, which takes longer")
     return Check("uv", path is not None, False, found, "python3 -m pip install uv")
 
 
@@ -91,7 +85,7 @@ def disk() -> Check:
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
-    mend = f"free {DISK_NEEDED_GIB:.0f} GiB, or set LOADSTONE_HOME to a folder with room"
+    mend = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
     return Check("disk", free_gib >= DISK_NEEDED_GIB, True, found, mend)
 
 
