@@ -45,7 +45,7 @@ class Summary:
     throughput_rps: float  # iterations that ended well per second, while load was offered
     latency: Percentiles  # from the intended start, of iterations that ended well
     service_time: Percentiles  # from the actual send
-    backlog_growth: float  # seconds of offered work per second: rate / capacity - 1 when overloaded
+    backlog_growth: float  # seconds of offered work per second: 1 - capacity / rate when overloaded
 
     @property
     def failed(self) -> int:
@@ -62,12 +62,23 @@ class State(StrEnum):
     UNDECIDED = "undecided"
 
 
+class Cause(StrEnum):
+    """What kept a trial from being sustained."""
+
+    OVERLOAD = "overload"  # the backlog grew from the start
+    DRIFT = "drift"  # it was steady at first, then grew: the service became slower
+    ERRORS = "errors"
+    OBJECTIVE = "objective"  # steady, and not as the user wants it
+    GENERATOR = "generator"  # not the service's doing
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A state and the figures behind it, in words."""
 
     state: State
     reasons: tuple[str, ...]
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from math import inf
 
+from loadstone.analysis.judge import Offer
 from loadstone.analysis.model import Trial
+from loadstone.analysis.trial import rate_rps
 from loadstone.plan.load import Load
 
 
@@ -15,6 +18,15 @@ class Ask:
     purpose: str
     # Seconds of backlog (in-flight / rate) above the least seen at which the trial may stop early.
     alarm_s: float | None = None
+    # Seconds of backlog gained by its end at which the trial is degraded; None: the judge's own.
+    rise_s: float | None = None
+
+    def offer(self, number: int) -> Offer:
+        """Give the trial's terms as the judge reads them."""
+        planned_s = self.load.duration_s or inf  # None: so many iterations, however long they take
+        return Offer(
+            number, self.purpose, rate_rps(self.load), planned_s, self.alarm_s, self.rise_s
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,55 @@
+"""The backlog of a constant-rate trial, in seconds of offered work."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.alarm import LEAST_REQUESTS, SETTLED_S
+from loadstone.analysis.model import TICK_S, Ticks
+
+SETTLED = int(SETTLED_S / TICK_S)
+LEAST_RISE_S = 0.3
+# Of the trial: without a measured dispersion, a rise this fast is taken for growth
+# (0.5 % of 300 s: no false alarm at 97 % load but for Poisson arrivals, docs/methodology.md).
+RISE_SHARE = 0.005
+NEARLY = 0.75  # of the rise that is degradation: between the two the trial does not decide
+
+
+def backlog_s(counts: Ticks, rate_rps: float) -> NDArray[np.float64]:
+    """Give the backlog after each tick from the first settled one on."""
+    return np.asarray(counts.in_flight[SETTLED:] / rate_rps, dtype=np.float64)
+
+
+def rise_s(backlog: NDArray[np.float64]) -> float:
+    """Give what was gained from the trial's first third to its last fifth (medians)."""
+    n = len(backlog)
+    if n < 4:
+        return 0.0
+    start = backlog[n // 10 : max(n // 3, 2)]
+    end = backlog[-max(n // 5, 2) :]
+    return float(np.median(end) - np.median(start))
+
+
+def least_rise_s(rate_rps: float, planned_s: float) -> float:
+    """Give the rise that counts as degradation when the search names none."""
+    return max(LEAST_RISE_S, LEAST_REQUESTS / rate_rps, RISE_SHARE * planned_s)
+
+
+def onset_s(backlog: NDArray[np.float64]) -> float:
+    """Give when the growth began: the last time that a fifth of the final rise was not reached."""
+    least, last = float(backlog.min()), float(backlog[-1])
+    low = np.flatnonzero(backlog <= least + 0.2 * (last - least))
+    return (int(low[-1]) + SETTLED + 1) * TICK_S if len(low) else 0.0
+
+
+def height_s(dispersion: float, capacity_rps: float, trial_s: float) -> float:
+    """Give the backlog that a steady queue at 97 % load exceeds in 1 % of trials of this length.
+
+    The stationary backlog is near exponential with mean I / (2 (1 - rho) C) seconds and relaxes
+    in 2 I / (C (1 - rho)^2): heavy-traffic limit of the G/G/c queue.
+    """
+    slack = 0.03
+    relaxation_s = 2 * dispersion / (capacity_rps * slack**2)
+    mean_s = dispersion / (2 * slack * capacity_rps)
+    return mean_s * math.log((1 + trial_s / relaxation_s) / 0.01)

@@ -1,0 +1,98 @@
+"""The figures of one trial, from its samples."""
+
+from collections import Counter
+from http import HTTPStatus
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.iterations import Iterations, iterations
+from loadstone.analysis.model import TICK_S, Percentiles, Summary, Ticks
+from loadstone.engine.samples import Outcome, Samples
+
+WORDS = {
+    Outcome.REFUSED: "connection refused",
+    Outcome.CONNECT_FAILED: "no connection",
+    Outcome.CONNECT_TIMEOUT: "connecting timed out",
+    Outcome.TLS_FAILED: "TLS handshake failed",
+    Outcome.WRITE_TIMEOUT: "sending timed out",
+    Outcome.FIRST_BYTE_TIMEOUT: "no answer in time",
+    Outcome.BODY_TIMEOUT: "answer not complete in time",
+    Outcome.RESET: "connection reset",
+    Outcome.CLOSED_EARLY: "connection closed early",
+    Outcome.BAD_HTTP: "answer is not HTTP",
+}
+MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs
+
+
+def summarise(samples: Samples, steps: int, counts: Ticks, rate_rps: float | None) -> Summary:
+    """Give the figures of a trial whose load lasted as long as its ticks."""
+    rows = iterations(samples, steps)
+    ok = rows.is_ok
+    offered_s = len(counts.due) * TICK_S
+    return Summary(
+        load_s=_span_s(rows),
+        due=len(rows.due_ns),
+        ok=int(ok.sum()),
+        errors=_errors(rows),
+        throughput_rps=float(counts.ok.sum() / offered_s) if offered_s else 0.0,
+        latency=percentiles((rows.done_ns - rows.due_ns)[ok] / 1e6),
+        service_time=percentiles((rows.done_ns - rows.sent_ns)[ok] / 1e6),
+        backlog_growth=0.0 if rate_rps is None else growth(counts.in_flight / rate_rps),
+    )
+
+
+def percentiles(values_ms: NDArray[np.float64]) -> Percentiles:
+    """Give mean, percentiles and maximum; NaN where there are no values."""
+    if not len(values_ms):
+        return Percentiles(*[float("nan")] * 6)
+    p50, p90, p95, p99 = np.percentile(values_ms, [50, 90, 95, 99])
+    return Percentiles(
+        mean_ms=float(values_ms.mean()),
+        p50_ms=float(p50),
+        p90_ms=float(p90),
+        p95_ms=float(p95),
+        p99_ms=float(p99),
+        max_ms=float(values_ms.max()),
+    )
+
+
+def growth(backlog_s: NDArray[np.float64]) -> float:
+    """Median slope between all pairs of ticks (Theil-Sen), in seconds of work per second."""
+    # A long trial's ticks are thinned; the first second still fills the workers.
+    settled = backlog_s[int(1 / TICK_S) :]
+    stride = -(-len(settled) // MOST_POINTS) or 1
+    y = settled[::stride]
+    if len(y) < 2:
+        return 0.0
+    i, j = np.triu_indices(len(y), k=1)
+    return float(np.median((y[j] - y[i]) / ((j - i) * stride * TICK_S)))
+
+
+def _span_s(rows: Iterations) -> float:
+    if not len(rows.due_ns):
+        return 0.0
+    return float(max(rows.done_ns.max(), rows.due_ns.max()) - rows.due_ns.min()) / 1e9
+
+
+def _errors(rows: Iterations) -> tuple[tuple[str, int], ...]:
+    failed = rows.is_failed
+    kinds = np.stack([rows.outcome[failed].astype(int), rows.status[failed].astype(int)])
+    counts: Counter[str] = Counter()
+    for outcome, status, count in zip(*_distinct(kinds), strict=True):
+        counts[_in_words(Outcome(outcome), status)] += count
+    return tuple(counts.most_common())
+
+
+def _distinct(kinds: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:
+    pairs, counts = np.unique(kinds, axis=1, return_counts=True)
+    return pairs[0].tolist(), pairs[1].tolist(), counts.tolist()
+
+
+def _in_words(outcome: Outcome, status: int) -> str:
+    if outcome is not Outcome.HTTP_STATUS:
+        return WORDS[outcome]
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"status {status}"

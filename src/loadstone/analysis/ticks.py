@@ -1,0 +1,25 @@
+"""Counts of iterations over time: what a judge and a search look at."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.iterations import iterations
+from loadstone.analysis.model import TICK_S, Ticks
+from loadstone.engine.samples import Samples
+
+TICK_NS = int(TICK_S * 1e9)
+
+
+def ticks(samples: Samples, steps: int, load_s: float) -> Ticks:
+    """Count iterations due, ended well, failed per whole tick of the load, and those in flight."""
+    rows = iterations(samples, steps)
+    count = int(load_s / TICK_S + 1e-6)
+    due = _per_tick(rows.due_ns, count)
+    ok = _per_tick(rows.done_ns[rows.is_ok], count)
+    failed = _per_tick(rows.done_ns[rows.is_failed], count)
+    return Ticks(due=due, ok=ok, failed=failed, in_flight=np.cumsum(due - ok - failed))
+
+
+def _per_tick(times_ns: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    tick = times_ns // TICK_NS
+    return np.bincount(tick[(tick >= 0) & (tick < count)], minlength=count).astype(np.int64)

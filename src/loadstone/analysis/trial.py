@@ -1,0 +1,51 @@
+"""One trial from what the engine measured."""
+
+from loadstone.analysis.alarm import Alarm
+from loadstone.analysis.goal import Goal
+from loadstone.analysis.judge import Offer, judge
+from loadstone.analysis.model import TICK_S, Trial
+from loadstone.analysis.summary import summarise
+from loadstone.analysis.ticks import ticks
+from loadstone.engine.health import Health
+from loadstone.engine.samples import Samples
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+
+
+def alarm(load: Load, alarm_s: float | None, goal: Goal) -> Alarm:
+    """Give the watch that stops a trial which is hopeless."""
+    return Alarm(rate_rps(load), alarm_s, goal.error_share)
+
+
+def assess(offer: Offer, samples: Samples, steps: int, health: Health, goal: Goal) -> Trial:
+    """Sum up and judge what was measured while `offer` was made."""
+    seconds = offered_s(samples, offer)
+    counts = ticks(samples, steps, seconds)
+    summary = summarise(samples, steps, counts, offer.rate_rps)
+    return Trial(
+        number=offer.number,
+        rate_rps=offer.rate_rps,
+        purpose=offer.purpose,
+        planned_s=offer.planned_s,
+        summary=summary,
+        ticks=counts,
+        health=health,
+        verdict=judge(offer, summary, counts, health, goal),
+    )
+
+
+def rate_rps(load: Load) -> float | None:
+    """Give the constant rate that is offered, where there is one."""
+    match load:
+        case OpenLoad():
+            return load.rate_rps
+        case ClosedLoad() | BandLoad():
+            return None
+
+
+def offered_s(samples: Samples, offer: Offer) -> float:
+    """Give for how long load was offered: less than planned when the trial was stopped."""
+    if not len(samples):
+        return 0.0
+    # The next arrival would have come a gap later; without a rate, within a tick.
+    gap_s = TICK_S if offer.rate_rps is None else 1 / offer.rate_rps
+    return min(offer.planned_s, float(samples.due_ns.max()) / 1e9 + gap_s)
