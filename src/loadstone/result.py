@@ -18,6 +18,7 @@ class Finding:
     load_s: float
     wall_s: float
     notes: tuple[str, ...] = ()  # what the figures show, in words
+    parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method: ready to be shown
 
 
 @dataclass(frozen=True, slots=True)

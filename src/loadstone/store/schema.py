@@ -1,0 +1,75 @@
+"""The tables; every change of them is a migration in migrations/versions."""
+
+from sqlalchemy import (
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+)
+
+# Oldest first; the last one is what this Loadstone writes.
+REVISIONS = ("0001",)
+
+# SQLite can only change a constraint that has a name.
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# Times are ISO 8601 text in UTC, as the result holds them: SQLite drops time zones.
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("ended_at", Text),
+    Column("command", Text, nullable=False),
+    Column("failure", Text),
+    Column("environment", Text, nullable=False),  # JSON
+    # host, pid and start of the process that measures, so that a killed run is not "running".
+    Column("owner", Text, nullable=False),
+    Index(None, "started_at"),
+)
+
+findings = Table(
+    "findings",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("scenario", Text, nullable=False),
+    # What one asks the database for; the body holds them exactly.
+    Column("rate_rps", Float),
+    Column("low_rps", Float),
+    Column("high_rps", Float),
+    Column("body", Text, nullable=False),  # JSON of the finding without its trials
+)
+
+trials = Table(
+    "trials",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("rate_rps", Float),
+    Column("throughput_rps", Float, nullable=False),
+    Column("p50_ms", Float),
+    Column("p99_ms", Float),
+    Column("state", Text, nullable=False),
+    Column("samples_file", Text),
+    Column("body", Text, nullable=False),  # JSON of the trial
+    ForeignKeyConstraint(
+        ["run_id", "position"], ["findings.run_id", "findings.position"], ondelete="CASCADE"
+    ),
+)

@@ -1,0 +1,215 @@
+"""A result as a Keystone on two cores gives it, made from a simulated service of two workers.
+
+Token issue bears about 7.2/s, validation about 46/s. One trial is invalid: the generator starved.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from loadstone.analysis.model import TICK_S, Percentiles, State, Summary, Ticks, Trial, Verdict
+from loadstone.engine.health import Health
+from loadstone.engine.samples import Outcome, Samples
+from loadstone.monitor.usage import Usage
+from loadstone.result import Environment, Finding, Result
+from loadstone.search.model import Capacity
+
+CORES = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one trial offers, and how it is judged."""
+
+    rate_rps: float | None
+    seconds: float
+    purpose: str
+    state: State
+    reasons: tuple[str, ...]
+    closed_workers: int = 0
+    lag_ms: float = 0.08
+
+
+ISSUE = (
+    Case(None, 10, "ramp: 4 clients", State.SUSTAINED, ("no failures",), closed_workers=4),
+    Case(None, 30, "meter: saturated", State.SUSTAINED, ("throughput steady",), closed_workers=8),
+    Case(6.9, 60, "confirm below N", State.SUSTAINED, ("the backlog did not grow over 60 s",)),
+    Case(
+        7.1,
+        20,
+        "confirm below N",
+        State.INVALID,
+        ("the generator was late: 99 % of sends within 58 ms, more than 5 ms",),
+        lag_ms=58,
+    ),
+    Case(7.9, 30, "confirm above N", State.DEGRADED, ("the backlog grew by 0.09 s per second",)),
+)
+VALIDATE = (
+    Case(None, 10, "ramp: 4 clients", State.SUSTAINED, ("no failures",), closed_workers=4),
+    Case(44.6, 40, "confirm below N", State.SUSTAINED, ("the backlog did not grow over 40 s",)),
+    Case(49.0, 20, "confirm above N", State.DEGRADED, ("the backlog grew by 0.06 s per second",)),
+)
+
+
+def keystone() -> tuple[Result, dict[tuple[int, int], Samples]]:
+    """Give the result, and the samples by (finding index, trial number)."""
+    samples: dict[tuple[int, int], Samples] = {}
+    issue = _finding(
+        0, ISSUE, 0.278, samples, ("Authenticate.keystone", "token issue", "POST /v3/auth/tokens")
+    )
+    validate = _finding(
+        1,
+        VALIDATE,
+        0.0432,
+        samples,
+        ("Authenticate.validate_token", "token validation", "GET /v3/auth/tokens"),
+    )
+    issue = replace(
+        issue,
+        capacity=Capacity(7.19, 7.11, 7.27, 0.95, ("trials on both sides confirm it",)),
+        notes=("Users: 20 in 2 projects.",),
+        parameters=(("users", "20"), ("budget", "120 s"), ("method", "meter")),
+    )
+    validate = replace(validate, capacity=Capacity(46.3, 45.9, 46.7, 0.95, ()))
+    result = Result(
+        run_id="20261121-0931-ab12cd",
+        kind="demo",
+        status="finished",
+        started_at="2026-11-21T09:31:07Z",
+        ended_at="2026-11-21T09:36:02Z",
+        findings=(issue, validate),
+        environment=Environment(
+            machine=(
+                ("cores", "2"),
+                ("memory", "7.8 GiB"),
+                ("kernel", "Linux 6.1.0-41-amd64"),
+                ("python", "3.11.7"),
+                ("loadstone", "0.1.0"),
+            ),
+            target=(
+                ("url", "http://127.0.0.1:35357/v3"),
+                ("release", "Keystone 30.0.0"),
+                ("web server", "uwsgi"),
+                ("workers", "2"),
+                ("database", "SQLite"),
+                ("token provider", "fernet"),
+                ("cache", "enabled, backend null"),
+                ("hash", "bcrypt, cost 12"),
+            ),
+        ),
+        command="loadstone demo",
+    )
+    return result, samples
+
+
+def served(case: Case, mean_s: float, seed: int) -> Samples:
+    """Simulate two workers that serve in the order of arrival."""
+    random = np.random.default_rng(seed)
+    if case.closed_workers:
+        due, done = _closed(case, mean_s, random)
+    else:
+        assert case.rate_rps is not None
+        due = np.arange(0, case.seconds, 1 / case.rate_rps)
+        done = np.empty_like(due)
+        free = [0.0] * CORES
+        for i, start in enumerate(due):
+            worker = int(np.argmin(free))
+            done[i] = max(start, free[worker]) + mean_s * random.lognormal(0, 0.06)
+            free[worker] = done[i]
+    order = np.argsort(done)
+    due_ns = (due[order] * 1e9).astype(np.int64)
+    done_ns = (done[order] * 1e9).astype(np.int64)
+    n = len(due)
+    return Samples(
+        due_ns=due_ns,
+        sent_ns=due_ns + int(case.lag_ms * 1e6),
+        first_byte_ns=done_ns - 40_000,
+        done_ns=done_ns,
+        iteration=order.astype(np.uint32),
+        connection=(order % 16).astype(np.uint16),
+        status=np.full(n, 201, np.uint16),
+        outcome=np.full(n, Outcome.OK, np.uint8),
+        action=np.zeros(n, np.uint8),
+    )
+
+
+def _closed(case: Case, mean_s: float, random: np.random.Generator) -> tuple:
+    due, done = [], []
+    ready = [0.0] * case.closed_workers
+    free = [0.0] * CORES
+    while min(ready) < case.seconds:
+        client = int(np.argmin(ready))
+        worker = int(np.argmin(free))
+        due.append(ready[client])
+        end = max(ready[client], free[worker]) + mean_s * random.lognormal(0, 0.06)
+        done.append(end)
+        ready[client] = free[worker] = end
+    return np.array(due), np.array(done)
+
+
+def trial_of(number: int, case: Case, samples: Samples, mean_s: float) -> Trial:
+    """Summarise simulated samples."""
+    latency_ms = samples.latency_ns / 1e6
+    load_s = float(samples.done_ns.max() / 1e9)
+    edges = np.arange(0, load_s + TICK_S, TICK_S) * 1e9
+    due = np.histogram(samples.due_ns, edges)[0]
+    ok = np.histogram(samples.done_ns, edges)[0]
+    within = samples.done_ns <= case.seconds * 1e9
+    throughput = float(within.sum() / case.seconds)
+    growth = max(0.0, (case.rate_rps or 0) / throughput - 1)
+    summary = Summary(
+        load_s=load_s,
+        due=len(samples),
+        ok=len(samples),
+        errors=(),
+        throughput_rps=throughput,
+        latency=percentiles(latency_ms),
+        service_time=percentiles((samples.done_ns - samples.sent_ns) / 1e6),
+        backlog_growth=growth if case.state is State.DEGRADED else 0.0,
+    )
+    ticks = Ticks(due=due, ok=ok, failed=np.zeros_like(ok), in_flight=np.cumsum(due - ok))
+    limits = case.reasons if case.state is State.INVALID else ()
+    health = Health(
+        case.lag_ms / 4, float(case.lag_ms), case.lag_ms * 2.0, 0.4, load_s, 0.02, 1, limits
+    )
+    service_cpu_s = len(samples) * mean_s * 0.9
+    usage = Usage(
+        wall_s=load_s,
+        cores=CORES,
+        machine_busy=min(0.99, service_cpu_s / load_s / CORES + 0.07),
+        machine_steal=0.0,
+        service_cpu_s=service_cpu_s,
+        generator_cpu_s=0.4,
+    )
+    return Trial(
+        number=number,
+        rate_rps=case.rate_rps,
+        purpose=case.purpose,
+        planned_s=float(case.seconds),
+        summary=summary,
+        ticks=ticks,
+        health=health,
+        verdict=Verdict(case.state, case.reasons),
+        usage=usage,
+    )
+
+
+def percentiles(values_ms: np.ndarray) -> Percentiles:
+    """Give the usual ones."""
+    p50, p90, p95, p99 = (float(p) for p in np.percentile(values_ms, [50, 90, 95, 99]))
+    return Percentiles(float(values_ms.mean()), p50, p90, p95, p99, float(values_ms.max()))
+
+
+def _finding(
+    index: int,
+    cases: tuple[Case, ...],
+    mean_s: float,
+    samples: dict[tuple[int, int], Samples],
+    names: tuple[str, str, str],
+) -> Finding:
+    trials = []
+    for number, case in enumerate(cases, 1):
+        samples[index, number] = served(case, mean_s, seed=number)
+        trials.append(trial_of(number, case, samples[index, number], mean_s))
+    load_s = sum(trial.summary.load_s for trial in trials)
+    return Finding(*names, None, tuple(trials), load_s, load_s * 1.1)

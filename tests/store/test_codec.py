@@ -1,0 +1,58 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone.analysis.model import Percentiles, State, Verdict
+from loadstone.monitor.usage import Usage
+from loadstone.result import Environment
+from loadstone.search.model import Capacity
+from loadstone.store import codec
+
+EVERY = [Percentiles, Verdict, Usage, Environment, Capacity]
+values = st.sampled_from(EVERY).flatmap(st.from_type)
+
+
+@given(values)
+def test_every_value_comes_back_exactly(value):
+    again = codec.loads(type(value), codec.dumps(value))
+    assert repr(again) == repr(value)  # NaN is no equal of itself
+
+
+def test_a_float_that_is_no_number_is_written_as_strict_json():
+    written = codec.dumps(Percentiles(*[float("nan")] * 5, float("inf")))
+    assert '"mean_ms":"NaN"' in written
+    assert '"max_ms":"Infinity"' in written
+
+
+def test_a_value_of_an_older_version_takes_the_defaults():
+    assert codec.loads(Capacity, '{"rate_rps":7,"low_rps":null,"high_rps":8,"confidence":0.5}') == (
+        Capacity(7.0, None, 8.0, 0.5)
+    )
+
+
+def test_fields_that_a_newer_version_added_are_left_out():
+    assert codec.loads(Verdict, '{"state":"invalid","reasons":["late"],"mood":"bad"}') == (
+        Verdict(State.INVALID, ("late",))
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"state":"invalid"}', "[1]", '{"state":"excellent","reasons":[]}', '{"state":1,"reasons":3}'],
+)
+def test_what_does_not_fit_is_refused(text):
+    with pytest.raises(ValueError, match=r"Verdict|State|list"):
+        codec.loads(Verdict, text)
+
+
+def test_columns_come_back_as_whole_numbers():
+    @dataclass(frozen=True)
+    class Counts:
+        n: np.ndarray[tuple[int], np.dtype[np.int64]]
+
+    again = codec.from_plain(Counts, {"n": [1, 2**40]})
+    assert again.n.dtype == np.int64
+    assert again.n.tolist() == [1, 2**40]

@@ -1,0 +1,211 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from realistic import keystone
+
+from loadstone.analysis.model import Percentiles, State, Trial
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.result import Result
+from loadstone.store import Store, codec
+
+RESULT, SAMPLES = keystone()
+
+
+def assert_same(left: object, right: object) -> None:
+    # Columns have no single truth value, NaN is no equal of itself: compare what is written.
+    assert type(left) is type(right)
+    assert codec.dumps(left) == codec.dumps(right)
+
+
+def bare(result: Result) -> Result:
+    """The result as it stands when the run begins: what is to be measured, nothing measured."""
+    found = (replace(f, capacity=None, trials=()) for f in result.findings)
+    return replace(result, status="running", ended_at=None, findings=tuple(found))
+
+
+def keep(store: Store, result: Result = RESULT) -> Result:
+    """Keep a run as the flow does it: begin, each trial, each finding, the end."""
+    store.begin(bare(result))
+    kept = []
+    for index, finding in enumerate(result.findings):
+        trials = tuple(
+            store.keep_trial(result.run_id, index, trial, SAMPLES[index, trial.number])
+            for trial in finding.trials
+        )
+        kept.append(replace(finding, trials=trials))
+        store.keep_finding(result.run_id, index, kept[-1])
+    store.finish(replace(result, findings=tuple(kept)))
+    return replace(result, findings=tuple(kept))
+
+
+def test_what_is_kept_comes_back_as_it_was(store):
+    kept = keep(store)
+    assert_same(store.get(RESULT.run_id), kept)
+
+
+def test_the_samples_of_a_trial_come_back_to_the_microsecond(store):
+    keep(store)
+    trial = store.get("latest").findings[0].trials[2]
+    read = store.samples(RESULT.run_id, trial)
+    for field in fields(read):
+        column, original = getattr(read, field.name), getattr(SAMPLES[0, 3], field.name)
+        assert column.dtype == original.dtype
+        assert np.max(np.abs(column.astype(np.int64) - original.astype(np.int64))) <= 1000
+
+
+def test_a_trial_without_a_number_stays_without_one(store):
+    finding = RESULT.findings[0]
+    nothing = Percentiles(*[float("nan")] * 6)
+    trial = replace(
+        finding.trials[0],
+        usage=None,
+        rate_rps=None,
+        summary=replace(finding.trials[0].summary, latency=nothing, errors=(("refused", 9),)),
+    )
+    store.begin(bare(RESULT))
+    store.keep_trial(RESULT.run_id, 0, trial, None)
+    back = store.get("latest").findings[0].trials[0]
+    assert np.isnan(back.summary.latency.p99_ms)
+    assert_same(back, trial)
+
+
+def test_a_run_killed_between_two_trials_keeps_the_first(tmp_path):
+    script = """if True:
+        import os, signal, sys
+        from pathlib import Path
+        sys.path.insert(0, sys.argv[2])
+        from realistic import keystone
+        from loadstone.store import Store
+        from dataclasses import replace
+        result, samples = keystone()
+        store = Store.open(Path(sys.argv[1]))
+        empty = tuple(replace(f, capacity=None, trials=()) for f in result.findings)
+        store.begin(replace(result, status="running", ended_at=None, findings=empty))
+        store.keep_trial(result.run_id, 0, result.findings[0].trials[0], samples[0, 1])
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    tests = os.path.dirname(os.path.dirname(__file__))
+    died = subprocess.run([sys.executable, "-c", script, tmp_path, tests], check=False)
+    assert died.returncode == -signal.SIGKILL
+    with Store.open(tmp_path) as store:
+        result = store.get("latest")
+        assert result.status == "interrupted"
+        assert "killed" in result.failure
+        (trial,) = result.findings[0].trials
+        assert len(store.samples(result.run_id, trial)) == trial.summary.due
+        assert store.delete("latest") == result.run_id
+
+
+def test_a_trial_judged_anew_at_the_end_keeps_its_samples(store):
+    keep(store)
+    finding = RESULT.findings[0]
+    verdict = replace(finding.trials[2].verdict, state=State.UNDECIDED)
+    trials = (*finding.trials[:2], replace(finding.trials[2], verdict=verdict), *finding.trials[3:])
+    findings = (replace(finding, trials=trials), RESULT.findings[1])
+    store.finish(replace(RESULT, findings=findings))
+    trial = store.get("latest").findings[0].trials[2]
+    assert trial.verdict.state is State.UNDECIDED
+    assert len(store.samples(RESULT.run_id, trial)) == trial.summary.due
+
+
+def test_a_run_is_found_by_a_prefix_that_only_one_has(store):
+    later = replace(RESULT, run_id="20261122-1000-cd34ef", started_at="2026-11-22T10:00:00Z")
+    store.adopt(RESULT)
+    store.adopt(later)
+    assert store.get("20261122").run_id == later.run_id
+    assert store.get("latest").run_id == later.run_id
+    assert [entry.run_id for entry in store.every()] == [later.run_id, RESULT.run_id]
+    with pytest.raises(InvalidInput, match="could be 20261122-1000-cd34ef, 20261121-0931-ab12cd"):
+        store.get("202611")
+
+
+def test_an_unknown_run_is_answered_with_the_nearest(store):
+    with pytest.raises(InvalidInput, match="holds no results yet"):
+        store.get("latest")
+    store.adopt(RESULT)
+    with pytest.raises(InvalidInput, match="the nearest is 20261121-0931-ab12cd"):
+        store.get("20261121-0931-ab12ce")
+
+
+def test_the_list_gives_each_run_in_short(store):
+    keep(store)
+    (entry,) = store.every()
+    assert (entry.kind, entry.status, entry.trials) == ("demo", "finished", 8)
+    assert [(f.scenario, f.rate_rps) for f in entry.findings] == [
+        ("Authenticate.keystone", 7.19),
+        ("Authenticate.validate_token", 46.3),
+    ]
+
+
+def test_delete_removes_rows_and_files(store):
+    keep(store)
+    folder = store.folder(RESULT.run_id)
+    assert (folder / "samples").is_dir()
+    store.delete("latest")
+    assert store.every() == []
+    assert not folder.exists()
+
+
+def test_a_run_that_is_being_measured_is_not_deleted(store):
+    store.begin(bare(RESULT))
+    with pytest.raises(InvalidInput, match="is being measured"):
+        store.delete("latest")
+
+
+def test_two_processes_use_one_store(tmp_path):
+    with Store.open(tmp_path) as one, Store.open(tmp_path) as other:
+        one.begin(bare(RESULT))
+        other.begin(bare(replace(RESULT, run_id="20261121-0932-ffffff")))
+        one.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[0], None)
+        assert len(other.every()) == 2
+        assert len(other.get(RESULT.run_id).findings[0].trials) == 1
+
+
+def test_a_locked_database_is_named(tmp_path):
+    with Store.open(tmp_path, patience_s=0.05) as store:
+        holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(EnvironmentUnusable, match="locked by another process"):
+            store.begin(bare(RESULT))
+        holder.close()
+        store.begin(bare(RESULT))
+
+
+def test_a_full_disk_is_named_and_loses_nothing(store):
+    store.begin(bare(RESULT))
+    trial = RESULT.findings[0].trials[0]
+    store.keep_trial(RESULT.run_id, 0, trial, None)
+    with store._engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    large = replace(trial, number=2, purpose="long" * 50_000)
+    with pytest.raises(EnvironmentUnusable, match="disk is full"):
+        store.keep_trial(RESULT.run_id, 0, large, None)
+    assert store.get("latest").findings[0].trials[0].number == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EnvironmentUnusable, match=r"cannot hold results.*--store"):
+        Store.open(tmp_path / "file" / "store")
+
+
+def test_what_is_no_database_is_named_and_left_alone(tmp_path):
+    (tmp_path / "results.db").write_text("notes of my own, and quite long enough to look at " * 20)
+    with pytest.raises(EnvironmentUnusable, match="no results database"):
+        Store.open(tmp_path)
+    assert (tmp_path / "results.db").read_text().startswith("notes of my own")
+
+
+def test_samples_that_are_gone_are_named(store):
+    keep(store)
+    trial: Trial = store.get("latest").findings[0].trials[0]
+    (store.folder(RESULT.run_id) / trial.samples_file).unlink()
+    with pytest.raises(EnvironmentUnusable, match=r"1-001\.parquet is missing"):
+        store.samples(RESULT.run_id, trial)
