@@ -1,1 +1,1 @@
-"""Starts what is tested, on this machine."""
+"""Processes, ports, state and the parts of which a deployment is made."""

@@ -1,0 +1,1 @@
+"""What a Keystone deployment is made of: its settings, its configuration, its database, itself."""

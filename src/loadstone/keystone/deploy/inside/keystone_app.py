@@ -1,0 +1,16 @@
+"""The WSGI application: Keystone's own, which reads its options from the command line.
+
+The server's command line is hidden from it, and exactly our configuration shown: nothing of an
+/etc/keystone on this machine.
+"""
+
+import os
+import sys
+
+sys.argv = ["keystone", *os.environ["LOADSTONE_KEYSTONE_OPTIONS"].split("\n")]
+
+from keystone.wsgi.api import (  # type: ignore[import-not-found]  # noqa: E402  # the lab's package
+    application,
+)
+
+__all__ = ["application"]

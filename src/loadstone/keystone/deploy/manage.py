@@ -1,0 +1,67 @@
+"""Runs Keystone's own commands in the lab's environment."""
+
+import json
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import logs, processes
+
+INSIDE = Path(__file__).parent / "inside"
+REGION = "RegionOne"
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """The first administrator and the catalog's first entry."""
+
+    password: str
+    url: str
+    region: str = REGION
+
+    def __repr__(self) -> str:
+        return f"Bootstrap({self.url})"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done, in this order."""
+
+    options: tuple[str, ...]
+    sync: bool = False
+    keys: bool = False
+    bootstrap: Bootstrap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the commands run, and for which deployment."""
+
+    python: Path
+    folder: Path  # of the deployment: its mark
+    log: Path
+
+
+def options(conf: Path) -> tuple[str, ...]:
+    """Give the options that make Keystone read this file and nothing else."""
+    nothing = conf.with_name("conf.d")
+    nothing.mkdir(exist_ok=True)
+    return ("--config-file", str(conf), "--config-dir", str(nothing))
+
+
+def carry_out(order: Order, place: Place) -> None:
+    """Do it; the password goes through a pipe, never through arguments or files."""
+    place.log.parent.mkdir(parents=True, exist_ok=True)
+    with place.log.open("ab") as log:
+        done = subprocess.run(
+            (str(place.python), str(INSIDE / "prepare.py")),
+            input=json.dumps(asdict(order)).encode(),
+            stdout=log,
+            stderr=log,
+            env=processes.clean_environment(place.folder, {"PYTHONWARNINGS": "ignore"}),
+            cwd="/",
+            check=False,
+        )
+    if done.returncode != 0:
+        raise EnvironmentUnusable(f"keystone could not be prepared\n{logs.explain((place.log,))}")

@@ -1,0 +1,121 @@
+"""The settings of a deployment, as `lab up --with KEY=VALUE` names them."""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+
+from loadstone.errors import InvalidInput
+
+Option = tuple[str, str, str]  # section, option, value of keystone.conf
+WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
+
+
+class Cache(StrEnum):
+    """Keystone's cache across requests."""
+
+    LOCAL = "local"  # Keystone's default: `enabled`, with a backend that keeps nothing
+    OFF = "off"  # not even within one request
+    MEMORY = "memory"  # each process its own; not for production
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is started. Absent: Keystone's or the lab's own choice."""
+
+    release: str = "30.0.0"
+    workers: int = field(default_factory=_cores)
+    threads: int = 1
+    port: int | None = None
+    cache: Cache = Cache.LOCAL
+    hash_rounds: int | None = None
+    conf: tuple[Option, ...] = ()
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Give them as KEY, VALUE: what `read` makes the same settings of."""
+        plain = tuple(
+            (f.name.replace("_", "-"), str(getattr(self, f.name)))
+            for f in fields(self)
+            if f.name != "conf" and getattr(self, f.name) is not None
+        )
+        return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
+
+
+def read(pairs: Iterable[tuple[str, str]]) -> Settings:
+    """Make settings of KEY, VALUE pairs; the last one of a key counts."""
+    found: dict[str, object] = {}
+    conf: dict[tuple[str, str], str] = {}
+    for key, value in pairs:
+        if key.startswith("conf."):
+            conf[_option(key)] = _line(key, value)
+        elif key in _READERS:
+            found[key.replace("-", "_")] = _READERS[key](key, value)
+        else:
+            known = ", ".join([*_READERS, "conf.SECTION.OPTION"])
+            raise InvalidInput(f"--with {key}: no such key; the keys are {known}")
+    options = tuple((section, option, value) for (section, option), value in conf.items())
+    return Settings(**found, conf=options)  # type: ignore[arg-type]  # each reader gives its field's type
+
+
+def split(word: str) -> tuple[str, str]:
+    """Split KEY=VALUE."""
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise InvalidInput(f"--with {word}: must be KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str, str], int]:
+    def read_whole(key: str, value: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", value) or not lowest <= int(value) <= highest:
+            raise InvalidInput(
+                f"{key} must be a whole number from {lowest} to {highest}, not {value!r}"
+            )
+        return int(value)
+
+    return read_whole
+
+
+def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
+    def read_level(key: str, value: str) -> StrEnum:
+        try:
+            return levels(value)
+        except ValueError:
+            raise InvalidInput(f"{key} must be one of {', '.join(levels)}, not {value!r}") from None
+
+    return read_level
+
+
+def _release(key: str, value: str) -> str:
+    if not re.fullmatch(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?", value):
+        raise InvalidInput(f"{key} must be a version of Keystone on PyPI, as 30.0.0, not {value!r}")
+    return value
+
+
+def _option(key: str) -> tuple[str, str]:
+    match = re.fullmatch(r"conf\.([\w-]+)\.(\w+)", key)
+    if match is None:
+        raise InvalidInput(f"--with {key}: must be conf.SECTION.OPTION, as conf.token.expiration")
+    return match[1], match[2]
+
+
+def _line(key: str, value: str) -> str:
+    if not value.isprintable():
+        raise InvalidInput(f"--with {key}: the value must be one line")
+    return value
+
+
+_READERS: dict[str, Callable[[str, str], object]] = {
+    "release": _release,
+    "workers": _whole(1, WIDEST),
+    "threads": _whole(1, WIDEST),
+    "port": _whole(1, 65535),
+    "cache": _level(Cache),
+    # bcrypt's own bounds.
+    "hash-rounds": _whole(4, 31),
+}

@@ -1,0 +1,55 @@
+"""Starts the parts of a deployment in their order; knows nothing of any one of them."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import logs, processes, state
+from loadstone.lab.part import Part, Say
+from loadstone.lab.processes import Process
+from loadstone.lab.state import Record, State
+
+HEALTH_S = 120.0  # a worker loads in 3 s of CPU; this is for a machine that is busy otherwise
+POLL_S = 0.1
+
+
+def assemble(folder: Path, begun: State, parts: Iterable[Part], say: Say) -> State:
+    """Prepare and start each part when the one before it serves; each is on disk as it starts."""
+    for part in parts:
+        part.prepare(say)
+        process = part.start()
+        begun = begun.with_record(
+            Record(part.name, process, int(part.ask), tuple(str(path) for path in part.logs()))
+        )
+        state.write(folder, begun)
+        if process is not None:
+            say(f"waiting for {part.name}")
+            await_health(part, process)
+        begun = replace(begun, facts=(*begun.facts, *part.facts()))
+    return begun
+
+
+def await_health(part: Part, process: Process) -> None:
+    """Return when the part serves; raise with the lines that explain it when it does not."""
+    deadline = time.monotonic() + HEALTH_S
+    while not part.healthy():
+        if not processes.alive(process):
+            raise EnvironmentUnusable(
+                f"{part.name} ended while starting\n{logs.explain(part.logs())}"
+            )
+        if time.monotonic() > deadline:
+            raise EnvironmentUnusable(
+                f"{part.name} does not serve after {HEALTH_S:.0f} s\n{logs.explain(part.logs())}"
+            )
+        time.sleep(POLL_S)
+
+
+def failure(known: State) -> str | None:
+    """Name the first part that died, with the log lines that explain it."""
+    for record in known.records:
+        if record.process is not None and not processes.alive(record.process):
+            lines = logs.explain(tuple(Path(path) for path in record.logs))
+            return f"{record.part} of deployment {known.name} died\n{lines}"
+    return None

@@ -1,0 +1,144 @@
+"""An environment of its own for the service: never Loadstone's.
+
+One per release and Python, shared by the deployments. It is made in its place (its scripts name
+that place) under a lock, and counts only once its marker stands: half-made ones are made anew.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import locks
+from loadstone.lab.part import Facts, Say
+from loadstone.lab.processes import MARK, Process
+
+MARKER = "loadstone.json"  # the packages that were asked for and are installed
+LOG_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The packages of a service, and the interpreter that runs them."""
+
+    root: Path  # holds all environments
+    title: str  # "keystone-30.0.0"
+    packages: tuple[str, ...]
+    constraints: Path | None  # pins what was tested
+    deployment: Path  # its folder: the mark that the installer carries
+    interpreter: str = getattr(sys, "_base_executable", sys.executable)
+    ask: signal.Signals = signal.SIGTERM
+    name: str = "environment"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        major, minor = sys.version_info[:2]
+        return self.root / f"{self.title}-py{major}.{minor}"
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def _log(self) -> Path:
+        return self.root / f"{self.folder.name}.log"
+
+    def prepare(self, say: Say) -> None:
+        """Make it, or add the packages that it lacks."""
+        with locks.held(self.root / f".{self.folder.name}.lock"):
+            installed = self._installed()
+            if installed is not None and set(self.packages) <= installed:
+                return
+            if installed is None:
+                say(f"making an environment for {self.title} (once)")
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self._run(_create(self.interpreter, self.folder))
+            missing = tuple(p for p in self.packages if p not in (installed or ()))
+            say(f"installing {', '.join(missing)}")
+            self._run(_install(self.python, missing, self.constraints))
+            marker = json.dumps(sorted({*self.packages, *(installed or ())}))
+            fresh = self.folder / f".{MARKER}"
+            fresh.write_text(marker)
+            fresh.replace(self.folder / MARKER)
+
+    def start(self) -> Process | None:
+        """No process."""
+        return None
+
+    def healthy(self) -> bool:
+        """Made is healthy."""
+        return True
+
+    def facts(self) -> Facts:
+        """The Python that serves."""
+        version = (self.folder / "pyvenv.cfg").read_text()
+        lines = (line.partition("=") for line in version.splitlines())
+        found = {key.strip(): value.strip() for key, _, value in lines}
+        return (("python", found.get("version_info") or found.get("version", "")),)
+
+    def logs(self) -> tuple[Path, ...]:
+        """What the installer said."""
+        return (self._log,)
+
+    def _installed(self) -> set[str] | None:
+        try:
+            return set(json.loads((self.folder / MARKER).read_text()))
+        except (OSError, ValueError):
+            return None
+
+    def _run(self, arguments: tuple[str, ...]) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        variables = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
+        variables |= {"UV_PYTHON_DOWNLOADS": "never", MARK: str(self.deployment)}
+        with self._log.open("w") as log:
+            # In its own folder: a pyproject.toml of the user's is no business of uv's here.
+            done = subprocess.run(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=variables,
+                cwd=self.root,
+                check=False,
+            )
+        if done.returncode != 0:
+            raise EnvironmentUnusable(self._reason())
+
+    def _reason(self) -> str:
+        said = self._log.read_text(errors="replace")
+        if "No space left" in said:
+            return f"cannot install {self.title}: no space left on {self.root}"
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        return (
+            f"cannot install {self.title} (network? package index? log: {self._log}):\n  "
+            + "\n  ".join(lines[-LOG_LINES:])
+        )
+
+
+def _uv() -> str | None:
+    """Find uv: on the PATH, beside our interpreter, or where `make install` puts it."""
+    prefix = Path(sys.prefix)
+    beside = (prefix / "bin" / "uv", prefix.parent / ".uv" / "bin" / "uv")
+    return shutil.which("uv") or next((str(p) for p in beside if os.access(p, os.X_OK)), None)
+
+
+def _create(interpreter: str, folder: Path) -> tuple[str, ...]:
+    uv = _uv()
+    if uv is not None:
+        return (uv, "venv", "--quiet", "--python", interpreter, str(folder))
+    return (interpreter, "-m", "venv", str(folder))
+
+
+def _install(python: Path, packages: tuple[str, ...], constraints: Path | None) -> tuple[str, ...]:
+    pinned = ("--constraint", str(constraints)) if constraints else ()
+    uv = _uv()
+    if uv is not None:
+        return (uv, "pip", "install", "--quiet", "--python", str(python), *pinned, *packages)
+    return (str(python), "-m", "pip", "install", "--quiet", *pinned, *packages)

@@ -1,0 +1,38 @@
+"""Ends a deployment from what its folder says, whoever started it and however that one ended."""
+
+import contextlib
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import processes, state
+from loadstone.lab.state import Phase, State
+
+
+def shut_down(folder: Path) -> None:
+    """End every process of the deployment and remove its secrets. The caller holds its lock."""
+    known = _known(folder)
+    if known is not None and known.is_of_this_boot:
+        for record in reversed(known.records):
+            if record.process is not None:
+                processes.stop(record.process, ask=signal.Signals(record.ask))
+    # What was started in the moment before a crash, and never came to be recorded.
+    stray = processes.marked(folder)
+    processes.end(stray, stray)
+    for path in known.secrets if known else ():
+        Path(path).unlink(missing_ok=True)
+    if known is not None:
+        with contextlib.suppress(FileNotFoundError):
+            state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
+
+
+def _known(folder: Path) -> State | None:
+    try:
+        return state.read(folder)
+    except EnvironmentUnusable:
+        return None  # an unreadable state: the mark in the processes' environment still finds them
+
+
+def _stopped(known: State) -> tuple[state.Record, ...]:
+    return tuple(replace(record, process=None) for record in known.records)

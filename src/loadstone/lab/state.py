@@ -1,0 +1,126 @@
+"""What is kept on disk of a deployment, so that any later command finds and ends it."""
+
+import json
+import os
+import signal
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab.processes import Process, boot_id
+
+FILE = "state.json"
+PRIVATE = 0o600
+
+
+class Phase(StrEnum):
+    """Where a deployment is in its life."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A part that was started: enough to stop it and to show its logs."""
+
+    part: str
+    process: Process | None
+    ask: int  # number of the signal that ends it in an orderly way
+    logs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A deployment as the disk knows it. Holds no secret, only where the secrets stand."""
+
+    name: str
+    phase: Phase
+    boot: str
+    settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
+    ports: tuple[tuple[str, int], ...] = ()
+    python: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    records: tuple[Record, ...] = ()
+    secrets: tuple[str, ...] = ()  # files that go when it stops
+
+    def with_record(self, record: Record) -> "State":
+        """Give the state with one part more (or that part started again)."""
+        others = tuple(r for r in self.records if r.part != record.part)
+        return replace(self, records=(*others, record))
+
+    def port(self, purpose: str) -> int | None:
+        """Give the port that was chosen for it."""
+        return dict(self.ports).get(purpose)
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Process start times count from the boot: after another, none of ours can be alive."""
+        return self.boot == boot_id()
+
+
+def write(folder: Path, state: State) -> None:
+    """Replace the state in one step: a crash leaves the one before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / FILE, json.dumps(asdict(state), indent=1))
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file that only we may read, in one step."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    fresh.replace(path)
+
+
+def read(folder: Path) -> State | None:
+    """Give the state, or None where there is none."""
+    path = folder / FILE
+    try:
+        text = path.read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return _parse(json.loads(text))
+    except (ValueError, KeyError, TypeError) as wrong:
+        raise EnvironmentUnusable(
+            f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "
+            f"{folder.name}` ends its processes and removes the folder"
+        ) from None
+
+
+def _parse(tree: dict[str, list[list[str]]]) -> State:
+    values: dict[str, object] = dict(tree)
+    return State(
+        name=str(values["name"]),
+        phase=Phase(str(values["phase"])),
+        boot=str(values["boot"]),
+        settings=_pairs(tree["settings"]),
+        ports=tuple((str(k), int(v)) for k, v in tree["ports"]),
+        python=str(values["python"]),
+        facts=_pairs(tree["facts"]),
+        records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
+        secrets=tuple(str(path) for path in tree["secrets"]),
+    )
+
+
+def _pairs(rows: list[list[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(key), str(value)) for key, value in rows)
+
+
+def _record(tree: dict[str, object]) -> Record:
+    process = tree["process"]
+    logs = tree["logs"]
+    if not isinstance(logs, list):
+        raise TypeError("logs")
+    return Record(
+        part=str(tree["part"]),
+        process=Process(int(process["pid"]), int(process["started_ticks"]))
+        if isinstance(process, dict)
+        else None,
+        ask=int(str(tree.get("ask", int(signal.SIGTERM)))),
+        logs=tuple(str(path) for path in logs),
+    )

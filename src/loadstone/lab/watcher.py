@@ -1,0 +1,67 @@
+"""Ends a deployment when its owner dies, however that happens: the kernel closes the owner's pipe.
+
+The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER`) that only waits for
+the end of its standard input. It guards every start, so that a killed `lab up` leaves nothing
+half-started; a deployment that is to outlive its command is released once it serves.
+"""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.lab import locks
+from loadstone.lab.shutdown import shut_down
+
+LOCK = "lock"
+RELEASED = b"r"
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """The owner's end."""
+
+    process: subprocess.Popen[bytes]
+
+    def release(self) -> None:
+        """Let the deployment live on without an owner."""
+        self._finish(RELEASED)
+
+    def dismiss(self) -> None:
+        """Have it clean up behind an owner that has ended the deployment itself."""
+        self._finish(b"")
+
+    def _finish(self, word: bytes) -> None:
+        if self.process.returncode is None:
+            try:
+                self.process.communicate(word)
+            except BrokenPipeError:
+                self.process.wait()
+
+
+def watch(folder: Path) -> Watcher:
+    """Start the watcher of a deployment; its owner is this process."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+    return Watcher(
+        subprocess.Popen(
+            (sys.executable, "-m", "loadstone.lab.watcher", str(folder)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+        )
+    )
+
+
+def _main() -> None:
+    folder = Path(sys.argv[1])
+    if sys.stdin.buffer.read() != RELEASED and folder.exists():
+        with locks.held(folder / LOCK):
+            shut_down(folder)
+
+
+if __name__ == "__main__":
+    _main()
