@@ -1,0 +1,17 @@
+"""Where the identity endpoint is and as whom to speak to it: clouds.yaml, OS_*, a lab."""
+
+from loadstone.target.access import Access, connect
+from loadstone.target.cloud import Cloud, Endpoint, Tls
+from loadstone.target.permission import require_permission
+from loadstone.target.read import from_clouds_yaml, from_environment
+
+__all__ = [
+    "Access",
+    "Cloud",
+    "Endpoint",
+    "Tls",
+    "connect",
+    "from_clouds_yaml",
+    "from_environment",
+    "require_permission",
+]

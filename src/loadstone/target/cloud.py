@@ -1,0 +1,61 @@
+"""A cloud as the user named it, before anything was sent."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Self, cast
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from keystoneauth1.plugin import BaseAuthPlugin
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How the server's certificate is checked and which one we show; paths are checked files."""
+
+    verify: bool = True
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An http(s) URL in its parts; `host` is without brackets, `path` without a last slash."""
+
+    scheme: Literal["http", "https"]
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read a URL; ValueError says what is wrong with it."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"}:
+            raise ValueError("it must begin with http:// or https://")
+        if not parts.hostname:
+            raise ValueError("it names no host")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("it must be only scheme, host, port and path")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        scheme = cast('Literal["http", "https"]', parts.scheme)
+        return cls(scheme, parts.hostname, port, parts.path.rstrip("/"))
+
+    @property
+    def url(self) -> str:
+        """The URL that was read, with its port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """An identity service and an identity that may prepare it; made by the readers of this room."""
+
+    chosen: str  # the words that choose it again: "--lab demo", "--cloud prod", "OS_*"
+    auth_url: str
+    endpoint: Endpoint  # of auth_url
+    who: str  # "user admin", for messages
+    auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # holds the credentials
+    tls: Tls = Tls()
+    region: str | None = None
