@@ -2,6 +2,7 @@
 
 import logging
 from types import TracebackType
+from typing import Self
 
 import requests
 from keystoneauth1.session import Session
@@ -35,7 +36,7 @@ class _ClosedConnections(Retry):
         error: Exception | None = None,
         _pool: ConnectionPool | None = None,
         _stacktrace: TracebackType | None = None,
-    ) -> Retry:
+    ) -> Self:
         if isinstance(error, ReadTimeoutError):
             raise error
         return super().increment(method, url, response, error, _pool, _stacktrace)

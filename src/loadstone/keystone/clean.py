@@ -1,0 +1,120 @@
+"""Removal of what a run made, and of nothing else; as often as one likes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.concurrently import each
+from loadstone.keystone.identity import Identity, Unreachable
+from loadstone.keystone.journal import Journal, Record, read
+from loadstone.keystone.things import Kind, Leftover, Thing, domain_name, is_of_run
+from loadstone.target import Access
+
+_WORKERS = 8
+# A service may show only part of a long list at once, and a slow create may still come through.
+_ROUNDS = 50
+
+Say = Callable[[str], None]
+
+
+def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
+    """Remove what the journal's run made in this cloud; give what could not be removed.
+
+    The domain of the run's exact name is looked up, and in it only what carries a name of the run
+    is removed, so that also what was made but never confirmed goes, and nothing of anyone else.
+    """
+    record = read(path)
+    if record is None or not record.remaining:
+        return ()
+    _require_same_cloud(record, access)
+    journal = Journal(path, record.run_id)
+    try:
+        failed = _remove_all(Identity(access), journal, say)
+    except EnvironmentUnusable as error:
+        failed = {"": str(error)}
+    return _leftovers(path, failed)
+
+
+def remaining(path: Path) -> tuple[Leftover, ...]:
+    """Say from the journal alone what a run has left in its cloud."""
+    return _leftovers(path, {})
+
+
+def list_leftovers(path: Path, leftovers: tuple[Leftover, ...], say: Say) -> None:
+    """Say what is left, why, and the command that removes it."""
+    record = read(path)
+    if record is None or not leftovers:
+        return
+    say(f"{len(leftovers)} left in {record.identity_url}; remove with: {record.mend}")
+    for leftover in leftovers:
+        say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
+
+
+def _require_same_cloud(record: Record, access: Access) -> None:
+    # A lab may come up again on another port, so the same choice is as good as the same URL.
+    if access.identity_url != record.identity_url and access.cloud.chosen != record.chosen:
+        raise InvalidInput(
+            f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
+            f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"
+        )
+
+
+def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
+    """Remove users, projects, then their domain; give the names that would not go, with why."""
+    name = domain_name(journal.run_id)
+    failed: dict[str, str] = {}
+    for domain in identity.find(Kind.DOMAIN, name=name):
+        for kind in (Kind.USER, Kind.PROJECT):
+            failed |= _remove_kind(identity, journal, kind, domain)
+        strangers = _inhabitants(identity, domain)
+        if strangers:
+            failed.setdefault(name, f"it holds {strangers[0].kind} {strangers[0].name}")
+        else:
+            failed |= _remove_one(identity, journal, domain)
+    if not failed and not identity.find(Kind.DOMAIN, name=name):
+        record = read(journal.path)
+        for thing in record.remaining if record else ():
+            journal.removed(thing)
+        say(f"removed all that the run made in {identity.access.identity_url}")
+    return failed
+
+
+def _remove_kind(identity: Identity, journal: Journal, kind: Kind, domain: Thing) -> dict[str, str]:
+    failed: dict[str, str] = {}
+    for _ in range(_ROUNDS):
+        ours = [
+            thing
+            for thing in identity.find(kind, domain_id=str(domain.id))
+            if is_of_run(journal.run_id, thing.name) and thing.name not in failed
+        ]
+        if not ours:
+            break
+        for result in each(lambda thing: _remove_one(identity, journal, thing), ours, _WORKERS):
+            failed |= result
+    return failed
+
+
+def _remove_one(identity: Identity, journal: Journal, thing: Thing) -> dict[str, str]:
+    try:
+        identity.remove(thing)
+    except Unreachable:
+        raise
+    except EnvironmentUnusable as error:
+        return {thing.name: str(error)}
+    journal.removed(thing)
+    return {}
+
+
+def _inhabitants(identity: Identity, domain: Thing) -> tuple[Thing, ...]:
+    return tuple(
+        thing
+        for kind in (Kind.USER, Kind.PROJECT)
+        for thing in identity.find(kind, domain_id=str(domain.id))
+    )
+
+
+def _leftovers(path: Path, failed: dict[str, str]) -> tuple[Leftover, ...]:
+    record = read(path)
+    general = failed.get("", "not removed yet")
+    things = record.remaining if record else ()
+    return tuple(Leftover(thing, failed.get(thing.name, general)) for thing in things)

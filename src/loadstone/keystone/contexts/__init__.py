@@ -1,0 +1,1 @@
+"""What must exist before load can be made: users, tokens."""

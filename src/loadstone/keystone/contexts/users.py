@@ -1,0 +1,116 @@
+"""Users to make load as, in a domain of the run's own, removed at the end."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.clean import clean, list_leftovers, remaining
+from loadstone.keystone.concurrently import each
+from loadstone.keystone.identity import Identity, Refused
+from loadstone.keystone.journal import Journal
+from loadstone.keystone.things import Kind, Thing, User, domain_name, project_name, user_name
+from loadstone.target import Access
+
+
+@dataclass(frozen=True, slots=True)
+class UsersSettings:
+    """How many users in how many projects; the names are Rally's (a tenant is a project)."""
+
+    tenants: int = 1
+    users_per_tenant: int = 1
+    # Rally's default is 20; at Keystone's hash cost more calls at once only wait in its queue.
+    resource_management_workers: int = 8
+    role: str = "member"
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[:3]:
+            value = getattr(self, field.name)
+            if value < 1:
+                raise InvalidInput(f"users.{field.name} must be at least 1, not {value}")
+
+
+@contextmanager
+def users(
+    access: Access,
+    run_id: str,
+    settings: UsersSettings,
+    journal_path: Path,
+    say: Callable[[str], None],
+) -> Iterator[tuple[User, ...]]:
+    """Make the users, and remove all that was made at the end, also after failure or Ctrl-C.
+
+    What could not be removed is said with the command that removes it, and stays in the journal
+    (`clean.remaining`); a second Ctrl-C leaves the rest to that command.
+    """
+    journal = Journal.start(journal_path, run_id, access)
+    try:
+        yield _make(Identity(access), settings, journal, say)
+    finally:
+        _remove(access, journal_path, say)
+
+
+def _remove(access: Access, path: Path, say: Callable[[str], None]) -> None:
+    try:
+        leftovers = clean(access, path, say)
+    except BaseException:
+        list_leftovers(path, remaining(path), say)
+        raise
+    list_leftovers(path, leftovers, say)
+
+
+def _make(
+    identity: Identity, settings: UsersSettings, journal: Journal, say: Callable[[str], None]
+) -> tuple[User, ...]:
+    tenants, per_tenant = settings.tenants, settings.users_per_tenant
+    say(f"creating {tenants * per_tenant} users in {tenants} projects")
+    role_id = identity.role_id(settings.role)
+    domain = _create(identity, journal, Kind.DOMAIN, domain_name(journal.run_id), {})
+    place = {"domain_id": _id(domain)}
+
+    def make_project(number: int) -> Thing:
+        return _create(identity, journal, Kind.PROJECT, project_name(journal.run_id, number), place)
+
+    workers = settings.resource_management_workers
+    projects = each(make_project, range(1, tenants + 1), workers)
+
+    def make_user(number: int) -> User:
+        # User 1 in project 1, user 2 in project 2: neighbours in time load different projects.
+        project = projects[(number - 1) % tenants]
+        # Letters, digits and a sign, for clouds whose password rules ask for each.
+        password = secrets.token_urlsafe(24) + "aA1!"
+        name = user_name(journal.run_id, number)
+        made = _create(identity, journal, Kind.USER, name, {**place, "password": password})
+        identity.grant(role_id, _id(made), _id(project))
+        return User(
+            id=_id(made),
+            name=name,
+            password=password,
+            project_id=_id(project),
+            project_name=project.name,
+            domain_id=_id(domain),
+            domain_name=domain.name,
+        )
+
+    return each(make_user, range(1, tenants * per_tenant + 1), workers)
+
+
+def _create(
+    identity: Identity, journal: Journal, kind: Kind, name: str, attributes: dict[str, str]
+) -> Thing:
+    journal.create(kind, name)
+    try:
+        thing = identity.create(kind, name, attributes)
+    except Refused:
+        journal.removed(Thing(kind, name))
+        raise
+    journal.created(thing)
+    return thing
+
+
+def _id(thing: Thing) -> str:
+    if thing.id is None:
+        raise EnvironmentUnusable(f"{thing.kind} {thing.name} was made without an id")
+    return thing.id

@@ -1,0 +1,166 @@
+"""The calls of the v3 identity API that preparation and clean-up need, with retries."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.things import Kind, Thing
+from loadstone.target import Access
+from loadstone.target.access import unusable
+
+if TYPE_CHECKING:
+    from requests import Response
+
+# Waits before a call is sent again; an overloaded Keystone needs seconds to come back.
+_RETRY_WAITS_S = (0.1, 0.5, 1.0, 2.0)
+# What passes: database locked (500), a front without a backend, too many requests.
+_PASSING_STATUS = {429, 500, 502, 503, 504}
+_CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
+
+
+class Refused(EnvironmentUnusable):
+    """The service understood the call and will not do it."""
+
+
+class Unreachable(EnvironmentUnusable):
+    """No connection at all, also after retries: further calls would only wait as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A cloud's identity API, as the identity that the user gave."""
+
+    access: Access
+
+    def create(self, kind: Kind, name: str, attributes: Mapping[str, Any]) -> Thing:
+        """Make one thing, or find it where an earlier try that seemed to fail had made it."""
+        answer = self._call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
+        if answer.status_code == _CREATED:
+            return Thing(kind, name, str(answer.json()[kind.value]["id"]))
+        if answer.status_code == _CONFLICT:
+            # The name carries the run's id, so only we can have made it.
+            place = {key: attributes[key] for key in ("domain_id",) if key in attributes}
+            for found in self.find(kind, name=name, **place):
+                return found
+        raise self._refused(f"create {kind} {name}", answer)
+
+    def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
+        """List what the query (name, domain_id) matches, as much as the service shows at once."""
+        answer = self._call(f"/{kind}s", "GET", query=query)
+        if answer.status_code == _GONE:
+            return ()
+        if not answer.ok:
+            raise self._refused(f"list {kind}s", answer)
+        return tuple(Thing(kind, str(e["name"]), str(e["id"])) for e in answer.json()[f"{kind}s"])
+
+    def remove(self, thing: Thing) -> None:
+        """Remove it; that it is gone already is as good."""
+        path = f"/{thing.kind}s/{thing.id}"
+        if thing.kind is Kind.DOMAIN:
+            self._expect(
+                f"disable domain {thing.name}", path, "PATCH", {"domain": {"enabled": False}}
+            )
+        self._expect(f"remove {thing.kind} {thing.name}", path, "DELETE")
+
+    def role_id(self, name: str) -> str:
+        """Find a role by its name."""
+        answer = self._call("/roles", "GET")
+        if not answer.ok:
+            raise self._refused("list roles", answer)
+        roles = {str(role["name"]): str(role["id"]) for role in answer.json()["roles"]}
+        if name not in roles:
+            known = ", ".join(sorted(roles))
+            raise EnvironmentUnusable(
+                f"{self.access.identity_url}: has no role {name!r}; it has {known}"
+            )
+        return roles[name]
+
+    def grant(self, role_id: str, user_id: str, project_id: str) -> None:
+        """Give a user a role on a project."""
+        path = f"/projects/{project_id}/users/{user_id}/roles/{role_id}"
+        answer = self._call(path, "PUT")
+        if not answer.ok:
+            raise self._refused("assign a role", answer)
+
+    def issue_token(self, body: Mapping[str, Any]) -> str:
+        """Authenticate with this body and give the token."""
+        answer = self._call("/auth/tokens", "POST", body, authenticated=False)
+        if answer.status_code != _CREATED:
+            raise self._refused("issue a token for a user of the run", answer)
+        return str(answer.headers["X-Subject-Token"])
+
+    def _expect(
+        self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
+    ) -> None:
+        answer = self._call(path, method, body)
+        if not answer.ok and answer.status_code != _GONE:
+            raise self._refused(what, answer)
+
+    def _call(
+        self,
+        path: str,
+        method: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        authenticated: bool = True,
+    ) -> "Response":
+        for wait_s in (*_RETRY_WAITS_S, None):
+            try:
+                answer = self._send(path, method, body, query, authenticated)
+            except Unreachable:
+                if wait_s is None:
+                    raise
+            else:
+                if wait_s is None or answer.status_code not in _PASSING_STATUS:
+                    return answer
+            time.sleep(wait_s)
+        raise AssertionError("the last try returns or raises")
+
+    def _send(
+        self,
+        path: str,
+        method: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, str] | None,
+        authenticated: bool,
+    ) -> "Response":
+        from keystoneauth1 import exceptions
+
+        try:
+            return self.access.session.request(
+                self.access.identity_url + path,
+                method,
+                json=body,
+                params=query,
+                authenticated=authenticated,
+                raise_exc=False,
+                log=False,  # bodies hold passwords
+            )
+        except exceptions.ConnectionError as error:
+            raise Unreachable(str(unusable(self.access.cloud, error))) from None
+        except exceptions.ClientException as error:
+            raise unusable(self.access.cloud, error) from None
+
+    def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
+        """Put the answer in words; Refused where the service is sure (4xx)."""
+        cloud = self.access.cloud
+        mend = ""
+        if answer.status_code == _FORBIDDEN:
+            mend = f"; {cloud.who} needs the role admin to prepare users"
+        refusal = Refused if answer.status_code < 500 else EnvironmentUnusable
+        return refusal(
+            f"{self.access.identity_url}: could not {what}: "
+            f"HTTP {answer.status_code} {_message(answer)}{mend}"
+        )
+
+
+def _message(answer: "Response") -> str:
+    """Keystone's own words, unless they may quote what was sent (400: bad value in the body)."""
+    if answer.status_code == 400:
+        return answer.reason
+    try:
+        return " ".join(str(answer.json()["error"]["message"]).split())[:200]
+    except (KeyError, TypeError, ValueError):
+        return answer.reason
