@@ -42,3 +42,26 @@ class Result:
     environment: Environment
     command: str  # the command line, for the record
     failure: str | None = None  # the one line that ended it early
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One workload's capacity in a list of runs."""
+
+    scenario: str
+    rate_rps: float | None
+    low_rps: float | None
+    high_rps: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One run in a list of runs."""
+
+    run_id: str
+    kind: str
+    status: str
+    started_at: str
+    ended_at: str | None
+    findings: tuple[Found, ...]
+    trials: int

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -12,29 +12,6 @@ from loadstone.result import Environment, Finding, Result
 from loadstone.store import codec, owner
 
 KILLED = "the process that measured was killed; what it had measured until then is kept"
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One workload's capacity in a list of runs."""
-
-    scenario: str
-    rate_rps: float | None
-    low_rps: float | None
-    high_rps: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One run in a list of runs."""
-
-    run_id: str
-    kind: str
-    status: str
-    started_at: str
-    ended_at: str | None
-    findings: tuple[Found, ...]
-    trials: int
 
 
 def run_row(result: Result) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from sqlalchemy.dialects.sqlite import insert
 from loadstone.analysis.model import Trial
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Finding, Result
+from loadstone.result import Entry, Finding, Found, Result
 from loadstone.store import database, owner, rows
-from loadstone.store.rows import Entry, Found
 from loadstone.store.schema import findings, runs, trials
 
 LATEST = "latest"

@@ -1,0 +1,86 @@
+"""`loadstone results`: what the store keeps."""
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, STORE, open_store, write_json
+
+
+@click.group()
+def results() -> None:
+    """List, show, delete, export and import results.
+
+    RUN is a run's id, the beginning of one, or "latest".
+    """
+
+
+@results.command("list")
+@STORE
+@JSON
+def list_(folder: Path | None, to: TextIO | None) -> None:
+    """List the runs, newest first."""
+    from dataclasses import asdict
+
+    from loadstone.report import terminal
+
+    with open_store(folder) as store:
+        entries = store.every()
+    if to is not None:
+        write_json([asdict(entry) for entry in entries], to)
+    elif entries:
+        terminal.listing(entries, terminal.console())
+    else:
+        click.echo("No results yet: loadstone demo makes the first ones.")
+
+
+@results.command()
+@click.argument("run")
+@STORE
+@JSON
+def show(run: str, folder: Path | None, to: TextIO | None) -> None:
+    """Show one run."""
+    from loadstone.report import terminal
+    from loadstone.report.data import as_data
+
+    with open_store(folder) as store:
+        result = store.get(run)
+    if to is not None:
+        write_json(as_data(result), to)
+        return
+    console = terminal.console()
+    terminal.show(result, console)
+    terminal.show_environment(result, console)
+
+
+@results.command()
+@click.argument("run")
+@STORE
+def delete(run: str, folder: Path | None) -> None:
+    """Delete one run with all its files."""
+    with open_store(folder) as store:
+        click.echo(f"deleted {store.delete(run)}")
+
+
+@results.command("export")
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@STORE
+def export(run: str, file: Path, folder: Path | None) -> None:
+    """Write one run with its samples to FILE, for another store to import."""
+    from loadstone.store import bundle
+
+    with open_store(folder) as store:
+        click.echo(f"exported {bundle.export(store, run, file)} to {file}")
+
+
+@results.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@STORE
+def import_(file: Path, folder: Path | None) -> None:
+    """Take in a run that another store exported."""
+    from loadstone.store import bundle
+
+    with open_store(folder) as store:
+        click.echo(f"imported {bundle.take_in(store, file)}")

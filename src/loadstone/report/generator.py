@@ -1,0 +1,46 @@
+"""What all trials of a search say of the load generator."""
+
+from dataclasses import dataclass
+
+from loadstone.result import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """The worst lateness over the trials that count, the CPU over all of them.
+
+    The trials that count are those in which the generator was not the limit; where there are none,
+    all of them.
+    """
+
+    lag_p50_ms: float
+    lag_p99_ms: float
+    lag_max_ms: float
+    cpu_share: float  # of one core per engine thread, over the trials that count
+    cpu_share_max: float  # in the trial where it was highest
+    is_valid: bool  # N rests on trials in which the generator was not the limit
+    invalid_trials: tuple[int, ...]
+    reasons: tuple[str, ...]  # why it was the limit, trial by trial
+
+
+def generator_of(finding: Finding) -> Generator | None:
+    """Sum up the generator's health; None before the first trial."""
+    invalid = [trial for trial in finding.trials if not trial.health.is_valid]
+    valid = [trial for trial in finding.trials if trial.health.is_valid]
+    healths = [trial.health for trial in valid or invalid]
+    if not healths:
+        return None
+    thread_s = sum(health.wall_s * health.threads for health in healths)
+    has_number = finding.capacity is not None and finding.capacity.rate_rps is not None
+    return Generator(
+        lag_p50_ms=max(health.lag_p50_ms for health in healths),
+        lag_p99_ms=max(health.lag_p99_ms for health in healths),
+        lag_max_ms=max(health.lag_max_ms for health in healths),
+        cpu_share=sum(health.cpu_s for health in healths) / thread_s if thread_s > 0 else 0.0,
+        cpu_share_max=max(health.cpu_share for health in healths),
+        is_valid=not invalid or (has_number and bool(valid)),
+        invalid_trials=tuple(trial.number for trial in invalid),
+        reasons=tuple(
+            f"trial {trial.number}: {limit}" for trial in invalid for limit in trial.health.limits
+        ),
+    )

@@ -1,0 +1,123 @@
+"""Results as tables on a terminal, readable at 80 columns; no colour where there is none."""
+
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.analysis.model import State, Trial
+from loadstone.report import figures, words
+from loadstone.result import Entry, Finding, Found, Result
+from loadstone.search.model import Capacity
+
+STYLES = {
+    State.SUSTAINED: "green",
+    State.DEGRADED: "red",
+    State.INVALID: "magenta",
+    State.UNDECIDED: "yellow",
+}
+
+
+def console(file: TextIO | None = None) -> Console:
+    """Give a console for results: stdout, or the given file."""
+    return Console(file=file, highlight=False, emoji=False, markup=False, soft_wrap=False)
+
+
+def show(result: Result, to: Console) -> None:
+    """Print a whole result."""
+    for finding in result.findings:
+        for part in _finding(finding):
+            to.print(part)
+    to.print(f"Run {result.run_id}, {result.status}.", style="dim")
+    if result.failure:
+        to.print(f"It ended early: {result.failure}", style="red")
+
+
+def show_environment(result: Result, to: Console) -> None:
+    """Print on what and of what the result was measured."""
+    for title, pairs in (
+        ("Measured", result.environment.target),
+        ("on", result.environment.machine),
+    ):
+        line = ", ".join(f"{name} {value}" for name, value in pairs)
+        if line:
+            to.print(Text.assemble((f"{title}: ", "dim"), line))
+    to.print(Text.assemble(("Command: ", "dim"), result.command))
+
+
+def listing(entries: Sequence[Entry], to: Console) -> None:
+    """Print the runs of a store, one line per workload."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(
+        "run", no_wrap=True, min_width=max((len(e.run_id) for e in entries), default=0)
+    )
+    table.add_column("status", no_wrap=True, min_width=8)
+    table.add_column("workload", overflow="fold")
+    table.add_column("N per s", justify="right", no_wrap=True, min_width=7)
+    table.add_column("interval", justify="right", no_wrap=True, min_width=12)
+    for entry in entries:
+        first = [entry.run_id, entry.status]
+        for found in entry.findings or (Found("", None, None, None),):
+            table.add_row(*first, *_listed(found))
+            first = ["", ""]
+    to.print(table)
+
+
+def _listed(found: Found) -> tuple[str, str, str]:
+    capacity = Capacity(found.rate_rps, found.low_rps, found.high_rps, 0.0)
+    return found.scenario, figures.n(capacity), figures.interval(capacity)
+
+
+def _finding(finding: Finding) -> Iterator[RenderableType]:
+    capacity = finding.capacity
+    yield Text.assemble((finding.title, "bold"), "  ", (finding.request, "dim"))
+    number = Text.assemble(("N = ", "bold"), (f"{figures.n(capacity)} per second", "bold cyan"))
+    if capacity is not None:
+        number.append(f"   interval {figures.interval(capacity)}")
+        number.append(f"\n    {words.sureness(capacity)}", "dim")
+    yield Padding(number, (0, 0, 0, 2))
+    if finding.trials:
+        yield Padding(_trials(finding.trials), (0, 0, 0, 1))
+        yield Padding(_why(finding.trials), (0, 0, 1, 2))
+    yield Padding(_points(words.shown(finding)), (0, 0, 1, 2))
+
+
+def _points(sentences: Sequence[str]) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for sentence in sentences:
+        table.add_row("-", sentence)
+    return table
+
+
+def _trials(trials: Sequence[Trial]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("#", "offered/s", "done/s", "p50 ms", "p95 ms", "p99 ms", "errors"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for trial in trials:
+        latency = trial.summary.latency
+        times = (latency.p50_ms, latency.p95_ms, latency.p99_ms)
+        style = "dim" if figures.is_metered(trial) else STYLES[trial.verdict.state]
+        table.add_row(
+            str(trial.number),
+            figures.offered(trial),
+            figures.rate(trial.summary.throughput_rps),
+            *(figures.plain_ms(time) for time in times),
+            str(trial.summary.failed),
+            Text(figures.verdict(trial), style),
+        )
+    return table
+
+
+def _why(trials: Sequence[Trial]) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", style="dim")
+    table.add_column(overflow="fold")
+    for trial in trials:
+        if not figures.is_metered(trial):
+            table.add_row(str(trial.number), f"{trial.purpose}: {'; '.join(trial.verdict.reasons)}")
+    return table

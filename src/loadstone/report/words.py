@@ -1,0 +1,233 @@
+"""What the figures say, in plain words; nothing is said that they do not show."""
+
+from collections.abc import Iterator
+
+from loadstone.analysis.model import Cause, State, Trial
+from loadstone.report import figures
+from loadstone.report.generator import generator_of
+from loadstone.result import Finding
+from loadstone.search.model import Capacity
+
+# From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
+BUSY = 0.9
+# Below this, something other than the CPU of this machine holds the service back.
+IDLE = 0.7
+STOLEN = 0.02
+# A trial shows the machine "at N" from this share of N on.
+NEAR = 0.9
+
+
+def of(finding: Finding) -> tuple[str, ...]:
+    """Say all that one search showed, most important first."""
+    return tuple(dict.fromkeys((headline(finding), *shown(finding), *method(finding))))
+
+
+def shown(finding: Finding) -> tuple[str, ...]:
+    """Say what the figures show beside N itself."""
+    said = [
+        *(finding.capacity.words if finding.capacity else ()),
+        *limit(finding),
+        *below(finding),
+        *above(finding),
+        *errors(finding),
+        *generator(finding),
+        *finding.notes,
+    ]
+    return tuple(dict.fromkeys(map(sentence, said)))
+
+
+def sentence(words: str) -> str:
+    """Begin with a capital and end with a stop."""
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?", ")")) else ".")
+
+
+def headline(finding: Finding) -> str:
+    """Say N, or that there is none."""
+    capacity = finding.capacity
+    if capacity is None:
+        return f"No capacity was found for {finding.title}: the search did not come to its end."
+    subject = finding.title[:1].upper() + finding.title[1:]
+    if capacity.rate_rps is None:
+        return f"{subject}: {figures.n(capacity)} a second is all that can be said."
+    return f"{subject}: the service bears N = {figures.n(capacity)} a second{_interval(capacity)}."
+
+
+def sureness(capacity: Capacity | None) -> str:
+    """Say how sure the interval is."""
+    if capacity is None:
+        return "no interval"
+    if capacity.low_rps is None or capacity.high_rps is None:
+        return "known on one side only"
+    if capacity.confidence <= 0:
+        return "how sure is not known"
+    return (
+        f"{figures.percent(capacity.confidence)} of such searches hold the truth in their interval"
+    )
+
+
+def limit(finding: Finding) -> Iterator[str]:
+    """Say what one request costs and whether the CPU is what N rests on."""
+    cost_s = cpu_per_request_s(finding)
+    if cost_s is not None:
+        yield (
+            f"One {finding.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
+            f"service's processes."
+        )
+    near = _at_n(finding)
+    if near is None or near.usage is None:
+        return
+    usage = near.usage
+    cores = "1 core was" if usage.cores == 1 else f"{usage.cores} cores were"
+    busy = f"{cores} {figures.percent(usage.machine_busy)} busy at N"
+    if usage.machine_busy >= BUSY:
+        yield f"{busy}: the CPU is the limit."
+    elif usage.machine_busy < IDLE:
+        yield f"{busy}: something other than this machine's CPU is the limit."
+    else:
+        yield f"{busy}."
+    if usage.machine_steal >= STOLEN:
+        yield (
+            f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
+            f"the same host: without them N would be higher."
+        )
+
+
+def below(finding: Finding) -> Iterator[str]:
+    """Say how the service answers at the highest rate that it sustained."""
+    trial = last_sustained(finding)
+    if trial is None or trial.rate_rps is None:
+        return
+    latency = trial.summary.latency
+    yield (
+        f"At {figures.rate(trial.rate_rps)} a second it keeps up for "
+        f"{figures.seconds(trial.summary.load_s)}: half of the answers come within "
+        f"{figures.milliseconds(latency.p50_ms)}, 99 % within "
+        f"{figures.milliseconds(latency.p99_ms)}."
+    )
+
+
+def above(finding: Finding) -> Iterator[str]:
+    """Say how the service gives way at the lowest rate that it did not sustain."""
+    trial = first_degraded(finding)
+    if trial is None or trial.rate_rps is None:
+        return
+    offered = f"At {figures.rate(trial.rate_rps)} a second"
+    growth = trial.summary.backlog_growth
+    match trial.verdict.cause:
+        case Cause.OVERLOAD if growth > 0:
+            yield (
+                f"{offered} only {figures.rate(trial.summary.throughput_rps)} complete: the work "
+                f"that waits grows by {growth:.2f} s every second, and each answer takes longer "
+                f"than the one before. The service is not broken, it is overtaken."
+            )
+        case Cause.DRIFT:
+            yield f"{offered} it keeps up at first and then becomes slower."
+        case Cause.ERRORS:
+            yield f"{offered} requests fail: {figures.errors(trial)}."
+        case Cause.OBJECTIVE:
+            yield f"{offered} it keeps up, but slower than wanted."
+        case Cause.OVERLOAD | Cause.GENERATOR | None:
+            return
+
+
+def errors(finding: Finding) -> Iterator[str]:
+    """Say how many requests failed over the whole search."""
+    due = sum(trial.summary.due for trial in finding.trials)
+    failed = sum(trial.summary.failed for trial in finding.trials)
+    if not due:
+        return
+    if failed:
+        yield f"{failed:,} of {due:,} requests failed over the whole search."
+    else:
+        yield f"None of the {due:,} requests failed."
+
+
+def generator(finding: Finding) -> Iterator[str]:
+    """Say whether the load generator can be trusted, and what it took from the service."""
+    found = generator_of(finding)
+    if found is None:
+        return
+    if found.invalid_trials:
+        which = ", ".join(str(number) for number in found.invalid_trials)
+        one = len(found.invalid_trials) == 1
+        trials = f"trial {which}: it says" if one else f"trials {which}: they say"
+        yield f"The load generator was the limit in {trials} nothing of the service."
+    if len(found.invalid_trials) < len(finding.trials):
+        others = "In the others it"
+        who = others if found.invalid_trials else "The load generator was not the limit: it"
+        yield (
+            f"{who} sent 99 % of the requests within {figures.milliseconds(found.lag_p99_ms)} of "
+            f"their due time and used {figures.percent(found.cpu_share_max)} of a core."
+        )
+
+
+def method(finding: Finding) -> Iterator[str]:
+    """Say how N was measured."""
+    if not finding.trials:
+        return
+    saturated = sum(trial.rate_rps is None for trial in finding.trials)
+    constant = len(finding.trials) - saturated
+    yield (
+        f"N rests on {len(finding.trials)} trials with {figures.seconds(finding.load_s)} of load "
+        f"({figures.seconds(finding.wall_s)} in all)."
+    )
+    if saturated:
+        yield (
+            f"In {saturated} of them the service was kept busy all the time and what it "
+            f"completed was counted: that is its capacity."
+        )
+    if constant:
+        yield (
+            f"In {constant} of them requests were sent at a constant rate, however slow the "
+            f"answers, and the latency was counted from the moment at which each was due; the "
+            f"trial is sustained when the work that waits does not grow."
+        )
+
+
+def cpu_per_request_s(finding: Finding) -> float | None:
+    """Give the service's CPU seconds per request, over the valid trials without a failure."""
+    cpu_s, done = 0.0, 0
+    for trial in finding.trials:
+        if trial.usage is None or trial.usage.service_cpu_s is None:
+            continue
+        if trial.health.is_valid and not trial.summary.failed:
+            cpu_s += trial.usage.service_cpu_s
+            done += trial.summary.ok
+    return cpu_s / done if done and cpu_s > 0 else None
+
+
+def last_sustained(finding: Finding) -> Trial | None:
+    """Give the sustained trial with the highest rate."""
+    found = [t for t in finding.trials if t.verdict.state is State.SUSTAINED and t.rate_rps]
+    return max(found, key=lambda t: t.rate_rps or 0.0, default=None)
+
+
+def first_degraded(finding: Finding) -> Trial | None:
+    """Give the degraded trial with the lowest rate."""
+    found = [t for t in finding.trials if t.verdict.state is State.DEGRADED and t.rate_rps]
+    return min(found, key=lambda t: t.rate_rps or 0.0, default=None)
+
+
+def _at_n(finding: Finding) -> Trial | None:
+    """Give the longest valid trial in which the service completed about N a second."""
+    capacity = finding.capacity
+    n_rps = capacity.rate_rps if capacity else None
+    if n_rps is None:
+        return None
+    near = [
+        t
+        for t in finding.trials
+        if t.usage is not None
+        and t.health.is_valid
+        and t.summary.throughput_rps >= NEAR * n_rps
+        and (t.rate_rps is None or t.rate_rps <= n_rps)
+    ]
+    # A saturated service works at N exactly.
+    return max(near, key=lambda t: (t.rate_rps is None, t.summary.load_s), default=None)
+
+
+def _interval(capacity: Capacity) -> str:
+    if capacity.low_rps is None or capacity.high_rps is None:
+        return ""
+    sure = f"{figures.percent(capacity.confidence)} interval " if capacity.confidence > 0 else ""
+    return f" ({sure}{figures.interval(capacity)})"
