@@ -9,6 +9,7 @@ from loadstone.errors import InvalidInput
 Figure = Literal["mean", "p50", "p90", "p95", "p99", "max"]
 FIGURES: tuple[Figure, ...] = ("mean", "p50", "p90", "p95", "p99", "max")
 MS = {"ms": 1.0, "s": 1000.0}
+LATENCY = r"\s*(mean|p50|p90|p95|p99|max)\s*<\s*([\d.]+)\s*(ms|s)\s*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Allowed share of failed iterations, and latency objectives; no growing backlog in any case."""
+    """Allowed share of failed iterations, and latency objectives; never a growing backlog."""
 
     error_share: float = 0.001
     objectives: tuple[Objective, ...] = ()
@@ -37,9 +38,7 @@ def goal(words: tuple[str, ...]) -> Goal:
     for word in words:
         if match := re.fullmatch(r"\s*errors\s*<\s*([\d.]+)\s*%\s*", word):
             error_share = _number(match[1], word) / 100
-        elif match := re.fullmatch(
-            r"\s*(mean|p50|p90|p95|p99|max)\s*<\s*([\d.]+)\s*(ms|s)\s*", word
-        ):
+        elif match := re.fullmatch(LATENCY, word):
             figure = FIGURES[FIGURES.index(match[1])]
             objectives.append(Objective(figure, _number(match[2], word) * MS[match[3]]))
         else:

@@ -26,12 +26,12 @@ class Iterations:
     @property
     def is_ok(self) -> NDArray[np.bool_]:
         """Whether every step went well."""
-        return self.has_ended & (self.outcome == Outcome.OK)
+        return np.asarray(self.has_ended & (self.outcome == Outcome.OK), dtype=np.bool_)
 
     @property
     def is_failed(self) -> NDArray[np.bool_]:
         """Whether a step failed."""
-        return self.has_ended & (self.outcome != Outcome.OK)
+        return np.asarray(self.has_ended & (self.outcome != Outcome.OK), dtype=np.bool_)
 
 
 def iterations(samples: Samples, steps: int) -> Iterations:

@@ -11,9 +11,12 @@ from loadstone.engine.health import Health
 LEAST_TRIAL_S = 3.0
 # Of the planned length: a trial that was stopped earlier, and not by its alarm, decides nothing.
 WHOLE = 0.9
-# Growth that begins later than this share of the trial is drift, not overload.
+# Growth that begins later than this, in seconds and as a share of the trial, is drift and not
+# overload; sooner, a random walk under overload looks the same.
+LEAST_ONSET_S = 15.0
 LATE = 0.4
 ERROR_CHANCE = 0.05
+BURST = 2.0  # times the rise that is growth: a hill worth a word
 MOST_KINDS = 3  # of errors that are named
 
 
@@ -55,13 +58,12 @@ def _errors(summary: Summary, goal: Goal) -> Verdict | None:
     failed = summary.failed
     if not failed or chance_of(failed, summary.due * goal.error_share) >= ERROR_CHANCE:
         return None
+    allowed = f"allowed {goal.error_share:.2%}"
     kinds = ", ".join(f"{count} x {name}" for name, count in summary.errors[:MOST_KINDS])
     share = failed / summary.due
     return Verdict(
         State.DEGRADED,
-        (
-            f"{failed} of {summary.due} failed ({share:.2%}, allowed {goal.error_share:.2%}): {kinds}",
-        ),
+        (f"{failed} of {summary.due} failed ({share:.2%}, {allowed}): {kinds}",),
         Cause.ERRORS,
     )
 
@@ -76,7 +78,7 @@ def _growth(offer: Offer, rate_rps: float, summary: Summary, counts: Ticks) -> V
     rise_s = float(levels[-1] - levels.min())
     onset_s = backlog.onset_s(levels)
     rates = f"{rate_rps:.4g}/s offered, {summary.throughput_rps:.4g}/s completed"
-    if onset_s <= LATE * seconds:
+    if not _is_late(onset_s, seconds, rise_s):
         words = f"backlog grew by {rise_s:.1f} s of work in {seconds:.0f} s; {rates}"
         return Verdict(State.DEGRADED, (words,), Cause.OVERLOAD)
     words = (
@@ -84,6 +86,12 @@ def _growth(offer: Offer, rate_rps: float, summary: Summary, counts: Ticks) -> V
         f"{seconds - onset_s:.0f} s; {rates}: the service became slower"
     )
     return Verdict(State.DEGRADED, (words,), Cause.DRIFT)
+
+
+def _is_late(onset_s: float, seconds: float, rise_s: float) -> bool:
+    # At the pace of its end the backlog would have grown visibly before the onset as well.
+    would_be_s = rise_s * onset_s / max(seconds - onset_s, TICK_S)
+    return onset_s >= max(LEAST_ONSET_S, LATE * seconds) and would_be_s >= rise_s
 
 
 def _too_short(offer: Offer, counts: Ticks) -> Verdict | None:
@@ -98,11 +106,11 @@ def _too_short(offer: Offer, counts: Ticks) -> Verdict | None:
 
 
 def _nearly_grew(offer: Offer, rate_rps: float, counts: Ticks) -> Verdict | None:
-    rise_s = backlog.rise_s(backlog.backlog_s(counts, rate_rps))
+    rise_s = backlog.rise_s(backlog.backlog_s(counts, rate_rps))  # 0 where there are too few ticks
     limit_s = _rise_s(offer, rate_rps)
     if rise_s < backlog.NEARLY * limit_s:
         return None
-    words = f"backlog rose by {rise_s:.2f} s of work: too much to call steady, {limit_s:.2f} s is growth"
+    words = f"backlog rose by {rise_s:.2f} s of work: not steady, and {limit_s:.2f} s is growth"
     return Verdict(State.UNDECIDED, (words,))
 
 
@@ -128,16 +136,18 @@ def _figure_ms(summary: Summary, objective: Objective) -> float:
 
 def _steady(offer: Offer, rate_rps: float, summary: Summary, counts: Ticks) -> tuple[str, ...]:
     levels = backlog.backlog_s(counts, rate_rps)
+    if not len(levels):
+        return (f"{summary.ok} ended well in less than a second",)
     words = (
         f"backlog steady at {float(levels[-1]):.2f} s of work; {rate_rps:.4g}/s offered, "
         f"{summary.throughput_rps:.4g}/s completed, p99 {summary.latency.p99_ms:.0f} ms"
     )
     peak_s = float(levels.max() - levels.min())
-    if peak_s < _rise_s(offer, rate_rps):
+    if peak_s < BURST * _rise_s(offer, rate_rps):
         return (words,)
     return (
         words,
-        f"it rose by {peak_s:.1f} s of work in between and drained again: a burst of noise",
+        f"in between it rose by {peak_s:.1f} s and drained again: a burst of noise",
     )
 
 

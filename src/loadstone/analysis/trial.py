@@ -1,5 +1,7 @@
 """One trial from what the engine measured."""
 
+from math import isinf
+
 from loadstone.analysis.alarm import Alarm
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.judge import Offer, judge
@@ -25,7 +27,7 @@ def assess(offer: Offer, samples: Samples, steps: int, health: Health, goal: Goa
         number=offer.number,
         rate_rps=offer.rate_rps,
         purpose=offer.purpose,
-        planned_s=offer.planned_s,
+        planned_s=seconds if isinf(offer.planned_s) else offer.planned_s,
         summary=summary,
         ticks=counts,
         health=health,

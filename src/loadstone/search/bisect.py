@@ -1,0 +1,125 @@
+"""Bracket, then bisect: the plain method, helped by what overloaded trials say of the capacity."""
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+
+from loadstone.analysis.model import State, Trial
+from loadstone.plan.load import OpenLoad
+from loadstone.search.guard import at_least, guarded, no_more_than
+from loadstone.search.model import Ask, Capacity, Strategy
+from loadstone.search.pool import Pool, estimate, saturated
+from loadstone.search.proof import Known, height_s
+from loadstone.search.ramp import Knee, ramp
+from loadstone.search.session import Session
+from loadstone.search.settings import Settings
+
+FIRST_DISTANCE = 0.08
+SHORTEST_S = 6.0
+LONGEST_S = 40.0
+RESERVE_S = 4.0  # for outstanding requests
+DISPERSION = 0.3  # of a service of which nothing is known yet
+NEAR = 0.25  # of the bracket: an estimate nearer to its ends is tried there, not beyond
+CONFIDENCE = 0.9
+
+
+def bisect(settings: Settings) -> Strategy:
+    """Search by trials that are sustained or not."""
+    session = Session(settings)
+    return guarded(session, _search(session))
+
+
+def _search(session: Session) -> Strategy:
+    knee = yield from ramp(session)
+    if not knee.is_saturated:
+        return at_least(session.settings.ceiling_rps)
+    return (yield from _Bisection(session, knee).run())
+
+
+class _Bisection:
+    def __init__(self, session: Session, knee: Knee) -> None:
+        self._session = session
+        self._knee = knee
+        self._known = Known(knee.throughput_rps, 0.1 * knee.throughput_rps, DISPERSION)
+        self._pool = Pool()
+        self._low: float | None = None
+        self._high: float | None = None
+        self._reasons: tuple[str, ...] = ()
+        self._is_undecided = False
+
+    def run(self) -> Strategy:
+        """Try rates until the bracket is narrow or the budget spent."""
+        while not self._is_done():
+            rate_rps = self._next_rps()
+            if rate_rps >= self._session.settings.ceiling_rps and self._low == rate_rps:
+                return at_least(rate_rps)
+            yield from self._try(rate_rps)
+        return self._state()
+
+    def _is_done(self) -> bool:
+        if self._is_undecided or self._session.left_s < SHORTEST_S + RESERVE_S:
+            return True
+        if self._low is None or self._high is None:
+            return False
+        return self._high - self._low <= 2 * self._session.settings.width * self._high
+
+    def _next_rps(self) -> float:
+        guess = self._known.rate_rps
+        if self._low is not None and self._high is not None:
+            width = self._high - self._low
+            return min(max(guess, self._low + NEAR * width), self._high - NEAR * width)
+        if self._high is not None:
+            return min(guess, self._high) * (1 - FIRST_DISTANCE)
+        above = max(guess, self._low or 0.0) * (1 + FIRST_DISTANCE)
+        return min(above, self._session.settings.ceiling_rps)
+
+    def _try(self, rate_rps: float) -> Generator[Ask, Trial, None]:
+        distance = FIRST_DISTANCE
+        if self._low is not None and self._high is not None:
+            distance = (self._high - self._low) / self._high / 2
+        # Long enough for the backlog to move by well more than six requests.
+        wanted_s = 2.5 * self._known.least_height_s / distance
+        most_s = min(LONGEST_S, self._session.left_s - RESERVE_S)
+        seconds = min(most_s, max(SHORTEST_S, wanted_s))
+        height = height_s(self._known, distance, seconds)
+        trial = yield from self._session.ask(
+            OpenLoad(rate_rps, seconds), "bisect", alarm_s=height, rise_s=height
+        )
+        self._learn(trial, rate_rps)
+
+    def _learn(self, trial: Trial, rate_rps: float) -> None:
+        match trial.verdict.state:
+            case State.SUSTAINED:
+                self._low = rate_rps
+            case State.DEGRADED:
+                self._high = rate_rps
+                self._reasons = trial.verdict.reasons
+            case State.UNDECIDED | State.INVALID:
+                self._is_undecided = True
+        least = max(4, 2 * self._knee.in_flight)
+        self._pool += saturated(trial.ticks, least, skip_s=2.0)
+        found = estimate(self._pool)
+        if found is not None:
+            dispersion = max(found.dispersion, 0.02)
+            self._known = Known(found.rate_rps, found.half_width_rps, dispersion)
+
+    def _state(self) -> Capacity:
+        if self._low is None:
+            high = self._high or self._knee.throughput_rps
+            return no_more_than(high, self._reasons)
+        if self._high is None:
+            words = (f"at least {self._low:.4g}/s: no rate above it was tried long enough",)
+            return Capacity(self._low, self._low, None, CONFIDENCE, words)
+        low, high = sorted((self._low, self._high))
+        middle = min(max(self._known.rate_rps, low), high)
+        if not self._pool.seconds:
+            middle = (low + high) / 2
+        found = Capacity(middle, low - self._blur(low), high + self._blur(high), CONFIDENCE)
+        if not self._is_undecided:
+            return found
+        return replace(found, words=("too near to the capacity to tell in the time given",))
+
+    def _blur(self, rate_rps: float) -> float:
+        """Give how far off a rate may be and still pass for the other side in one trial."""
+        noise = self._known.dispersion + self._session.settings.arrival_dispersion
+        return 2.0 * rate_rps * math.sqrt(noise / (self._known.rate_rps * 20.0))

@@ -1,0 +1,116 @@
+"""Completions while the service was saturated: each such second says what the capacity is."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.model import TICK_S, Ticks
+
+Counts = NDArray[np.float64]
+LEAST_STRETCH_S = 3.0
+LEAST_BLOCKS = 4
+BLOCK_S = 2.0
+LAG_S = 20.0  # noise bursts are correlated over this long
+LONG_BLOCK_S = 10.0
+# Negative correlation of blocks is plausible, but few blocks cannot prove it.
+LEAST_VARIANCE = 0.6
+LONG_SHARE = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Saturated throughput with the half-width of its 95 % interval."""
+
+    rate_rps: float
+    half_width_rps: float
+    dispersion: float  # variance over mean of the completions in a long window
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Stretches of ticks in which every worker was busy: completions per tick."""
+
+    stretches: tuple[Counts, ...] = ()
+
+    def __add__(self, other: "Pool") -> "Pool":
+        return Pool(self.stretches + other.stretches)
+
+    @property
+    def seconds(self) -> float:
+        """Saturated seconds."""
+        return sum(map(len, self.stretches)) * TICK_S
+
+    @property
+    def count(self) -> float:
+        """Completions in them."""
+        return float(sum(stretch.sum() for stretch in self.stretches))
+
+    def blocks(self, seconds: float) -> list[Counts]:
+        """Give completions per second in whole blocks of each stretch."""
+        width = round(seconds / TICK_S)
+        return [
+            stretch[: len(stretch) // width * width].reshape(-1, width).sum(axis=1) / seconds
+            for stretch in self.stretches
+            if len(stretch) >= width
+        ]
+
+
+def saturated(counts: Ticks, least_in_flight: float, skip_s: float = 1.0) -> Pool:
+    """Take the ticks that began and ended with at least so many in flight."""
+    full = counts.in_flight >= least_in_flight
+    both = full & np.concatenate([[False], full[:-1]])
+    both[: round(skip_s / TICK_S)] = False
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
+    ended = (counts.ok + counts.failed).astype(np.float64)
+    least = round(LEAST_STRETCH_S / TICK_S)
+    return Pool(
+        tuple(
+            ended[begin:end]
+            for begin, end in list(pairwise(edges.tolist()))[::2]
+            if end - begin >= least
+        )
+    )
+
+
+def estimate(pool: Pool) -> Estimate | None:
+    """Give the rate with its interval; None while too little is known.
+
+    Newey-West variance of 2-s blocks with lags to 20 s, t with as many degrees of freedom as there
+    are independent blocks; never narrower than 0.85 of the plain t interval over 10-s blocks.
+    """
+    blocks = pool.blocks(BLOCK_S)
+    count = sum(map(len, blocks))
+    if count < LEAST_BLOCKS:
+        return None
+    rate = pool.count / pool.seconds
+    variance, lags = _long_run_variance([block - rate for block in blocks], count)
+    freedom = max(2.0, count / (1 + 2 * lags / 3))
+    half_width = _t975(freedom) * math.sqrt(variance / max(1.0, count - 1 - 0.66 * lags))
+    half_width = max(half_width, LONG_SHARE * _plain_half_width(pool.blocks(LONG_BLOCK_S)))
+    return Estimate(rate, half_width, variance * BLOCK_S / rate if rate else 0.0)
+
+
+def _long_run_variance(blocks: list[Counts], count: int) -> tuple[float, int]:
+    own = sum(float(block @ block) for block in blocks) / count
+    lags = int(min(LAG_S / BLOCK_S, count / 4))
+    total = own
+    for lag in range(1, lags + 1):
+        product = sum(float(b[lag:] @ b[:-lag]) for b in blocks if len(b) > lag) / count
+        total += 2 * (1 - lag / (lags + 1)) * product
+    return max(total, LEAST_VARIANCE * own), lags
+
+
+def _plain_half_width(blocks: list[Counts]) -> float:
+    values = np.concatenate(blocks) if blocks else np.zeros(0)
+    if len(values) < 6:
+        return 0.0
+    return _t975(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _t975(freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))

@@ -1,0 +1,88 @@
+"""Finds saturation: more and more workers in a closed loop until no more gets done."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from loadstone.analysis.alarm import LEAST_REQUESTS
+from loadstone.analysis.model import TICK_S, State, Trial
+from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.search.model import Ask
+from loadstone.search.session import OnlyErrors, Session
+
+FIRST_RPS = 4.0
+FIRST_S = 1.5
+STEP = 4
+MOST_WORKERS = 256
+REQUESTS = 40  # wanted per step, within its shortest and longest length
+SHORTEST_S = 2.0
+LONGEST_S = 4.0
+GROWTH = 1.10  # less than this for four times the workers: saturated
+QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
+CEILING_S = 12.0
+USABLE = 0.75  # of the number in flight up to which no error was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """Where throughput stops rising."""
+
+    throughput_rps: float
+    response_s: float  # unloaded
+    most_in_flight: float  # more brings errors
+    is_saturated: bool  # False: the ceiling held
+
+    @property
+    def in_flight(self) -> int:
+        """So many keep every worker busy (Little's law, with a quarter to spare)."""
+        return max(2, math.ceil(1.25 * self.throughput_rps * self.response_s))
+
+
+def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
+    """Give the knee; ends early at the ceiling."""
+    ceiling_rps = session.settings.ceiling_rps
+    first = OpenLoad(min(FIRST_RPS, ceiling_rps), FIRST_S)
+    trial = yield from session.ask(first, "does it answer")
+    if trial.summary.ok <= trial.summary.due // 2:
+        raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
+    response_s = trial.summary.service_time.mean_ms / 1000
+    before_rps, workers, least_failing = 0.0, 1, math.inf
+    while True:
+        if _upper_rps(workers, response_s, before_rps) > ceiling_rps:
+            return (yield from _at_ceiling(session, response_s))
+        load = ClosedLoad(workers, min(LONGEST_S, max(SHORTEST_S, REQUESTS * response_s / workers)))
+        purpose = f"ramp: {workers} at a time"
+        trial = yield from session.ask(load, purpose)
+        if workers == 1 and trial.summary.ok:
+            response_s = trial.summary.service_time.mean_ms / 1000
+        if trial.summary.failed:
+            least_failing = workers
+        rate_rps = throughput_rps(trial)
+        stops = rate_rps < GROWTH * before_rps or workers > QUEUEING * rate_rps * response_s
+        before_rps = max(rate_rps, before_rps)
+        if stops or trial.summary.failed or workers >= MOST_WORKERS:
+            most = USABLE * workers / STEP if least_failing <= workers else math.inf
+            return Knee(before_rps, response_s, most, is_saturated=True)
+        workers *= STEP
+
+
+def throughput_rps(trial: Trial) -> float:
+    """Give the completions per second after the first quarter."""
+    ok = trial.ticks.ok[len(trial.ticks.ok) // 4 :]
+    return float(ok.sum() / (len(ok) * TICK_S)) if len(ok) else 0.0
+
+
+def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
+    """Give what so many workers can reach at most: no answer comes sooner than unloaded."""
+    alone = workers / response_s
+    return min(alone, STEP * before_rps) if before_rps else alone
+
+
+def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Knee]:
+    rate_rps = session.settings.ceiling_rps
+    height_s = max(0.5, LEAST_REQUESTS / rate_rps)
+    trial = yield from session.ask(
+        OpenLoad(rate_rps, CEILING_S), "the ceiling", alarm_s=height_s, rise_s=height_s
+    )
+    holds = trial.verdict.state is State.SUSTAINED
+    return Knee(throughput_rps(trial), response_s, math.inf, is_saturated=not holds)

@@ -1,0 +1,19 @@
+"""Plays a strategy against whatever measures."""
+
+from dataclasses import replace
+
+from loadstone.analysis.model import Trial
+from loadstone.search.model import Capacity, Measure, Strategy
+
+
+def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial, ...]]:
+    """Give what the strategy found and every trial that it asked for, numbered from 1."""
+    trials: list[Trial] = []
+    try:
+        ask = next(strategy)
+        while True:
+            trials.append(replace(measure(ask), number=len(trials) + 1))
+            ask = strategy.send(trials[-1])
+    except StopIteration as end:
+        capacity: Capacity = end.value
+        return capacity, tuple(trials)

@@ -1,0 +1,1 @@
+"""Services of known capacity on a virtual clock: the proof of every search method."""
