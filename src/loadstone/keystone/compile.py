@@ -1,16 +1,22 @@
 """Scenario and cloud -> plan."""
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.things import User
+from loadstone.keystone.things import Token, User
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
 from loadstone.plan.script import Step, Text
 from loadstone.target import Access
+
+# From making the plan to the first request, and what clocks may differ by.
+_MARGIN_S = 15.0
+# A closed loop that is bounded by iterations only.
+_UNKNOWN_LOAD_S = 300.0
 
 
 def origin(access: Access) -> Origin:
@@ -28,12 +34,15 @@ def compile_plan(
     scenario: Scenario,
     access: Access,
     users: Sequence[User],
-    tokens: Sequence[str],
+    tokens: Sequence[Token],
     load: Load,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Plan:
     """Give all that the engine needs to put this load of this scenario on this cloud."""
-    columns = {name: _column(name, access, users, tokens) for name in sorted(scenario.columns)}
+    lasting_s = _lasting_s(load, limits)
+    columns = {
+        name: _column(name, access, users, tokens, lasting_s) for name in sorted(scenario.columns)
+    }
     for name, values in columns.items():
         if not values:
             raise InvalidInput(f"{scenario.name} needs at least one {name}, and none was prepared")
@@ -45,14 +54,24 @@ def _below(path: str, step: Step) -> Step:
     return replace(step, path=(Text(path), *step.path))
 
 
+def _lasting_s(load: Load, limits: Limits) -> float:
+    """How long tokens must be valid for this load, beginning soon."""
+    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
+    return load_s + limits.drain_s + _MARGIN_S
+
+
 def _column(
-    name: str, access: Access, users: Sequence[User], tokens: Sequence[str]
+    name: str,
+    access: Access,
+    users: Sequence[User],
+    tokens: Sequence[Token],
+    lasting_s: float,
 ) -> tuple[str, ...]:
     match name:
         case "token":
-            return tuple(tokens)
+            return _valid(tokens, lasting_s)
         case "admin_token":
-            return (access.token(),)
+            return (access.token(lasting_s),)
         case "user_name":
             return tuple(_in_json(user.name) for user in users)
         case "password":
@@ -63,6 +82,16 @@ def _column(
             return tuple(_in_json(user.domain_name) for user in users)
         case _:
             raise AssertionError(f"a scenario asks for the unknown column {name}")
+
+
+def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:
+    left_s = min((token.expires_at for token in tokens), default=0.0) - time.time()
+    if tokens and left_s < lasting_s:
+        raise EnvironmentUnusable(
+            f"the tokens to validate expire in {left_s:.0f} s, and this load needs them for "
+            f"{lasting_s:.0f} s; load for less long, or raise [token] expiration in keystone.conf"
+        )
+    return tuple(token.value for token in tokens)
 
 
 def _in_json(value: str) -> str:

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.things import Kind, Thing
+from loadstone.keystone.things import Kind, Thing, Token
 from loadstone.target import Access
 from loadstone.target.access import unusable
 
@@ -84,12 +85,13 @@ class Identity:
         if not answer.ok:
             raise self._refused("assign a role", answer)
 
-    def issue_token(self, body: Mapping[str, Any]) -> str:
+    def issue_token(self, body: Mapping[str, Any]) -> Token:
         """Authenticate with this body and give the token."""
         answer = self._call("/auth/tokens", "POST", body, authenticated=False)
         if answer.status_code != _CREATED:
             raise self._refused("issue a token for a user of the run", answer)
-        return str(answer.headers["X-Subject-Token"])
+        expires_at = datetime.fromisoformat(str(answer.json()["token"]["expires_at"]))
+        return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
 
     def _expect(
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None

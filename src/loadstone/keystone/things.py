@@ -43,6 +43,14 @@ class User:
     domain_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of a user; it lives in memory only."""
+
+    value: str = field(repr=False)
+    expires_at: float  # Unix time, by the service's clock
+
+
 def domain_name(run_id: str) -> str:
     """The domain that holds all that a run makes."""
     return f"loadstone-{run_id}"

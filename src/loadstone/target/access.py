@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint
 
 if TYPE_CHECKING:
@@ -28,17 +28,20 @@ class Access:
         """The URL that API paths are appended to, such as http://127.0.0.1:5000/v3."""
         return self.endpoint.url
 
-    def token(self) -> str:
-        """Give a token of the cloud's identity that is valid for a while."""
+    def token(self, lasting_s: float = 120.0) -> str:
+        """Give a token of the cloud's identity that is valid for so long, if such are issued."""
         from keystoneauth1.exceptions import ClientException
+        from keystoneauth1.identity.base import BaseIdentityPlugin
 
+        auth = self.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            raise InvalidInput(f"{self.cloud.chosen}: its kind of authentication gives no token")
         try:
-            token = self.session.get_token()
+            if auth.get_access(self.session).will_expire_soon(int(lasting_s)):
+                auth.invalidate()
+            return str(auth.get_access(self.session).auth_token)
         except ClientException as error:
             raise unusable(self.cloud, error) from error
-        if not token:
-            raise EnvironmentUnusable(f"{self.cloud.auth_url}: gave {self.cloud.who} no token")
-        return str(token)
 
     def close(self) -> None:
         """Close the connections."""

@@ -5,13 +5,13 @@ from typing import Any
 
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import User
+from loadstone.keystone.things import Token, User
 from loadstone.target import Access
 
 
 def issue_tokens(
     access: Access, users: Sequence[User], count: int | None = None, workers: int = 8
-) -> tuple[str, ...]:
+) -> tuple[Token, ...]:
     """Issue `count` tokens, token n for user n of m, one for each user unless told.
 
     They live in memory only. They are not revoked at the end: each revocation would be an event
