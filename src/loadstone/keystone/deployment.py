@@ -1,10 +1,11 @@
 """Real Keystones on this machine: started, found again, ended."""
 
 import re
+import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from loadstone import places
@@ -12,96 +13,16 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.deploy import compose
 from loadstone.keystone.deploy import settings as settings_
 from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.manage import REGION
+from loadstone.keystone.deploy.deployment import SECRET, WEB, Deployment, not_running, url_of
 from loadstone.keystone.deploy.service import password
 from loadstone.keystone.deploy.settings import Settings
 from loadstone.lab import composition, locks, ports, processes, state, watcher
-from loadstone.lab.ports import HOST
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import Phase, State
 
 __all__ = ["Deployment", "Settings", "down", "every", "find", "up"]
 
-SECRET = "admin-password"  # noqa: S105  # the file's name
-WEB = "web"  # the port that clients speak to
 OLD_LOGS = "logs.before"
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A Keystone that `lab up` made, as the disk knows it at this moment."""
-
-    folder: Path
-    state: State
-
-    @property
-    def name(self) -> str:
-        """What the user called it."""
-        return self.state.name
-
-    @property
-    def url(self) -> str:
-        """The Identity v3 endpoint."""
-        return _url(self.state.port(WEB) or 0)
-
-    @property
-    def python(self) -> Path:
-        """The interpreter of its environment."""
-        return Path(self.state.python)
-
-    @property
-    def is_running(self) -> bool:
-        """It was started in this boot, and no part has died."""
-        return self._was_started and self.failure() is None
-
-    @property
-    def _was_started(self) -> bool:
-        return self.state.phase is Phase.RUNNING and self.state.is_of_this_boot
-
-    def environment_variables(self) -> dict[str, str]:
-        """Give what a client needs as OS_*; the password is in it."""
-        try:
-            secret = (self.folder / SECRET).read_text()
-        except FileNotFoundError:
-            raise EnvironmentUnusable(_not_running(self.name)) from None
-        return {
-            "OS_AUTH_URL": self.url,
-            "OS_USERNAME": "admin",
-            "OS_PASSWORD": secret,
-            "OS_PROJECT_NAME": "admin",
-            "OS_USER_DOMAIN_ID": "default",
-            "OS_PROJECT_DOMAIN_ID": "default",
-            "OS_IDENTITY_API_VERSION": "3",
-            "OS_REGION_NAME": REGION,
-        }
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Give what a report says of it."""
-        return self.state.facts
-
-    def pids(self) -> tuple[int, ...]:
-        """Give all living processes of the service, workers too."""
-        return tuple(process.pid for process in self._processes())
-
-    def memory_mb(self) -> float:
-        """Give the memory of all its processes, shared pages counted once."""
-        return processes.memory_mb(self._processes())
-
-    def failure(self) -> str | None:
-        """Name a part that died, with the lines of its log that explain it."""
-        return composition.failure(self.state) if self._was_started else None
-
-    def logs(self) -> tuple[tuple[str, Path], ...]:
-        """Give (part, log), in the order in which the parts started."""
-        return tuple(
-            (record.part, Path(path)) for record in self.state.records for path in record.logs
-        )
-
-    def _processes(self) -> tuple[processes.Process, ...]:
-        if not self._was_started:
-            return ()
-        leaders = (r.process for r in self.state.records if r.process is not None)
-        return tuple(member for leader in leaders for member in processes.family(leader))
 
 
 def up(
@@ -109,23 +30,29 @@ def up(
 ) -> Deployment:
     """Start a deployment, or give the one that runs; `owned`: it ends when this process does."""
     folder = _folder(name)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     busy = f"another loadstone is starting or stopping {name}; wait for it"
     with locks.held(folder / watcher.LOCK, busy=busy):
         before = state.read(folder)
         if before is not None and Deployment(folder, before).is_running:
             return _same(Deployment(folder, before), settings)
         shut_down(folder)  # what a crash, or a part that died, left behind
-        guard = watcher.watch(folder)
+        run = secrets.token_hex(8)
+        guard = watcher.watch(folder, run)
         try:
-            deployment = _start(folder, settings, before, say)
-        except BaseException as problem:
-            shut_down(folder)
-            guard.release()
-            raise _plainly(problem, folder) from problem
-        if not owned:
-            guard.release()
-        else:
+            deployment = _start(folder, run, settings, before, say)
+        except OSError as problem:
+            _abandon(folder, guard)
+            raise EnvironmentUnusable(
+                f"cannot start {name} in {folder}: {problem.strerror or problem}"
+            ) from problem
+        except BaseException:
+            _abandon(folder, guard)
+            raise
+        if owned:
             _guards[folder] = guard
+        else:
+            guard.release()
         return deployment
 
 
@@ -146,7 +73,7 @@ def find(name: str) -> Deployment:
     """Give a deployment that runs."""
     deployment = _read(_existing(name))
     if deployment.state.phase is not Phase.RUNNING or not deployment.state.is_of_this_boot:
-        raise EnvironmentUnusable(_not_running(name))
+        raise EnvironmentUnusable(not_running(name))
     failure = deployment.failure()
     if failure is not None:
         raise EnvironmentUnusable(f"{failure}\n  start it again: loadstone lab up {name}")
@@ -171,15 +98,21 @@ def every() -> tuple[Deployment, ...]:
 _guards: dict[Path, watcher.Watcher] = {}
 
 
+def _abandon(folder: Path, guard: watcher.Watcher) -> None:
+    shut_down(folder)
+    guard.release()
+
+
 def _start(
-    folder: Path, settings: Settings, before: State | None, say: Callable[[str], None]
+    folder: Path, run: str, settings: Settings, before: State | None, say: Callable[[str], None]
 ) -> Deployment:
     port = ports.choose(settings.port, before=before.port(WEB) if before else None)
     secret = password()
-    blueprint = Blueprint(folder, settings, port, _url(port), secret)
+    blueprint = Blueprint(folder, settings, port, url_of(port), secret)
     _keep_old_logs(folder)
     begun = State(
         name=folder.name,
+        run=run,
         phase=Phase.STARTING,
         boot=processes.boot_id(),
         settings=settings.pairs(),
@@ -224,21 +157,11 @@ def _same(running: Deployment, settings: Settings) -> Deployment:
     return running
 
 
-def _plainly(problem: BaseException, folder: Path) -> BaseException:
-    if isinstance(problem, OSError):
-        return EnvironmentUnusable(f"cannot start {folder.name} in {folder}: {problem.strerror}")
-    return problem
-
-
 def _keep_old_logs(folder: Path) -> None:
     logs = folder / "logs"
     if logs.exists():
         shutil.rmtree(folder / OLD_LOGS, ignore_errors=True)
         logs.rename(folder / OLD_LOGS)
-
-
-def _url(port: int) -> str:
-    return f"http://{HOST}:{port}/v3"
 
 
 def _deployments() -> Path:
@@ -269,9 +192,5 @@ def _existing(name: str) -> Path:
 def _read(folder: Path) -> Deployment:
     found = state.read(folder)
     if found is None:
-        raise EnvironmentUnusable(_not_running(folder.name))
+        raise EnvironmentUnusable(not_running(folder.name))
     return Deployment(folder, found)
-
-
-def _not_running(name: str) -> str:
-    return f"lab {name} is not running; start it: loadstone lab up {name}"

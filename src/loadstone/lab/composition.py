@@ -34,11 +34,14 @@ def assemble(folder: Path, begun: State, parts: Iterable[Part], say: Say) -> Sta
 def await_health(part: Part, process: Process) -> None:
     """Return when the part serves; raise with the lines that explain it when it does not."""
     deadline = time.monotonic() + HEALTH_S
-    while not part.healthy():
+    while True:
+        # Asked first: what answers on the port of a dead server is another's.
         if not processes.alive(process):
             raise EnvironmentUnusable(
                 f"{part.name} ended while starting\n{logs.explain(part.logs())}"
             )
+        if part.healthy():
+            return
         if time.monotonic() > deadline:
             raise EnvironmentUnusable(
                 f"{part.name} does not serve after {HEALTH_S:.0f} s\n{logs.explain(part.logs())}"

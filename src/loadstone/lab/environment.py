@@ -61,8 +61,9 @@ class Environment:
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._run(_create(self.interpreter, self.folder))
             missing = tuple(p for p in self.packages if p not in (installed or ()))
-            say(f"installing {', '.join(missing)}")
-            self._run(_install(self.python, missing, self.constraints))
+            if missing:
+                say(f"installing {', '.join(missing)}")
+                self._run(_install(self.python, missing, self.constraints))
             marker = json.dumps(sorted({*self.packages, *(installed or ())}))
             fresh = self.folder / f".{MARKER}"
             fresh.write_text(marker)
@@ -122,15 +123,15 @@ class Environment:
         )
 
 
-def _uv() -> str | None:
-    """Find uv: on the PATH, beside our interpreter, or where `make install` puts it."""
+def find_uv() -> str | None:
+    """Give uv: on the PATH, beside our interpreter, or where `make install` puts it."""
     prefix = Path(sys.prefix)
     beside = (prefix / "bin" / "uv", prefix.parent / ".uv" / "bin" / "uv")
     return shutil.which("uv") or next((str(p) for p in beside if os.access(p, os.X_OK)), None)
 
 
 def _create(interpreter: str, folder: Path) -> tuple[str, ...]:
-    uv = _uv()
+    uv = find_uv()
     if uv is not None:
         return (uv, "venv", "--quiet", "--python", interpreter, str(folder))
     return (interpreter, "-m", "venv", str(folder))
@@ -138,7 +139,7 @@ def _create(interpreter: str, folder: Path) -> tuple[str, ...]:
 
 def _install(python: Path, packages: tuple[str, ...], constraints: Path | None) -> tuple[str, ...]:
     pinned = ("--constraint", str(constraints)) if constraints else ()
-    uv = _uv()
+    uv = find_uv()
     if uv is not None:
         return (uv, "pip", "install", "--quiet", "--python", str(python), *pinned, *packages)
     return (str(python), "-m", "pip", "install", "--quiet", *pinned, *packages)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 BLOCK_BYTES = 64 * 1024  # the end of a log that is looked at
 EXPLAINING_LINES = 6
+# oslo.log ends a traceback with a line that has nothing after its prefix.
+_EMPTY = re.compile(r"^([\d-]+ [\d:.]+ \d+ \w+ [\w.]+)?\s*$")
 # "ValueError: ...", "oslo_config.cfg.ConfigFileValueError: ...", "[emerg] ...", "ERROR ...".
 _TELLING = re.compile(
     r"^\s*[\w.]*(Error|Exception|Found|Exit)\b.*:|\b(ERROR|CRITICAL|FATAL|PANIC)\b|\[(emerg|alert|crit)\]"
@@ -30,7 +32,7 @@ def explain(paths: tuple[Path, ...]) -> str:
     Indented, under the path of their log, ready to follow the line that says what ended.
     """
     for path in paths:
-        lines = [line for line in tail(path, 400) if line.strip()]
+        lines = [line for line in tail(path, 400) if not _EMPTY.match(line)]
         telling = [i for i, line in enumerate(lines) if _TELLING.search(line)]
         if telling:
             return _show(path, lines[max(0, telling[-1] + 1 - EXPLAINING_LINES) : telling[-1] + 1])

@@ -35,7 +35,8 @@ class Sqlite:
 
     def facts(self) -> Facts:
         """The library's version: the environment's Python is Loadstone's own."""
-        return (("database", f"SQLite {sqlite3.sqlite_version}"),)
+        version = sqlite3.sqlite_version
+        return (("database", f"SQLite {version}"), ("storage", "disk"))
 
     def logs(self) -> tuple[Path, ...]:
         """None."""

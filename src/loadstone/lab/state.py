@@ -37,6 +37,7 @@ class State:
     """A deployment as the disk knows it. Holds no secret, only where the secrets stand."""
 
     name: str
+    run: str  # names one start: a watcher ends only what it watched
     phase: Phase
     boot: str
     settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
@@ -96,6 +97,7 @@ def _parse(tree: dict[str, list[list[str]]]) -> State:
     values: dict[str, object] = dict(tree)
     return State(
         name=str(values["name"]),
+        run=str(values["run"]),
         phase=Phase(str(values["phase"])),
         boot=str(values["boot"]),
         settings=_pairs(tree["settings"]),

@@ -31,8 +31,11 @@ die-on-term = true
 need-app = true
 no-orphans = true
 buffer-size = 65535
-listen = 128
+listen = {backlog}
 """
+# Connections that may wait to be taken up. With uWSGI's 100 the kernel drops what comes beyond, and
+# clients try again only after 1 s, which would be taken for the service's own latency.
+BACKLOG = 1024
 # http-socket closes idle connections without saying so, and clients that pool them then see resets.
 HTTP = "http-socket = {host}:{port}\nadd-header = Connection: close"
 
@@ -67,7 +70,9 @@ class Uwsgi:
             else f"socket = {self.socket}"
         )
         prefix = self.application.python.parent.parent
-        text = INI.format(listen=listen, app=self.application, prefix=prefix, site=self.site)
+        text = INI.format(
+            listen=listen, app=self.application, prefix=prefix, site=self.site, backlog=backlog()
+        )
         self._ini.parent.mkdir(parents=True, exist_ok=True)
         self._ini.write_text(text)
 
@@ -101,3 +106,12 @@ class Uwsgi:
     def logs(self) -> tuple[Path, ...]:
         """One log."""
         return (self._log,)
+
+
+def backlog() -> int:
+    """Give the longest queue that this machine allows; uWSGI ends when it is asked for more."""
+    try:
+        allowed = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    except OSError:
+        allowed = 128  # what Linux allowed before 5.4
+    return min(BACKLOG, allowed)

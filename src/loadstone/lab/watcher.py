@@ -1,7 +1,7 @@
 """Ends a deployment when its owner dies, however that happens: the kernel closes the owner's pipe.
 
-The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER`) that only waits for
-the end of its standard input. It guards every start, so that a killed `lab up` leaves nothing
+The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER RUN`) that only waits
+for the end of its standard input. It guards every start, so that a killed `lab up` leaves nothing
 half-started; a deployment that is to outlive its command is released once it serves.
 """
 
@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.lab import locks
+from loadstone.lab import locks, state
 from loadstone.lab.shutdown import shut_down
 
 LOCK = "lock"
@@ -26,26 +26,16 @@ class Watcher:
 
     def release(self) -> None:
         """Let the deployment live on without an owner."""
-        self._finish(RELEASED)
-
-    def dismiss(self) -> None:
-        """Have it clean up behind an owner that has ended the deployment itself."""
-        self._finish(b"")
-
-    def _finish(self, word: bytes) -> None:
         if self.process.returncode is None:
-            try:
-                self.process.communicate(word)
-            except BrokenPipeError:
-                self.process.wait()
+            self.process.communicate(RELEASED)
 
 
-def watch(folder: Path) -> Watcher:
-    """Start the watcher of a deployment; its owner is this process."""
+def watch(folder: Path, run: str) -> Watcher:
+    """Start the watcher of one start of a deployment; its owner is this process."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
     return Watcher(
         subprocess.Popen(
-            (sys.executable, "-m", "loadstone.lab.watcher", str(folder)),
+            (sys.executable, "-m", "loadstone.lab.watcher", str(folder), run),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -57,9 +47,13 @@ def watch(folder: Path) -> Watcher:
 
 
 def _main() -> None:
-    folder = Path(sys.argv[1])
-    if sys.stdin.buffer.read() != RELEASED and folder.exists():
-        with locks.held(folder / LOCK):
+    folder, run = Path(sys.argv[1]), sys.argv[2]
+    if sys.stdin.buffer.read() == RELEASED or not folder.exists():
+        return
+    with locks.held(folder / LOCK):
+        known = state.read(folder)
+        # Started again by another meanwhile: no longer ours.
+        if known is None or known.run == run:
             shut_down(folder)
 
 

@@ -1,0 +1,95 @@
+"""`loadstone lab`: real Keystones on this machine."""
+
+import json
+import shlex
+from dataclasses import asdict
+
+import click
+
+
+@click.group()
+def lab() -> None:
+    """Start, find and end real Keystones on this machine."""
+
+
+@lab.command()
+@click.argument("name")
+@click.option("--workers", metavar="N", help="Processes that serve (default: the cores).")
+@click.option("--threads", metavar="N", help="Threads of each (default: 1).")
+@click.option("--port", metavar="P", help="Port on 127.0.0.1 (default: a free one).")
+@click.option("--with", "pairs", multiple=True, metavar="KEY=VALUE", help="Any setting; repeat.")
+def up(
+    name: str, workers: str | None, threads: str | None, port: str | None, pairs: tuple[str, ...]
+) -> None:
+    """Start the deployment NAME and print its URL."""
+    from loadstone.keystone import deployment
+    from loadstone.keystone.deploy import settings
+
+    short = (("workers", workers), ("threads", threads), ("port", port))
+    given = [(key, value) for key, value in short if value is not None]
+    chosen = settings.read([*(settings.split(pair) for pair in pairs), *given])
+    started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
+    click.echo(started.url)
+
+
+@lab.command()
+@click.argument("name")
+@click.option("--purge", is_flag=True, help="Remove its data, keys and logs too.")
+def down(name: str, purge: bool) -> None:
+    """End the deployment NAME; its data stays for the next `up`."""
+    from loadstone.keystone import deployment
+
+    deployment.down(name, purge=purge)
+
+
+@lab.command("list")
+@click.option("--json", "target", metavar="FILE|-", help="Write the list as JSON.")
+def list_(target: str | None) -> None:
+    """List all deployments, running or not."""
+    from loadstone.keystone import deployment
+
+    rows = [one.summary() for one in deployment.every()]
+    if target is not None:
+        with click.open_file(target, "w") as file:
+            file.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        return
+    head = ("NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB")
+    table = [head, *(tuple(_cell(value) for value in asdict(row).values()) for row in rows)]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+@lab.command()
+@click.argument("name")
+def env(name: str) -> None:
+    """Print NAME's OS_* variables for a shell: eval "$(loadstone lab env NAME)"."""
+    from loadstone.keystone import deployment
+
+    for key, value in deployment.find(name).environment_variables().items():
+        click.echo(f"export {key}={shlex.quote(value)}")
+
+
+@lab.command()
+@click.argument("name")
+@click.argument("part", required=False)
+@click.option("-n", "lines", type=click.IntRange(1), default=20, help="Lines of each log.")
+def logs(name: str, part: str | None, lines: int) -> None:
+    """Show the last lines of NAME's logs, of all parts or of one."""
+    from loadstone.errors import InvalidInput
+    from loadstone.keystone import deployment
+    from loadstone.lab.logs import tail
+
+    found = deployment.known(name).logs()
+    parts = tuple(dict.fromkeys(of for of, _ in found))
+    if part is not None and part not in parts:
+        raise InvalidInput(f"{name} has no part {part!r} with logs; it has {', '.join(parts)}")
+    for of, path in found:
+        if part in (None, of):
+            click.echo(f"==> {of}: {path}")
+            click.echo("".join(f"{line}\n" for line in tail(path, lines)), nl=False)
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else str(value)

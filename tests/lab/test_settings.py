@@ -1,0 +1,37 @@
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.deploy import conf, settings
+from loadstone.keystone.deploy.settings import Cache, Settings
+
+
+def test_settings_are_read_as_they_are_written() -> None:
+    chosen = Settings(
+        workers=3, port=15000, cache=Cache.MEMORY, hash_rounds=4, conf=(("a", "b", "c"),)
+    )
+    assert settings.read(chosen.pairs()) == chosen
+
+
+@pytest.mark.parametrize(
+    ("word", "mend"),
+    [
+        ("a=b", "hash-rounds"),
+        ("workers=0", "from 1 to"),
+        ("workers=two", "whole number"),
+        ("port=70000", "65535"),
+        ("cache=redis", "local, off, memory"),
+        ("hash-rounds=3", "from 4 to 31"),
+        ("release=new", "30.0.0"),
+        ("conf.token=3", "conf.SECTION.OPTION"),
+        ("conf.token.expiration=3\n[cache]", "one line"),
+        ("workers", "KEY=VALUE"),
+    ],
+)
+def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
+    with pytest.raises(InvalidInput, match=mend.replace("[", r"\[")):
+        settings.read([settings.split(word)])
+
+
+def test_the_users_option_wins() -> None:
+    text = conf.render((("token", "provider", "fernet"), ("token", "provider", "jws")))
+    assert text == "[token]\nprovider = jws\n"
