@@ -20,6 +20,18 @@ class Finding:
     notes: tuple[str, ...] = ()  # what the figures show, in words
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method: ready to be shown
 
+    @property
+    def cpu_per_request_s(self) -> float | None:
+        """The service's CPU seconds per request, over the valid trials without a failure."""
+        cpu_s, done = 0.0, 0
+        for trial in self.trials:
+            if trial.usage is None or trial.usage.service_cpu_s is None:
+                continue
+            if trial.health.is_valid and not trial.summary.failed:
+                cpu_s += trial.usage.service_cpu_s
+                done += trial.summary.ok
+        return cpu_s / done if done and cpu_s > 0 else None
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -49,6 +61,7 @@ class Found:
     """One workload's capacity in a list of runs."""
 
     scenario: str
+    title: str
     rate_rps: float | None
     low_rps: float | None
     high_rps: float | None

@@ -5,12 +5,13 @@ from typing import TextIO
 
 import click
 
+from loadstone.cli.clean import clean
 from loadstone.cli.stored import JSON, STORE, open_store, write_json
 
 
 @click.group()
 def results() -> None:
-    """List, show, delete, export and import results.
+    """List, show, delete, export, import results; clean up after a killed run.
 
     RUN is a run's id, the beginning of one, or "latest".
     """
@@ -84,3 +85,6 @@ def import_(file: Path, folder: Path | None) -> None:
 
     with open_store(folder) as store:
         click.echo(f"imported {bundle.take_in(store, file)}")
+
+
+results.add_command(clean)

@@ -1,0 +1,59 @@
+"""`loadstone results clean RUN`: removes what a killed run left in its cloud."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from loadstone.cli.choose import chosen, target_options
+from loadstone.cli.stored import STORE, open_store
+
+if TYPE_CHECKING:
+    from loadstone.keystone.journal import Record
+
+LEFT = 1
+
+
+@click.command()
+@click.argument("run")
+@target_options
+@STORE
+@click.pass_context
+def clean(  # noqa: PLR0913  the options of a command
+    ctx: click.Context,
+    run: str,
+    lab: str | None,
+    cloud: str | None,
+    yes: bool,
+    folder: Path | None,
+) -> None:
+    """Remove from the cloud what RUN made there and could not remove itself.
+
+    Only what the run's journal names is removed. The target is the run's own unless --lab, --cloud
+    or OS_* variables choose it anew. Ends with 1 when something is left.
+    """
+    from loadstone.keystone.clean import clean as clean_up
+    from loadstone.keystone.clean import list_leftovers
+    from loadstone.keystone.journal import read
+    from loadstone.run import JOURNAL
+
+    with open_store(folder) as store:
+        run_id = store.get(run).run_id
+        journal = store.folder(run_id) / JOURNAL
+    record = read(journal)
+    if record is None or not record.remaining:
+        click.echo(f"run {run_id} has left nothing")
+        return
+    if lab is None and cloud is None:
+        lab, cloud = as_before(record)
+    # Removing loads nothing, so no permission to load is asked for.
+    with chosen(lab, cloud, yes=True) as subject:
+        leftovers = clean_up(subject.access, journal, click.echo)
+    list_leftovers(journal, leftovers, click.echo)
+    ctx.exit(LEFT if leftovers else 0)
+
+
+def as_before(record: "Record") -> tuple[str | None, str | None]:
+    """Give the --lab and --cloud that the run was given."""
+    option, _, name = record.chosen.partition(" ")
+    return (name if option == "--lab" else None, name if option == "--cloud" else None)

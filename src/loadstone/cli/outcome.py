@@ -1,0 +1,36 @@
+"""How a measurement is given to the user: on stdout, and as the exit code."""
+
+from typing import TextIO
+
+from loadstone.analysis.model import State
+from loadstone.errors import MeasurementInvalid
+from loadstone.report import terminal
+from loadstone.report.data import as_data
+from loadstone.result import Finding, Result
+
+FELL_SHORT = 1
+
+
+def show(result: Result, to: TextIO | None) -> None:
+    """Give the result as data to `to`, and as a table unless that is stdout."""
+    from loadstone.cli.stored import write_json
+
+    if to is not None:
+        write_json(as_data(result), to)
+    if to is None or to.name != "-":
+        terminal.show(result, terminal.console())
+
+
+def exit_code(result: Result) -> int:
+    """Give 0 when every N was found, else what was in the way."""
+    codes = [_code(finding) for finding in result.findings]
+    return max(codes, default=MeasurementInvalid.exit_code)
+
+
+def _code(finding: Finding) -> int:
+    if finding.capacity is not None and finding.capacity.rate_rps is not None:
+        return 0
+    states = {trial.verdict.state for trial in finding.trials}
+    if State.INVALID in states or State.DEGRADED not in states:
+        return MeasurementInvalid.exit_code
+    return FELL_SHORT

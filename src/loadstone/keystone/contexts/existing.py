@@ -1,0 +1,33 @@
+"""The target's own user, for runs that make nothing in the cloud."""
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.things import User
+from loadstone.target import Access
+
+
+def own_user(access: Access) -> User:
+    """Give the identity that the target was chosen with; it must have a password and a project."""
+    from keystoneauth1.identity.base import BaseIdentityPlugin
+
+    auth = access.session.auth
+    if not isinstance(auth, BaseIdentityPlugin):
+        raise InvalidInput(f"{access.cloud.chosen}: {access.cloud.who} cannot log in")
+    granted = auth.get_access(access.session)
+    known = auth.get_cache_id_elements()
+    # The generic plugin says "password", the v3 plugin "password_password" (keystoneauth1).
+    password = known.get("password") or known.get("password_password")
+    one_domain = granted.project_domain_name == granted.user_domain_name
+    if not password or not granted.project_id or not one_domain:
+        raise InvalidInput(
+            f"{access.cloud.chosen}: {access.cloud.who} has no password and project of one domain "
+            "to log in with; let users be made (--users 1 or more), or choose a user with both"
+        )
+    return User(
+        id=str(granted.user_id),
+        name=str(granted.username),
+        password=password,
+        project_id=granted.project_id,
+        project_name=str(granted.project_name),
+        domain_id=str(granted.user_domain_id),
+        domain_name=str(granted.user_domain_name),
+    )

@@ -1,0 +1,214 @@
+"""The whole flow on one page: an order in, a Result out, everything kept as soon as it is known."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from loadstone.analysis.goal import Goal
+from loadstone.analysis.model import Trial
+from loadstone.analysis.trial import alarm, assess
+from loadstone.engine import local
+from loadstone.engine.progress import Progress
+from loadstone.errors import EnvironmentUnusable, LoadstoneError
+from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.existing import own_user
+from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.scenarios import Scenario
+from loadstone.keystone.things import Token, User
+from loadstone.monitor import machine
+from loadstone.monitor.usage import snapshot, usage
+from loadstone.plan.model import Limits
+from loadstone.result import Environment, Finding, Result
+from loadstone.search.model import Ask, Strategy
+from loadstone.search.run import search
+from loadstone.store.store import Store
+from loadstone.target import Access
+
+JOURNAL = "created.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be measured, and within which limits."""
+
+    kind: str
+    scenarios: tuple[Scenario, ...]
+    strategy: Callable[[], Strategy]  # makes a search from the start
+    load_s: float  # at most, per scenario; for the display
+    parameters: tuple[tuple[str, str], ...]  # the above in words, for the report
+    goal: Goal = field(default_factory=Goal)
+    users: UsersSettings | None = None  # None: the target's own user, nothing is made
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured, and what can be known of it from this machine."""
+
+    access: Access
+    facts: tuple[tuple[str, str], ...]
+    pids: Callable[[], tuple[int, ...] | None] = field(default=lambda: None)
+    # One line with the log that explains it, once a part of the service has died.
+    failure: Callable[[], str | None] = field(default=lambda: None)
+    # What is known of the service besides the trials, as words for the report.
+    explain: Callable[[Scenario, Finding], tuple[str, ...]] = field(default=lambda _, __: ())
+
+
+class Observer(Protocol):
+    """Whoever shows what goes on."""
+
+    def say(self, line: str) -> None:
+        """Show one line that stays."""
+
+    def begin(self, load_s: float) -> None:
+        """Say that at most `load_s` seconds of load begin."""
+
+    def watch(self, ask: Ask, progress: Progress) -> None:
+        """Show where a trial stands."""
+
+    def trial(self, trial: Trial) -> None:
+        """Show a trial that has ended."""
+
+
+def run(order: Order, subject: Subject, store: Store, observer: Observer, command: str) -> Result:
+    """Measure what is ordered; what was measured is in the store also when this raises."""
+    result = begun(order, subject, command)
+    folder = store.begin(result)
+    observer.say(f"run {result.run_id}: {subject.access.identity_url}")
+    with closing(result, store) as findings:
+        made: AbstractContextManager[tuple[User, ...]] = nullcontext((own_user(subject.access),))
+        if order.users is not None:
+            made = users(subject.access, result.run_id, order.users, folder / JOURNAL, observer.say)
+        with made as people:
+            for scenario in order.scenarios:
+                trip = Trip(order, subject, store, observer, result.run_id, len(findings))
+                finding = trip.find(scenario, people)
+                store.keep_finding(result.run_id, len(findings), finding)
+                findings.append(finding)
+    return store.get(result.run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One scenario's way from its actors to its finding."""
+
+    order: Order
+    subject: Subject
+    store: Store
+    observer: Observer
+    run_id: str
+    index: int  # of the finding in the result
+
+    def find(self, scenario: Scenario, people: tuple[User, ...]) -> Finding:
+        """Search for the capacity of one scenario."""
+        tokens = self.tokens(scenario, people)
+        finding = Finding(
+            scenario=scenario.name,
+            title=scenario.title,
+            request=scenario.request,
+            capacity=None,
+            trials=(),
+            load_s=0.0,
+            wall_s=0.0,
+            parameters=self.order.parameters,
+        )
+        # In the store before the first trial, so that a killed run knows what its trials are of.
+        self.store.keep_finding(self.run_id, self.index, finding)
+        self.observer.say(f"{scenario.title}: {scenario.request}")
+        self.observer.begin(self.order.load_s)
+        began_s = time.monotonic()
+        capacity, trials = search(self.order.strategy(), self.measure(scenario, people, tokens))
+        finding = replace(
+            finding,
+            capacity=capacity,
+            trials=trials,
+            load_s=sum(trial.summary.load_s for trial in trials),
+            wall_s=time.monotonic() - began_s,
+        )
+        return replace(finding, notes=self.subject.explain(scenario, finding))
+
+    def tokens(self, scenario: Scenario, people: tuple[User, ...]) -> tuple[Token, ...]:
+        """Issue the tokens that the scenario needs."""
+        if not scenario.needs_tokens:
+            return ()
+        self.observer.say(f"issuing {len(people)} tokens to validate")
+        return issue_tokens(self.subject.access, people)
+
+    def measure(
+        self, scenario: Scenario, people: tuple[User, ...], tokens: tuple[Token, ...]
+    ) -> Callable[[Ask], Trial]:
+        """Give the function that the search measures with: one stretch of load on the target."""
+        numbers = iter(range(1, 10**6))
+
+        def trial(ask: Ask) -> Trial:
+            self.require_alive()
+            order, access = self.order, self.subject.access
+            plan = compile_plan(scenario, access, people, tokens, ask.load, order.limits)
+            watchdog = alarm(ask.load, ask.alarm_s, order.goal)
+
+            def watch(progress: Progress) -> bool:
+                self.observer.watch(ask, progress)
+                return watchdog(progress) and self.subject.failure() is None
+
+            before = snapshot(self.subject.pids())
+            measured = local.run(plan, watch)
+            spent = usage(before, snapshot(self.subject.pids()), measured.health.cpu_s)
+            offer = ask.offer(next(numbers))
+            judged = assess(offer, measured.samples, len(plan.steps), measured.health, order.goal)
+            kept = self.store.keep_trial(
+                self.run_id, self.index, replace(judged, usage=spent), measured.samples
+            )
+            self.observer.trial(kept)
+            if measured.interrupted:
+                raise KeyboardInterrupt
+            self.require_alive()
+            return kept
+
+        return trial
+
+    def require_alive(self) -> None:
+        """Stop the run when a part of the service has died."""
+        if why := self.subject.failure():
+            raise EnvironmentUnusable(why)
+
+
+def begun(order: Order, subject: Subject, command: str) -> Result:
+    """Give the result of a run that has just begun."""
+    now = datetime.now(UTC)
+    target = (("url", subject.access.identity_url), *subject.facts)
+    return Result(
+        run_id=f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}",
+        kind=order.kind,
+        status="running",
+        started_at=now.isoformat(timespec="seconds"),
+        ended_at=None,
+        findings=(),
+        environment=Environment(machine=machine.facts(), target=target),
+        command=command,
+    )
+
+
+@contextmanager
+def closing(result: Result, store: Store) -> Iterator[list[Finding]]:
+    """Keep how a run ended, however it ends."""
+    findings: list[Finding] = []
+    status, failure = "failed", None
+    try:
+        yield findings
+        status = "finished"
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    except LoadstoneError as error:
+        failure = str(error)
+        raise
+    finally:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        kept = store.get(result.run_id).findings
+        ended = replace(result, status=status, ended_at=now, failure=failure)
+        store.finish(replace(ended, findings=(*findings, *kept[len(findings) :])))
