@@ -6,7 +6,7 @@ from typing import TextIO, Unpack
 
 import click
 
-from loadstone.cli.choose import chosen, target_options
+from loadstone.cli.choose import PERMISSION, chosen, target_options
 from loadstone.cli.stored import JSON, STORE, open_store
 from loadstone.cli.terms import Terms, search_options
 
@@ -24,6 +24,7 @@ class Options(Terms):
 
 @click.command()
 @target_options
+@PERMISSION
 @click.option(
     "--scenario",
     type=click.Choice(["issue", "validate"]),

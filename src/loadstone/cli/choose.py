@@ -16,19 +16,18 @@ Command = Callable[..., object]
 
 
 def target_options(command: Command) -> Command:
-    """Add the options that choose a target and permit load on it."""
-    for option in (
-        click.option(
-            "--yes-load-this-target",
-            "yes",
-            is_flag=True,
-            help="Permit load on a target that is not this machine.",
-        ),
-        click.option("--cloud", metavar="NAME", help="An entry of clouds.yaml."),
-        click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`."),
-    ):
-        command = option(command)
-    return command
+    """Add the options that choose a target."""
+    cloud = click.option("--cloud", metavar="NAME", help="An entry of clouds.yaml.")
+    lab = click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`.")
+    return lab(cloud(command))
+
+
+PERMISSION = click.option(
+    "--yes-load-this-target",
+    "yes",
+    is_flag=True,
+    help="Permit load on a target that is not this machine.",
+)
 
 
 @contextmanager

@@ -19,13 +19,8 @@ LEFT = 1
 @target_options
 @STORE
 @click.pass_context
-def clean(  # noqa: PLR0913  the options of a command
-    ctx: click.Context,
-    run: str,
-    lab: str | None,
-    cloud: str | None,
-    yes: bool,
-    folder: Path | None,
+def clean(
+    ctx: click.Context, run: str, lab: str | None, cloud: str | None, folder: Path | None
 ) -> None:
     """Remove from the cloud what RUN made there and could not remove itself.
 
