@@ -26,7 +26,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOKEN = "gAAAAAB" + "k" * 180
-ISSUED = json.dumps({"token": {"methods": ["password"], "catalog": [], "pad": "x" * 600}}).encode()
+DOMAIN = {"id": "default", "name": "Default"}
+ISSUED = json.dumps(
+    {
+        "token": {
+            "methods": ["password"],
+            "user": {"id": "u1", "name": "known", "domain": DOMAIN},
+            "project": {"id": "p1", "name": "known", "domain": DOMAIN},
+            "roles": [{"id": "r1", "name": "admin"}],
+            "issued_at": "2026-01-01T00:00:00.000000Z",
+            "expires_at": "2099-01-01T00:00:00.000000Z",
+            "catalog": [],
+            "pad": "x" * 400,
+        }
+    }
+).encode()
+# Enough of the Identity API's discovery for a client to find v3; the links' host is not looked at.
+VERSION = {
+    "id": "v3.14",
+    "status": "stable",
+    "links": [{"rel": "self", "href": "http://127.0.0.1/v3/"}],
+}
+DISCOVERY = json.dumps({"version": VERSION}).encode()
 
 
 def answer(status: str, body: bytes, headers: str = "") -> bytes:
@@ -36,6 +57,7 @@ def answer(status: str, body: bytes, headers: str = "") -> bytes:
 
 POST_ANSWER = answer("201 Created", ISSUED, f"X-Subject-Token: {TOKEN}\r\n")
 GET_ANSWER = answer("200 OK", ISSUED)
+VERSION_ANSWER = answer("200 OK", DISCOVERY)
 ERROR_ANSWER = answer("500 Internal Server Error", b'{"error": {"code": 500}}')
 
 
@@ -85,6 +107,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         while (request := self._take()) is not None:
+            if b"/auth/tokens " not in request.split(b"\r\n", 1)[0]:
+                self._transport.write(VERSION_ANSWER)
+                continue
             reply = POST_ANSWER if request.startswith(b"POST") else GET_ANSWER
             if self._only_errors:
                 self._transport.write(ERROR_ANSWER)
