@@ -58,13 +58,15 @@ class Pool:
         ]
 
 
-def saturated(counts: Ticks, least_in_flight: float, skip_s: float = 1.0) -> Pool:
+def saturated(
+    counts: Ticks, least_in_flight: float, skip_s: float = 1.0, *, only_ok: bool = False
+) -> Pool:
     """Take the ticks that began and ended with at least so many in flight."""
     full = counts.in_flight >= least_in_flight
     both = full & np.concatenate([[False], full[:-1]])
     both[: round(skip_s / TICK_S)] = False
     edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
-    ended = (counts.ok + counts.failed).astype(np.float64)
+    ended = (counts.ok if only_ok else counts.ok + counts.failed).astype(np.float64)
     least = round(LEAST_STRETCH_S / TICK_S)
     return Pool(
         tuple(

@@ -17,6 +17,8 @@ MOST_WORKERS = 256
 REQUESTS = 40  # wanted per step, within its shortest and longest length
 SHORTEST_S = 2.0
 LONGEST_S = 4.0
+RESPONSES = 3.0  # response times that a step lasts at least
+SLOW_S = 0.5  # unloaded: a step with one worker would show nothing that is not known
 GROWTH = 1.10  # less than this for four times the workers: saturated
 QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
 CEILING_S = 12.0
@@ -46,18 +48,17 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     if trial.summary.ok <= trial.summary.due // 2:
         raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
     response_s = trial.summary.service_time.mean_ms / 1000
-    before_rps, workers, least_failing = 0.0, 1, math.inf
+    before_rps, workers, least_failing = 0.0, 1 if response_s < SLOW_S else STEP, math.inf
     while True:
         if _upper_rps(workers, response_s, before_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
-        load = ClosedLoad(workers, min(LONGEST_S, max(SHORTEST_S, REQUESTS * response_s / workers)))
-        purpose = f"ramp: {workers} at a time"
-        trial = yield from session.ask(load, purpose)
+        load = ClosedLoad(workers, _step_s(workers, response_s))
+        trial = yield from session.ask(load, f"ramp: {workers} at a time")
         if workers == 1 and trial.summary.ok:
             response_s = trial.summary.service_time.mean_ms / 1000
         if trial.summary.failed:
             least_failing = workers
-        rate_rps = throughput_rps(trial)
+        rate_rps = throughput_rps(trial, response_s)
         stops = rate_rps < GROWTH * before_rps or workers > QUEUEING * rate_rps * response_s
         before_rps = max(rate_rps, before_rps)
         if stops or trial.summary.failed or workers >= MOST_WORKERS:
@@ -66,10 +67,16 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
         workers *= STEP
 
 
-def throughput_rps(trial: Trial) -> float:
-    """Give the completions per second after the first quarter."""
-    ok = trial.ticks.ok[len(trial.ticks.ok) // 4 :]
+def throughput_rps(trial: Trial, response_s: float) -> float:
+    """Give the completions per second after the first quarter, and after the first can end."""
+    skip = max(len(trial.ticks.ok) // 4, math.ceil(response_s / TICK_S) - 1)
+    ok = trial.ticks.ok[skip:]
     return float(ok.sum() / (len(ok) * TICK_S)) if len(ok) else 0.0
+
+
+def _step_s(workers: int, response_s: float) -> float:
+    wanted_s = min(LONGEST_S, max(SHORTEST_S, REQUESTS * response_s / workers))
+    return max(wanted_s, RESPONSES * response_s)
 
 
 def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
@@ -85,4 +92,4 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Kn
         OpenLoad(rate_rps, CEILING_S), "the ceiling", alarm_s=height_s, rise_s=height_s
     )
     holds = trial.verdict.state is State.SUSTAINED
-    return Knee(throughput_rps(trial), response_s, math.inf, is_saturated=not holds)
+    return Knee(throughput_rps(trial, response_s), response_s, math.inf, is_saturated=not holds)

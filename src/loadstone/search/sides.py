@@ -1,0 +1,190 @@
+"""Proof by constant rates: one a little below must be sustained, one a little above must not."""
+
+import math
+from collections.abc import Generator
+from enum import StrEnum
+
+import numpy as np
+
+from loadstone.analysis.backlog import NEARLY
+from loadstone.analysis.model import Cause, State, Trial
+from loadstone.plan.load import OpenLoad
+from loadstone.search.depth import DEEP, SHALLOW, Depths
+from loadstone.search.model import Ask
+from loadstone.search.pool import estimate, saturated
+from loadstone.search.proof import Known, Proof, height_s, power, proof
+from loadstone.search.session import Session
+
+ATTEMPTS = 3  # below: a noise burst may spoil one
+PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
+PATIENCE_S = 2.0
+RESERVE_S = 8.0  # for outstanding requests
+SHORTEST_S = 6.0
+WALK = 0.03  # first step down where nothing below holds
+WALK_GROWTH = 1.6
+LONGEST_STEP = 0.3
+WALK_S = 30.0
+SURE = 2.0  # sigmas that a trial must be able to tell before "steady" counts above the estimate
+UNKNOWN_DISPERSION = 0.3
+LEAST_DISPERSION = 0.02
+WIDEST = 0.25
+
+Part = Generator[Ask, Trial, None]
+
+
+class Flag(StrEnum):
+    """What the number does not say by itself."""
+
+    NOISY = "noisy"  # a trial below N was spoilt, another one held
+    ERRORS_BELOW = "errors-below-saturation"
+    LESS_SUSTAINED = "sustained-below-saturation"
+    MORE_SUSTAINED = "sustained-above-saturation"
+    ABOVE_UNDECIDED = "above-undecided"
+    BELOW_UNDECIDED = "below-undecided"
+    OBJECTIVE = "objective"  # steady, and too slow for the user's objective
+
+
+class Sides:
+    """The highest rate that was sustained, the lowest that was not, and what spoke against it."""
+
+    def __init__(self, session: Session, depths: Depths) -> None:
+        self._session = session
+        self._depths = depths
+        self.low: float | None = None
+        self.high: float | None = None
+        self.flags: set[Flag] = set()
+        self.reasons: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> Known:
+        """What metering says, with the noise that open-loop trials add."""
+        found = estimate(self._depths.pool)
+        extra = self._session.settings.arrival_dispersion
+        if found is None:
+            rate = self._depths.rate_rps
+            return Known(rate, 0.1 * rate, UNKNOWN_DISPERSION + extra)
+        half_width = min(found.half_width_rps, WIDEST * found.rate_rps)
+        return Known(found.rate_rps, half_width, max(found.dispersion, LEAST_DISPERSION) + extra)
+
+    @property
+    def is_narrow(self) -> bool:
+        """The interval is as narrow as was asked for."""
+        known = self.known
+        return known.half_width_rps <= self._session.settings.width * known.rate_rps
+
+    def prove_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
+        """Find a rate just below that is sustained; only several failures contradict the meter."""
+        rate_rps = math.inf
+        for attempt in range(ATTEMPTS):
+            known = self.known
+            if self._session.left_s < SHORTEST_S + RESERVE_S:
+                self.flags.add(Flag.BELOW_UNDECIDED)
+                return
+            terms = proof(known, min(longest_s, self._session.left_s - RESERVE_S))
+            rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
+            trial = yield from self._patient(rate_rps, terms)
+            if self._took_below(trial, rate_rps):
+                return
+            needed_s = longest_s + above_s + 2 * chunk_s
+            if attempt == ATTEMPTS - 1 or self._session.left_s < needed_s:
+                break
+            for _ in range(2):
+                yield from self._depths.meter(self._session, chunk_s)
+        if not self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE}:
+            self.flags.add(Flag.LESS_SUSTAINED)
+        yield from self._walk_down(rate_rps)
+
+    def prove_above(self, longest_s: float) -> Part:
+        """Find a rate just above that is not sustained; it takes two steady ones to contradict."""
+        if self.high is not None:
+            return
+        known = self.known
+        terms = proof(known, longest_s)
+        step, passes = terms.distance, 0
+        steady: float | None = None
+        while self._session.left_s > SHORTEST_S + RESERVE_S:
+            rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
+            seconds = min(terms.seconds, self._session.left_s - RESERVE_S)
+            trial = yield from self._strict(rate_rps, step, seconds)
+            if trial.verdict.state is State.DEGRADED:
+                self._took_above(trial, rate_rps, is_clear=passes == 0 and steady is None)
+                break
+            if trial.verdict.state is not State.SUSTAINED or power(known, step, seconds) < SURE:
+                break
+            passes += 1
+            if passes == 2:
+                steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
+        self._weigh(steady)
+
+    def _took_above(self, trial: Trial, rate_rps: float, *, is_clear: bool) -> None:
+        self.high = rate_rps
+        self.reasons = trial.verdict.reasons
+        # An overloaded trial's completions are as good as metered ones.
+        if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
+            least = max(4, 2 * self._depths.knee.in_flight)
+            self._depths.pools[SHALLOW] += saturated(trial.ticks, least, skip_s=2.0)
+
+    def _weigh(self, steady_rps: float | None) -> None:
+        if self.high is None:
+            self.flags.add(Flag.ABOVE_UNDECIDED)
+        if steady_rps is not None and steady_rps > self._highest_plausible():
+            self.flags.add(Flag.MORE_SUSTAINED)
+            self.low = steady_rps
+
+    def _took_below(self, trial: Trial, rate_rps: float) -> bool:
+        """Take note of a trial below; True: it settles that side."""
+        if trial.verdict.state is State.SUSTAINED:
+            if self.high is not None:
+                self.flags.add(Flag.NOISY)
+            self.low, self.high = rate_rps, None
+            return True
+        self.high = rate_rps
+        self.reasons = trial.verdict.reasons
+        return False
+
+    def _patient(self, rate_rps: float, terms: Proof) -> Generator[Ask, Trial, Trial]:
+        # Below capacity a burst may drain again, so it is judged at its end.
+        trial = yield from self._session.ask(
+            OpenLoad(rate_rps, terms.seconds),
+            "must hold: a little below",
+            alarm_s=max(PATIENCE * terms.height_s, PATIENCE_S),
+            rise_s=terms.height_s / NEARLY,
+        )
+        if trial.verdict.cause is Cause.ERRORS:
+            self.flags.add(Flag.ERRORS_BELOW)
+        elif trial.verdict.cause is Cause.OBJECTIVE:
+            self.flags.add(Flag.OBJECTIVE)
+        return trial
+
+    def _strict(
+        self, rate_rps: float, distance: float, seconds: float
+    ) -> Generator[Ask, Trial, Trial]:
+        height = height_s(self.known, distance, seconds)
+        return (
+            yield from self._session.ask(
+                OpenLoad(rate_rps, seconds), "must fail: a little above", height, height
+            )
+        )
+
+    def _walk_down(self, rate_rps: float) -> Part:
+        step = WALK
+        while self._session.left_s > WALK_S / 2 + RESERVE_S and self.low is None:
+            rate_rps *= 1 - step
+            step = min(LONGEST_STEP, step * WALK_GROWTH)
+            seconds = min(WALK_S, self._session.left_s - RESERVE_S)
+            height = height_s(self.known, WALK, seconds)
+            trial = yield from self._session.ask(
+                OpenLoad(rate_rps, seconds), "step down", height, height
+            )
+            if trial.verdict.state is State.SUSTAINED:
+                self.low = rate_rps
+            elif trial.verdict.state is State.DEGRADED:
+                self.high = rate_rps
+                self.reasons = trial.verdict.reasons
+
+    def _highest_plausible(self) -> float:
+        """The meter's upper end, or what the service does while nothing disturbs it."""
+        known = self.known
+        blocks = self._depths.pool.blocks(1.0)
+        quiet = float(np.median(np.concatenate(blocks))) if blocks else 0.0
+        return max(known.rate_rps + 2 * known.half_width_rps, 1.005 * quiet)
