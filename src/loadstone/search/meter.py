@@ -19,6 +19,8 @@ from loadstone.search.settings import Settings
 from loadstone.search.sides import Sides
 from loadstone.search.statement import state
 
+DRAIN_S = 4.0  # after a trial, for outstanding requests
+LEAST_CHUNK_S = 6.0
 FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
 
 
@@ -62,10 +64,12 @@ def _search(session: Session) -> Strategy:
     for _ in range(2):
         yield from depths.meter(session, lengths.chunk_s)
     yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
-    reserve_s = lengths.chunk_s + lengths.above_s + 8
+    reserve_s = lengths.chunk_s + lengths.above_s + 2 * DRAIN_S
     while session.left_s > reserve_s and _wants_more(depths, lengths, sides):
         yield from depths.meter(session, lengths.chunk_s)
     yield from sides.prove_above(lengths.above_s)
+    while session.left_s > LEAST_CHUNK_S + DRAIN_S and _wants_more(depths, lengths, sides):
+        yield from depths.meter(session, min(lengths.chunk_s, session.left_s - DRAIN_S))
     return state(depths, sides)
 
 

@@ -1,6 +1,7 @@
 """The search methods by name."""
 
 from collections.abc import Callable
+from functools import partial
 
 from loadstone.errors import InvalidInput
 from loadstone.search.bisect import bisect
@@ -15,8 +16,8 @@ STRATEGIES: dict[str, Callable[[Settings], Strategy]] = {
 DEFAULT = "meter"
 
 
-def strategy(name: str, settings: Settings) -> Strategy:
-    """Give a search that has not begun."""
+def strategy(name: str, settings: Settings) -> Callable[[], Strategy]:
+    """Give what makes a search from the start."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")
-    return STRATEGIES[name](settings)
+    return partial(STRATEGIES[name], settings)
