@@ -18,6 +18,8 @@ class Health:
     wall_s: float
     runqueue_wait_s: float  # ready to run, but another had the core (schedstat)
     threads: int
+    retries: int = 0  # sent again, since a kept-alive connection turned out to be closed
+    connections: int = 0  # opened
     # Why the generator was the limit, in words; empty when it was not.
     limits: tuple[str, ...] = ()
 

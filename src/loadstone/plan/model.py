@@ -41,6 +41,17 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """Which threads send the load, each with its own connections and its part of the schedule.
+
+    Thread t is bound to core `cores[t mod n]`; without cores the kernel chooses.
+    """
+
+    threads: int = 1
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One stretch of load, fully resolved: all that the engine needs."""
 
@@ -49,6 +60,7 @@ class Plan:
     load: Load
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: Limits = Limits()
+    placement: Placement = Placement()
 
     def to_json(self) -> str:
         """Return the form in which the plan crosses to Rust; it holds secrets (columns)."""

@@ -1,0 +1,66 @@
+//! Time since the run's start, and waking at it.
+
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;
+
+/// Nanoseconds since the run's start, by `CLOCK_MONOTONIC` (what `Instant` reads on Linux).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(crate) fn starting_at(start: Instant) -> Self {
+        Self { start }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a run is shorter than 292 years")]
+    pub(crate) fn now_ns(self) -> i64 {
+        self.start.elapsed().as_nanos() as i64
+    }
+
+    /// The instant of an offset, for tokio's own timers.
+    pub(crate) fn instant(self, at_ns: i64) -> tokio::time::Instant {
+        (self.start + std::time::Duration::from_nanos(at_ns.unsigned_abs())).into()
+    }
+}
+
+/// Seconds of a plan as nanoseconds.
+#[expect(clippy::cast_possible_truncation, reason = "plans are checked to be at most a year")]
+pub(crate) fn nanos(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
+/// Wakes its task at an instant, to tens of microseconds; tokio's own timers count in milliseconds.
+pub(crate) struct Alarm {
+    timer: AsyncFd<OwnedFd>,
+}
+
+impl Alarm {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        #[expect(deprecated, reason = "unsound only for types whose descriptor may change")]
+        let timer = AsyncFd::new(timer)?;
+        Ok(Self { timer })
+    }
+
+    /// Waits for `delay_ns`; never earlier than it, but the caller must look at the clock itself.
+    pub(crate) async fn after(&self, delay_ns: i64) -> std::io::Result<()> {
+        let delay_ns = delay_ns.max(1);
+        let value = Timespec { tv_sec: delay_ns / SECOND_NS, tv_nsec: delay_ns % SECOND_NS };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        // Setting it again is what re-arms the descriptor; its count need not be read.
+        self.timer.readable().await?.clear_ready();
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! What other threads may ask of a run.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::sync::Notify;
+
+/// What the engine's threads are to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Follow the schedule.
+    Go,
+    /// Take up nothing more; let what is under way end.
+    Stop,
+    /// Give up what is under way, too.
+    Abandon,
+}
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    command: AtomicU8,
+    changed: Vec<Notify>,
+}
+
+impl Control {
+    pub(crate) fn new(threads: u16) -> Self {
+        let changed = (0..threads).map(|_| Notify::new()).collect();
+        Self { command: AtomicU8::new(Command::Go as u8), changed }
+    }
+
+    /// Gives a command; a weaker one than before changes nothing.
+    pub(crate) fn give(&self, command: Command) {
+        self.command.fetch_max(command as u8, Ordering::Relaxed);
+        self.changed.iter().for_each(Notify::notify_one);
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        match self.command.load(Ordering::Relaxed) {
+            0 => Command::Go,
+            1 => Command::Stop,
+            _ => Command::Abandon,
+        }
+    }
+
+    /// Returns when a command was given since the last look.
+    pub(crate) async fn changed(&self, thread: usize) {
+        self.changed[thread].notified().await;
+    }
+}

@@ -1,0 +1,149 @@
+//! Where requests go: addresses looked up and TLS set up before the run.
+
+use std::fmt::Write as _;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
+};
+
+use crate::Refusal;
+use crate::plan::{Origin, Scheme, Tls};
+
+/// Everything needed to open a connection.
+pub(crate) struct Target {
+    pub addresses: Vec<SocketAddr>,
+    /// For https.
+    pub tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl Target {
+    /// Looks the host up and reads the files that the plan names.
+    pub(crate) fn new(origin: &Origin) -> Result<Self, Refusal> {
+        let tls = match origin.scheme {
+            Scheme::Http => None,
+            Scheme::Https => {
+                let name = ServerName::try_from(origin.host.clone());
+                let name = name.map_err(|_| Refusal::plan("origin.host", "is no host name"))?;
+                Some((TlsConnector::from(Arc::new(config(&origin.tls)?)), name))
+            }
+        };
+        Ok(Self { addresses: addresses(&origin.host, origin.port)?, tls })
+    }
+}
+
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {
+    let refuse =
+        |reason: String| Refusal::Environment(format!("cannot find host {host}: {reason}"));
+    let found = (host, port).to_socket_addrs().map_err(|error| refuse(error.to_string()))?;
+    let addresses: Vec<_> = found.collect();
+    if addresses.is_empty() {
+        return Err(refuse("it has no address".to_owned()));
+    }
+    Ok(addresses)
+}
+
+fn config(tls: &Tls) -> Result<ClientConfig, Refusal> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Refusal::Environment(format!("TLS cannot be set up: {error}")))?;
+    let builder = if tls.verify {
+        let roots = Arc::new(roots(tls.ca_file.as_deref())?);
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        let refuse = |error| Refusal::Environment(format!("TLS cannot be set up: {error}"));
+        builder.with_webpki_verifier(verifier.map_err(refuse)?)
+    } else {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnyone(provider)))
+    };
+    let Some(cert_file) = &tls.cert_file else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = certificates(cert_file)?;
+    let key_file = tls.key_file.as_ref().unwrap_or(cert_file);
+    let key = PrivateKeyDer::from_pem_file(key_file)
+        .map_err(|error| Refusal::file(key_file, format!("no private key in PEM form: {error}")))?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| Refusal::file(cert_file, format!("cannot be shown to servers: {error}")))
+}
+
+fn roots(ca_file: Option<&str>) -> Result<RootCertStore, Refusal> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = ca_file {
+        for certificate in certificates(path)? {
+            roots.add(certificate).map_err(|error| Refusal::file(path, error))?;
+        }
+        return Ok(roots);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let mut reason = "this system has no certificate authorities; name a CA file".to_owned();
+        if let Some(error) = found.errors.first() {
+            let _ = write!(reason, " ({error})");
+        }
+        return Err(Refusal::Environment(reason));
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, Refusal> {
+    let refuse = |error| Refusal::file(path, format!("no certificates in PEM form: {error}"));
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).map_err(refuse)?.collect();
+    let found = found.map_err(refuse)?;
+    if found.is_empty() {
+        return Err(Refusal::file(path, "holds no certificate in PEM form"));
+    }
+    Ok(found)
+}
+
+/// Accepts any certificate, as `insecure` asks; signatures are still checked.
+#[derive(Debug)]
+struct BelieveAnyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for BelieveAnyone {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        tokio_rustls::rustls::crypto::verify_tls12_signature(message, cert, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        tokio_rustls::rustls::crypto::verify_tls13_signature(message, cert, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,133 @@
+//! `run`: a plan in, columns out, watched from the calling thread.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use loadstone_engine::{Health, Measured, Plan, Progress, Run, Samples};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::raised;
+
+/// Run a plan (JSON): the sample table's columns, and what the engine says of itself.
+///
+/// Every `tick_s` the calling thread looks for signals and calls `watch` with the counts so far;
+/// False stops the run. Ctrl-C stops it, too, and is told as `interrupted`; a second one gives up
+/// what is under way. An exception of `watch` ends the run at once and is raised.
+#[pyfunction]
+#[pyo3(signature = (plan, watch, tick_s))]
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    plan: &str,
+    watch: Option<Bound<'py, PyAny>>,
+    tick_s: f64,
+) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
+    let tick = Duration::try_from_secs_f64(tick_s)
+        .map_err(|error| crate::errors::InvalidPlan::new_err(format!("tick_s: {error}")))?;
+    let prepared = py.detach(|| Plan::from_json(plan).and_then(|plan| Run::prepare(&plan)));
+    let engine = prepared.map_err(|refusal| raised(&refusal))?;
+    let (measured, is_interrupted) = watched(py, &engine, watch.as_ref(), tick)?;
+    let health = health(py, &measured.health)?;
+    health.set_item("interrupted", is_interrupted)?;
+    Ok((columns(py, measured.samples)?, health))
+}
+
+/// Carries the plan out on other threads and keeps watch on this one.
+fn watched(
+    py: Python<'_>,
+    engine: &Run,
+    watch: Option<&Bound<'_, PyAny>>,
+    tick: Duration,
+) -> PyResult<(Measured, bool)> {
+    std::thread::scope(|scope| {
+        let (ended, mut wait) = channel();
+        let worker = scope.spawn(move || {
+            let measured = engine.execute();
+            // Nobody waits any more when the watch raised.
+            let _ = ended.send(());
+            measured
+        });
+        let mut is_interrupted = false;
+        let mut failure = None;
+        loop {
+            let wait = &mut wait;
+            let waited = py.detach(move || wait.recv_timeout(tick));
+            if waited != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            match look(py, engine, watch) {
+                Ok(true) => {}
+                Ok(false) => engine.stop(),
+                Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                    if is_interrupted {
+                        engine.abandon();
+                    }
+                    engine.stop();
+                    is_interrupted = true;
+                }
+                Err(error) => {
+                    engine.abandon();
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        let measured = py.detach(|| worker.join());
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let measured = measured.map_err(|_| PyRuntimeError::new_err("the engine has a bug"))?;
+        Ok((measured.map_err(|refusal| raised(&refusal))?, is_interrupted))
+    })
+}
+
+/// One look at signals and counts: whether the run goes on.
+fn look(py: Python<'_>, engine: &Run, watch: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    py.check_signals()?;
+    match watch {
+        None => Ok(true),
+        Some(watch) => watch.call1((counts(py, &engine.progress())?,))?.is_truthy(),
+    }
+}
+
+fn counts<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
+    counts.set_item("elapsed_ns", progress.elapsed_ns)?;
+    counts.set_item("due", progress.due)?;
+    counts.set_item("sent", progress.sent)?;
+    counts.set_item("ok", progress.ok)?;
+    counts.set_item("failed", progress.failed)?;
+    counts.set_item("latency_sum_ns", progress.latency_sum_ns)?;
+    Ok(counts)
+}
+
+/// Hands the columns to numpy, which takes over their memory.
+fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    columns.set_item("due_ns", samples.due_ns.into_pyarray(py))?;
+    columns.set_item("sent_ns", samples.sent_ns.into_pyarray(py))?;
+    columns.set_item("first_byte_ns", samples.first_byte_ns.into_pyarray(py))?;
+    columns.set_item("done_ns", samples.done_ns.into_pyarray(py))?;
+    columns.set_item("iteration", samples.iteration.into_pyarray(py))?;
+    columns.set_item("connection", samples.connection.into_pyarray(py))?;
+    columns.set_item("status", samples.status.into_pyarray(py))?;
+    columns.set_item("outcome", samples.outcome.into_pyarray(py))?;
+    columns.set_item("action", samples.action.into_pyarray(py))?;
+    Ok(columns)
+}
+
+fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>> {
+    let values = PyDict::new(py);
+    values.set_item("lag_p50_ms", health.lag_p50_ms)?;
+    values.set_item("lag_p99_ms", health.lag_p99_ms)?;
+    values.set_item("lag_max_ms", health.lag_max_ms)?;
+    values.set_item("cpu_s", health.cpu_s)?;
+    values.set_item("wall_s", health.wall_s)?;
+    values.set_item("runqueue_wait_s", health.runqueue_wait_s)?;
+    values.set_item("threads", health.threads)?;
+    values.set_item("retries", health.retries)?;
+    values.set_item("connections", health.connections)?;
+    Ok(values)
+}

@@ -1,0 +1,38 @@
+from collections.abc import Callable
+from typing import Final, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EngineUnusable", "InvalidPlan", "run"]
+__version__: Final[str]
+
+class InvalidPlan(ValueError): ...
+class EngineUnusable(OSError): ...
+
+class _Columns(TypedDict):
+    due_ns: NDArray[np.int64]
+    sent_ns: NDArray[np.int64]
+    first_byte_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+    iteration: NDArray[np.uint32]
+    connection: NDArray[np.uint16]
+    status: NDArray[np.uint16]
+    outcome: NDArray[np.uint8]
+    action: NDArray[np.uint8]
+
+class _Health(TypedDict):
+    lag_p50_ms: float
+    lag_p99_ms: float
+    lag_max_ms: float
+    cpu_s: float
+    wall_s: float
+    runqueue_wait_s: float
+    threads: int
+    retries: int
+    connections: int
+    interrupted: bool
+
+def run(
+    plan: str, watch: Callable[[dict[str, int]], bool] | None, tick_s: float
+) -> tuple[_Columns, _Health]: ...

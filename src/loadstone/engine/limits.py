@@ -1,0 +1,57 @@
+"""Whether the load generator was the limit, in words."""
+
+from dataclasses import replace
+
+from loadstone.engine.health import Health
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+
+# Beyond these a trial says more of the generator than of the service. From 1,600 simulated and
+# 400 real searches: a generator later than this bent the capacity that was found (capacity
+# search, acceptance conditions; docs/methodology.md).
+LAG_P99_MS = 5.0
+LAG_SHARE_OF_GAP = 0.10  # of the mean time between two arrivals
+CPU_SHARE = 0.70  # of one core per engine thread
+# Lag is explained by a busy machine when this share of the run went by waiting for a core.
+RUNQUEUE_SHARE = 0.05
+
+
+def judged(health: Health, load: Load) -> Health:
+    """Say in `limits` what made the generator the limit, if anything did."""
+    return replace(health, limits=tuple(_limits(health, load)))
+
+
+def lag_bound_ms(load: Load) -> float:
+    """Give the send lag (99th percentile) up to which a run is believed."""
+    match load:
+        case OpenLoad(rate_rps=rate_rps):
+            return max(LAG_P99_MS, LAG_SHARE_OF_GAP * 1000.0 / rate_rps)
+        case BandLoad(fill_rps=fill_rps):
+            return max(LAG_P99_MS, LAG_SHARE_OF_GAP * 1000.0 / fill_rps)
+        case ClosedLoad():
+            return LAG_P99_MS
+
+
+def _limits(health: Health, load: Load) -> list[str]:
+    limits = []
+    bound_ms = lag_bound_ms(load)
+    if health.lag_p99_ms > bound_ms:
+        limits.append(
+            f"1 % of the requests were taken up more than {health.lag_p99_ms:.1f} ms late "
+            f"(at most {bound_ms:.1f} ms is believed){_because(health)}"
+        )
+    if health.cpu_share > CPU_SHARE:
+        limits.append(
+            f"the load generator used {health.cpu_share:.0%} of its "
+            f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
+            f"(at most {CPU_SHARE:.0%} is believed)"
+        )
+    return limits
+
+
+def _because(health: Health) -> str:
+    if health.wall_s <= 0:
+        return ""
+    waited = health.runqueue_wait_s / (health.wall_s * health.threads)
+    if waited <= RUNQUEUE_SHARE:
+        return ""
+    return f"; it waited for a core during {waited:.0%} of the run: this machine is busy"
