@@ -31,7 +31,7 @@ impl Refusal {
     }
 
     /// A refusal of one file.
-    pub(crate) fn file(path: &str, reason: impl ToString) -> Self {
+    pub(crate) fn file(path: &str, reason: &impl ToString) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
     }
 }

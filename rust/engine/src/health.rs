@@ -63,7 +63,7 @@ fn bucket(value: u64) -> usize {
     if value < SUB {
         return value as usize;
     }
-    let shift = 63 - value.leading_zeros() - SUB_BITS;
+    let shift = value.ilog2() - SUB_BITS;
     (u64::from(shift + 1) * SUB + ((value >> shift) - SUB)) as usize
 }
 

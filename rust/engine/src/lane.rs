@@ -164,10 +164,10 @@ impl Carrier<'_> {
             deadline: &self.lane.deadline,
             clock: self.clock,
         };
-        let captured = &mut self.captured;
+        let values = &mut self.captured;
         let last_used_ns = connection.last_used_ns;
         let answer = connection
-            .exchange(&question, |name, value| keep(&request.captures, captured, name, value))
+            .exchange(&question, |name, value| keep(&request.captures, values, name, value))
             .await;
         if is_crossed(request, &answer, last_used_ns) {
             return Attempt::Crossed(answer);
@@ -200,11 +200,11 @@ enum Attempt {
     Crossed(Answer),
 }
 
-fn keep(captures: &[(String, usize)], captured: &mut [Vec<u8>], name: &str, value: &[u8]) {
+fn keep(captures: &[(String, usize)], values: &mut [Vec<u8>], name: &str, value: &[u8]) {
     for (header, capture) in captures {
         if name.eq_ignore_ascii_case(header) {
-            captured[*capture].clear();
-            captured[*capture].extend_from_slice(value);
+            values[*capture].clear();
+            values[*capture].extend_from_slice(value);
         }
     }
 }

@@ -99,7 +99,7 @@ fn parse(
         _ => fields.keep_alive && !fields.close,
     };
     // Both lengths at once is how requests are smuggled (RFC 9112 6.3): believe one, then close.
-    let ambiguous = fields.coded && fields.length.is_some();
+    let ambiguous = fields.coding.is_some() && fields.length.is_some();
     let keep_alive = keep_alive && !ambiguous && body != Body::UntilClose;
     Ok(Some(Head { length, status, body, keep_alive }))
 }
@@ -108,8 +108,7 @@ fn parse(
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
-    coded: bool,
-    chunked: bool,
+    coding: Option<Coding>,
     close: bool,
     keep_alive: bool,
 }
@@ -123,8 +122,8 @@ impl Fields {
             }
             self.length = Some(length);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
-            self.coded = true;
-            self.chunked = tokens(value).next_back().is_some_and(|last| is(last, "chunked"));
+            let is_chunked = tokens(value).next_back().is_some_and(|last| is(last, "chunked"));
+            self.coding = Some(if is_chunked { Coding::Chunked } else { Coding::Other });
         } else if name.eq_ignore_ascii_case("connection") {
             self.close |= tokens(value).any(|token| is(token, "close"));
             self.keep_alive |= tokens(value).any(|token| is(token, "keep-alive"));
@@ -133,13 +132,19 @@ impl Fields {
     }
 
     fn body(&self) -> Body {
-        match (self.coded, self.chunked, self.length) {
-            (true, true, _) => Body::Chunked(Chunks::FIRST),
-            (true, false, _) | (false, _, None) => Body::UntilClose,
-            (false, _, Some(0)) => Body::Empty,
-            (false, _, Some(length)) => Body::Length(length),
+        match (&self.coding, self.length) {
+            (Some(Coding::Chunked), _) => Body::Chunked(Chunks::FIRST),
+            (Some(Coding::Other), _) | (None, None) => Body::UntilClose,
+            (None, Some(0)) => Body::Empty,
+            (None, Some(length)) => Body::Length(length),
         }
     }
+}
+
+/// The transfer coding applied last.
+enum Coding {
+    Chunked,
+    Other,
 }
 
 fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
@@ -228,13 +233,11 @@ impl Chunks {
     fn after(&self, byte: u8) -> Result<Self, BadHttp> {
         match (self, byte) {
             (&Self::Size { size, digits }, _) => after_size(size, digits, byte),
-            (&Self::Extension { size, .. }, b'\n') | (&Self::SizeEnd { size }, b'\n') => {
-                Ok(if size == 0 {
-                    Self::Trailer { line: 0, seen: 0 }
-                } else {
-                    Self::Data { left: size }
-                })
-            }
+            (&(Self::Extension { size, .. } | Self::SizeEnd { size }), b'\n') => Ok(if size == 0 {
+                Self::Trailer { line: 0, seen: 0 }
+            } else {
+                Self::Data { left: size }
+            }),
             (&Self::Extension { size, seen }, _) if seen < MAX_CHUNK_LINE => {
                 Ok(Self::Extension { size, seen: seen + 1 })
             }

@@ -70,18 +70,19 @@ fn config(tls: &Tls) -> Result<ClientConfig, Refusal> {
     };
     let chain = certificates(cert_file)?;
     let key_file = tls.key_file.as_ref().unwrap_or(cert_file);
-    let key = PrivateKeyDer::from_pem_file(key_file)
-        .map_err(|error| Refusal::file(key_file, format!("no private key in PEM form: {error}")))?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|error| {
+        Refusal::file(key_file, &format!("no private key in PEM form: {error}"))
+    })?;
     builder
         .with_client_auth_cert(chain, key)
-        .map_err(|error| Refusal::file(cert_file, format!("cannot be shown to servers: {error}")))
+        .map_err(|error| Refusal::file(cert_file, &format!("cannot be shown to servers: {error}")))
 }
 
 fn roots(ca_file: Option<&str>) -> Result<RootCertStore, Refusal> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = ca_file {
         for certificate in certificates(path)? {
-            roots.add(certificate).map_err(|error| Refusal::file(path, error))?;
+            roots.add(certificate).map_err(|error| Refusal::file(path, &error))?;
         }
         return Ok(roots);
     }
@@ -98,11 +99,11 @@ fn roots(ca_file: Option<&str>) -> Result<RootCertStore, Refusal> {
 }
 
 fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, Refusal> {
-    let refuse = |error| Refusal::file(path, format!("no certificates in PEM form: {error}"));
+    let refuse = |error| Refusal::file(path, &format!("no certificates in PEM form: {error}"));
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).map_err(refuse)?.collect();
     let found = found.map_err(refuse)?;
     if found.is_empty() {
-        return Err(Refusal::file(path, "holds no certificate in PEM form"));
+        return Err(Refusal::file(path, &"holds no certificate in PEM form"));
     }
     Ok(found)
 }

@@ -18,6 +18,7 @@ use crate::target::Target;
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "the unit is in the name")]
 pub(crate) struct Timeouts {
     pub connect_ns: i64,
     pub request_ns: i64,

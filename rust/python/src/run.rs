@@ -21,14 +21,14 @@ use crate::errors::raised;
 pub(crate) fn run<'py>(
     py: Python<'py>,
     plan: &str,
-    watch: Option<Bound<'py, PyAny>>,
+    watch: Option<&Bound<'py, PyAny>>,
     tick_s: f64,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let tick = Duration::try_from_secs_f64(tick_s)
         .map_err(|error| crate::errors::InvalidPlan::new_err(format!("tick_s: {error}")))?;
     let prepared = py.detach(|| Plan::from_json(plan).and_then(|plan| Run::prepare(&plan)));
     let engine = prepared.map_err(|refusal| raised(&refusal))?;
-    let (measured, is_interrupted) = watched(py, &engine, watch.as_ref(), tick)?;
+    let (measured, is_interrupted) = watched(py, &engine, watch, tick)?;
     let health = health(py, &measured.health)?;
     health.set_item("interrupted", is_interrupted)?;
     Ok((columns(py, measured.samples)?, health))
