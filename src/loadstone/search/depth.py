@@ -13,6 +13,7 @@ from loadstone.search.session import Session
 
 # Arrivals while the band is filled and while it ebbs, over the capacity as estimated.
 FILL = 2.0
+LEAST_FILL = 1.2
 EBB = 0.7
 BAND_S = 0.4  # seconds of work between the marks of the band
 BAND = 4  # requests between them, at least
@@ -72,7 +73,9 @@ class Depths:
         low, high = self._marks(level)
         slow_s = 1.5 * LEVELS[level].work_s if level > DEEP else 0.0  # a deep band fills slowly
         rate_rps = self.rate_rps
-        load = BandLoad(low, high, FILL * rate_rps, EBB * rate_rps, seconds + slow_s)
+        # The mean rate is the capacity, whatever the two are; the ceiling bounds the filling too.
+        fill_rps = min(FILL, max(LEAST_FILL, session.settings.ceiling_rps / rate_rps)) * rate_rps
+        load = BandLoad(low, high, fill_rps, EBB * rate_rps, seconds + slow_s)
         trial = yield from session.ask(load, f"meter with {low} to {high} in flight")
         self._take(trial, level, 0.6 * low if level > DEEP else self.knee.in_flight)
         found = estimate(self.pool)

@@ -67,7 +67,8 @@ def _search(session: Session) -> Strategy:
     reserve_s = lengths.chunk_s + lengths.above_s + 2 * DRAIN_S
     while session.left_s > reserve_s and _wants_more(depths, lengths, sides):
         yield from depths.meter(session, lengths.chunk_s)
-    yield from sides.prove_above(lengths.above_s)
+    if sides.high is None:
+        yield from sides.prove_above(lengths.above_s)
     while session.left_s > LEAST_CHUNK_S + DRAIN_S and _wants_more(depths, lengths, sides):
         yield from depths.meter(session, min(lengths.chunk_s, session.left_s - DRAIN_S))
     return state(depths, sides)

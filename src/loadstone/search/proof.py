@@ -13,6 +13,7 @@ SHORTEST_S = 20.0
 WANTED = 0.015  # distance for which a trial is lengthened beyond the shortest
 ROOM = 2.5  # times the least height that the drift must reach
 LEAST_HEIGHT_S = 0.1
+PATIENCE_S = 2.0  # of backlog that a steady service under noise may gain and lose again
 
 
 @dataclass(frozen=True, slots=True)

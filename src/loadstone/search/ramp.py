@@ -4,10 +4,10 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from loadstone.analysis.alarm import LEAST_REQUESTS
 from loadstone.analysis.model import TICK_S, State, Trial
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import Ask
+from loadstone.search.proof import NEAREST, PATIENCE_S, SHARE, Known
 from loadstone.search.session import OnlyErrors, Session
 
 FIRST_RPS = 4.0
@@ -21,7 +21,9 @@ RESPONSES = 3.0  # response times that a step lasts at least
 SLOW_S = 0.2  # unloaded: a step with one worker would show nothing that is not known
 GROWTH = 1.10  # less than this for four times the workers: saturated
 QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
+REFUSALS = 0.1  # share of errors that tells of a full queue rather than of a few bad requests
 CEILING_S = 12.0
+CEILING_SHARE = 0.2  # of the budget, for the trial that confirms the ceiling
 USABLE = 0.75  # of the number in flight up to which no error was seen
 
 
@@ -48,7 +50,7 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     if trial.summary.ok <= trial.summary.due // 2:
         raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
     response_s = trial.summary.service_time.mean_ms / 1000
-    before_rps, workers, least_failing = 0.0, 1 if response_s < SLOW_S else STEP, math.inf
+    before_rps, workers = 0.0, 1 if response_s < SLOW_S else STEP
     while True:
         if _upper_rps(workers, response_s, before_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
@@ -56,13 +58,12 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
         trial = yield from session.ask(load, f"ramp: {workers} at a time")
         if workers == 1 and trial.summary.ok:
             response_s = trial.summary.service_time.mean_ms / 1000
-        if trial.summary.failed:
-            least_failing = workers
         rate_rps = throughput_rps(trial, response_s)
         stops = rate_rps < GROWTH * before_rps or workers > QUEUEING * rate_rps * response_s
         before_rps = max(rate_rps, before_rps)
-        if stops or trial.summary.failed or workers >= MOST_WORKERS:
-            most = USABLE * workers / STEP if least_failing <= workers else math.inf
+        refuses = trial.summary.failed > REFUSALS * trial.summary.due
+        if stops or refuses or workers >= MOST_WORKERS:
+            most = USABLE * workers / STEP if refuses else math.inf
             return Knee(before_rps, response_s, most, is_saturated=True)
         workers *= STEP
 
@@ -87,9 +88,13 @@ def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
 
 def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Knee]:
     rate_rps = session.settings.ceiling_rps
-    height_s = max(0.5, LEAST_REQUESTS / rate_rps)
-    trial = yield from session.ask(
-        OpenLoad(rate_rps, CEILING_S), "the ceiling", alarm_s=height_s, rise_s=height_s
-    )
-    holds = trial.verdict.state is State.SUSTAINED
-    return Knee(throughput_rps(trial, response_s), response_s, math.inf, is_saturated=not holds)
+    known = Known(rate_rps, 0.0, 1.0)
+    for longest_s in (CEILING_S, max(CEILING_S, CEILING_SHARE * session.settings.budget_s)):
+        height_s = max(known.least_height_s, SHARE * NEAREST * longest_s)
+        trial = yield from session.ask(
+            OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
+        )
+        if trial.verdict.state is not State.SUSTAINED:
+            rate_rps = throughput_rps(trial, response_s)
+            return Knee(rate_rps, response_s, math.inf, is_saturated=True)
+    return Knee(rate_rps, response_s, math.inf, is_saturated=False)

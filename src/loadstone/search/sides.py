@@ -12,18 +12,19 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.depth import DEEP, SHALLOW, Depths
 from loadstone.search.model import Ask
 from loadstone.search.pool import estimate, saturated
-from loadstone.search.proof import Known, Proof, height_s, power, proof
+from loadstone.search.proof import PATIENCE_S, Known, Proof, height_s, power, proof
 from loadstone.search.session import Session
 
 ATTEMPTS = 3  # below: a noise burst may spoil one
 PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
-PATIENCE_S = 2.0
 RESERVE_S = 8.0  # for outstanding requests
 SHORTEST_S = 6.0
-WALK = 0.03  # first step down where nothing below holds
-WALK_GROWTH = 1.6
+STEP = 0.03  # first step down where nothing below holds
+FAR_STEP = 0.15  # the same where latency is the limit
+STEP_GROWTH = 1.6
 LONGEST_STEP = 0.3
-WALK_S = 30.0
+DESCENT_S = 30.0
+BRACKET = 0.03  # of the rate: narrow enough
 SURE = 2.0  # sigmas that a trial must be able to tell before "steady" counts above the estimate
 UNKNOWN_DISPERSION = 0.3
 LEAST_DISPERSION = 0.02
@@ -35,7 +36,7 @@ Part = Generator[Ask, Trial, None]
 class Flag(StrEnum):
     """What the number does not say by itself."""
 
-    NOISY = "noisy"  # a trial below N was spoilt, another one held
+    NOISY = "noisy"  # a trial below N failed, another one held
     ERRORS_BELOW = "errors-below-saturation"
     LESS_SUSTAINED = "sustained-below-saturation"
     MORE_SUSTAINED = "sustained-above-saturation"
@@ -86,13 +87,14 @@ class Sides:
             if self._took_below(trial, rate_rps):
                 return
             needed_s = longest_s + above_s + 2 * chunk_s
-            if attempt == ATTEMPTS - 1 or self._session.left_s < needed_s:
+            is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
+            if is_last or trial.verdict.cause is Cause.OBJECTIVE:
                 break
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
         if not self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE}:
             self.flags.add(Flag.LESS_SUSTAINED)
-        yield from self._walk_down(rate_rps)
+        yield from self._descend(rate_rps)
 
     def prove_above(self, longest_s: float) -> Part:
         """Find a rate just above that is not sustained; it takes two steady ones to contradict."""
@@ -122,7 +124,9 @@ class Sides:
         # An overloaded trial's completions are as good as metered ones.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
             least = max(4, 2 * self._depths.knee.in_flight)
-            self._depths.pools[SHALLOW] += saturated(trial.ticks, least, skip_s=2.0)
+            pool = saturated(trial.ticks, least, skip_s=2.0)
+            self._depths.pools[SHALLOW] += pool
+            self._depths.by_time.append(pool)
 
     def _weigh(self, steady_rps: float | None) -> None:
         if self.high is None:
@@ -135,7 +139,7 @@ class Sides:
         """Take note of a trial below; True: it settles that side."""
         if trial.verdict.state is State.SUSTAINED:
             if self.high is not None:
-                self.flags.add(Flag.NOISY)
+                self.flags = {Flag.NOISY}
             self.low, self.high = rate_rps, None
             return True
         self.high = rate_rps
@@ -166,13 +170,17 @@ class Sides:
             )
         )
 
-    def _walk_down(self, rate_rps: float) -> Part:
-        step = WALK
-        while self._session.left_s > WALK_S / 2 + RESERVE_S and self.low is None:
-            rate_rps *= 1 - step
-            step = min(LONGEST_STEP, step * WALK_GROWTH)
-            seconds = min(WALK_S, self._session.left_s - RESERVE_S)
-            height = height_s(self.known, WALK, seconds)
+    def _descend(self, rate_rps: float) -> Part:
+        """Walk down to a rate that holds, then halve the bracket while there is time."""
+        step = FAR_STEP if Flag.OBJECTIVE in self.flags else STEP
+        while self._session.left_s > DESCENT_S / 2 + RESERVE_S and not self._is_bracketed:
+            if self.low is None or self.high is None:
+                rate_rps *= 1 - step
+                step = min(LONGEST_STEP, step * STEP_GROWTH)
+            else:
+                rate_rps = (self.low + self.high) / 2
+            seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
+            height = height_s(self.known, STEP, seconds)
             trial = yield from self._session.ask(
                 OpenLoad(rate_rps, seconds), "step down", height, height
             )
@@ -181,6 +189,14 @@ class Sides:
             elif trial.verdict.state is State.DEGRADED:
                 self.high = rate_rps
                 self.reasons = trial.verdict.reasons
+            elif self.low is not None:
+                return
+
+    @property
+    def _is_bracketed(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.high - self.low <= BRACKET * self.high
 
     def _highest_plausible(self) -> float:
         """The meter's upper end, or what the service does while nothing disturbs it."""

@@ -1,5 +1,6 @@
 """What a metered search may claim."""
 
+from loadstone.search.change import change
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity
@@ -9,6 +10,7 @@ from loadstone.search.sides import Flag, Sides
 CONFIDENCE = 0.95
 OVERLAP = 1.5  # half-widths by which bracket and meter may miss each other and still agree
 HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECTIVE}
+WIDE = 0.03  # half-width over N from which more time is recommended
 
 
 def state(depths: Depths, sides: Sides) -> Capacity:
@@ -16,16 +18,18 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     found = estimate(depths.pool)
     if found is None:
         return no_more_than(depths.rate_rps, ("saturation was too short to be metered",))
+    if depths.top == DEEP and (changed := change(depths.by_time)):
+        return changed
     low = found.rate_rps - found.half_width_rps
     high = found.rate_rps + found.half_width_rps
-    if not sides.flags & HARD:
-        low, high = _for_depth(depths, found, low, high)
-        return Capacity(found.rate_rps, low, high, CONFIDENCE, _words(depths, sides))
-    return _contradicted(depths, sides, found)
+    words = _words(depths, sides, found)
+    if sides.flags & HARD:
+        return _contradicted(sides, found, words)
+    low, high = _for_depth(depths, found, low, high)
+    return Capacity(found.rate_rps, low, high, CONFIDENCE, (*words, *_more_time(found)))
 
 
-def _contradicted(depths: Depths, sides: Sides, found: Estimate) -> Capacity:
-    words = _words(depths, sides)
+def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capacity:
     if sides.low is None:
         return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons))
     reach = OVERLAP * found.half_width_rps
@@ -42,7 +46,7 @@ def _contradicted(depths: Depths, sides: Sides, found: Estimate) -> Capacity:
 
 def _for_depth(depths: Depths, found: Estimate, low: float, high: float) -> tuple[float, float]:
     """Widen the interval where throughput depends on the backlog."""
-    if depths.top == DEEP and not depths.gap(SHALLOW, DEEP):
+    if not _depends(depths):
         return low, high
     points = [
         (sum(depths.in_flight[level]) / len(depths.in_flight[level]), at.rate_rps)
@@ -62,7 +66,47 @@ def _for_depth(depths: Depths, found: Estimate, low: float, high: float) -> tupl
     return low, high
 
 
-def _words(depths: Depths, sides: Sides) -> tuple[str, ...]:
-    return tuple(str(flag) for flag in sorted(sides.flags)) + tuple(
-        ("depends",) if depths.top > DEEP or depths.gap(SHALLOW, DEEP) else ()
-    )
+def _depends(depths: Depths) -> bool:
+    return depths.top > DEEP or depths.gap(SHALLOW, DEEP) != 0
+
+
+def _words(depths: Depths, sides: Sides, found: Estimate) -> tuple[str, ...]:
+    metered = f"{found.rate_rps:.4g}/s"
+    high = f"{sides.high:.4g}/s" if sides.high else "N"
+    low = f"{sides.low:.4g}/s" if sides.low else "a rate below"
+    told = {
+        Flag.NOISY: f"{low} held in the end, but one trial below N failed ({_first(sides)})",
+        Flag.ERRORS_BELOW: f"errors come below the {metered} that saturation reaches",
+        Flag.LESS_SUSTAINED: f"{high} was not sustained, although {metered} complete in saturation",
+        Flag.MORE_SUSTAINED: f"{low} was sustained, above the {metered} completed in saturation",
+        Flag.ABOVE_UNDECIDED: "no rate above N was seen to fail in the time given",
+        Flag.BELOW_UNDECIDED: "no rate below N was seen to hold in the time given",
+        Flag.OBJECTIVE: f"the objective is the limit: {metered} complete in saturation, too late",
+    }
+    words = [told[flag] for flag in Flag if flag in sides.flags]
+    if _depends(depths):
+        words.append(_by_depth(depths))
+    if depths.errors:
+        kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors[:3])
+        words.append(f"errors in saturation: {kinds}")
+    return tuple(words)
+
+
+def _first(sides: Sides) -> str:
+    return sides.reasons[0] if sides.reasons else "no reason kept"
+
+
+def _by_depth(depths: Depths) -> str:
+    points = [
+        f"{at.rate_rps:.4g}/s with {sum(seen) / len(seen):.0f} in flight"
+        for pool, seen in zip(depths.pools, depths.in_flight, strict=True)
+        if seen and (at := estimate(pool))
+    ]
+    return f"capacity depends on the backlog: {', '.join(points)}"
+
+
+def _more_time(found: Estimate) -> tuple[str, ...]:
+    share = found.half_width_rps / found.rate_rps
+    if share <= WIDE:
+        return ()
+    return (f"known to {share:.0%} only: four times the load time would halve that",)

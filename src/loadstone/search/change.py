@@ -1,0 +1,42 @@
+"""Notices that the service itself changed while it was searched."""
+
+import math
+
+from loadstone.search.model import Capacity
+from loadstone.search.pool import Pool
+
+LEAST_CHANGE = 0.15  # no burst or drift of one search is that large
+LEAST_S = 3.0
+DISPERSION = 0.5  # of completions, on the safe side for a service of few requests
+
+
+def change(by_time: list[Pool]) -> Capacity | None:
+    """Give what can be said when throughput jumped for good between two stretches of metering."""
+    used = [pool for pool in by_time if pool.seconds >= LEAST_S]
+    for cut in range(1, len(used)):
+        before, after = used[:cut], used[cut:]
+        least = _least_change(before, after)
+        fell = max(map(_rate, after)) < (1 - least) * min(map(_rate, before))
+        rose = min(map(_rate, after)) > (1 + least) * max(map(_rate, before))
+        if fell or rose:
+            return _changed(_rate(sum(before, Pool())), _rate(sum(after, Pool())))
+    return None
+
+
+def _rate(pool: Pool) -> float:
+    return pool.count / pool.seconds
+
+
+def _least_change(before: list[Pool], after: list[Pool]) -> float:
+    """Give the share that neither noise nor few completions explain (3 sigmas)."""
+    counts = [max(1.0, sum(pool.count for pool in side)) for side in (before, after)]
+    return max(LEAST_CHANGE, 3 * math.sqrt(DISPERSION * sum(1 / count for count in counts)))
+
+
+def _changed(before_rps: float, after_rps: float) -> Capacity:
+    low, high = sorted((before_rps, after_rps))
+    words = (
+        f"the capacity changed during the search: {before_rps:.4g}/s at first, "
+        f"{after_rps:.4g}/s later; measure again once the service is steady",
+    )
+    return Capacity(None, low, high, 0.0, words)
