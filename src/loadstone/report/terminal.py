@@ -61,7 +61,7 @@ def listing(entries: Sequence[Entry], to: Console) -> None:
     table.add_column("interval", justify="right", no_wrap=True, min_width=12)
     for entry in entries:
         first = [entry.run_id, entry.status]
-        for found in entry.findings or (Found("", None, None, None),):
+        for found in entry.findings or (Found("", "", None, None, None),):
             table.add_row(*first, *_listed(found))
             first = ["", ""]
     to.print(table)
@@ -69,7 +69,7 @@ def listing(entries: Sequence[Entry], to: Console) -> None:
 
 def _listed(found: Found) -> tuple[str, str, str]:
     capacity = Capacity(found.rate_rps, found.low_rps, found.high_rps, 0.0)
-    return found.scenario, figures.n(capacity), figures.interval(capacity)
+    return found.title, figures.n(capacity), figures.interval(capacity)
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:

@@ -73,7 +73,7 @@ def limit(finding: Finding) -> Iterator[str]:
             f"One {finding.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
             f"service's processes."
         )
-    near = _at_n(finding)
+    near = at_n(finding)
     if near is None or near.usage is None:
         return
     usage = near.usage
@@ -208,7 +208,7 @@ def first_degraded(finding: Finding) -> Trial | None:
     return min(found, key=lambda t: t.rate_rps or 0.0, default=None)
 
 
-def _at_n(finding: Finding) -> Trial | None:
+def at_n(finding: Finding) -> Trial | None:
     """Give the longest valid trial in which the service completed about N a second."""
     capacity = finding.capacity
     n_rps = capacity.rate_rps if capacity else None

@@ -35,6 +35,7 @@ def finding_row(run_id: str, position: int, finding: Finding) -> dict[str, Any]:
         "run_id": run_id,
         "position": position,
         "scenario": finding.scenario,
+        "title": finding.title,
         "rate_rps": capacity.rate_rps if capacity else None,
         "low_rps": capacity.low_rps if capacity else None,
         "high_rps": capacity.high_rps if capacity else None,

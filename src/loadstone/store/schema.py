@@ -49,6 +49,7 @@ findings = Table(
     Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("scenario", Text, nullable=False),
+    Column("title", Text, nullable=False),
     # What one asks the database for; the body holds them exactly.
     Column("rate_rps", Float),
     Column("low_rps", Float),

@@ -184,7 +184,8 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         started_at=run["started_at"],
         ended_at=run["ended_at"],
         findings=tuple(
-            Found(f["scenario"], f["rate_rps"], f["low_rps"], f["high_rps"]) for f in own
+            Found(f["scenario"], f["title"], f["rate_rps"], f["low_rps"], f["high_rps"])
+            for f in own
         ),
         trials=connection.execute(count).scalar_one(),
     )

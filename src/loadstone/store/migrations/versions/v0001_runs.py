@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.Text, nullable=False),
         sa.Column("position", sa.Integer, nullable=False),
         sa.Column("scenario", sa.Text, nullable=False),
+        sa.Column("title", sa.Text, nullable=False),
         sa.Column("rate_rps", sa.Float),
         sa.Column("low_rps", sa.Float),
         sa.Column("high_rps", sa.Float),

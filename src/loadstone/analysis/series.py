@@ -1,0 +1,82 @@
+"""Columns for charts: latency over time, as points and as percentiles per bin."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.iterations import iterations
+from loadstone.engine.samples import Samples
+
+Column = NDArray[np.float64]
+
+# Below this many in a bin a percentile is one request's luck.
+LEAST_PER_BIN = 8
+NICE_S = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One point per iteration that ended, in the order of their due times, shape (n,) each."""
+
+    due_s: Column
+    latency_ms: Column
+    is_ok: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.due_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Latency of the iterations that were due in each stretch of time and ended well."""
+
+    middle_s: Column
+    p50_ms: Column
+    p95_ms: Column
+    width_s: float
+
+
+def points(samples: Samples) -> Points:
+    """Give latency against due time; a plan's steps are as many as its samples name."""
+    steps = int(samples.action.max()) + 1 if len(samples) else 1
+    rows = iterations(samples, steps)
+    kept = np.flatnonzero(rows.has_ended)
+    kept = kept[np.argsort(rows.due_ns[kept], kind="stable")]
+    return Points(
+        due_s=rows.due_ns[kept] / 1e9,
+        latency_ms=(rows.done_ns[kept] - rows.due_ns[kept]) / 1e6,
+        is_ok=rows.is_ok[kept],
+    )
+
+
+def thinned(every: Points, most: int) -> Points:
+    """Keep at most this many points: the slowest tenth of them, the rest evenly over time."""
+    if len(every) <= most:
+        return every
+    slowest = np.argsort(every.latency_ms, kind="stable")[-(most // 10) :]
+    even = np.linspace(0, len(every) - 1, most - len(slowest)).astype(np.int64)
+    kept = np.union1d(slowest, even)
+    return Points(every.due_s[kept], every.latency_ms[kept], every.is_ok[kept])
+
+
+def bins(every: Points, most: int) -> Bins:
+    """Give percentiles per stretch of due time, at most this many stretches."""
+    ok = every.is_ok
+    due_s, latency_ms = every.due_s[ok], every.latency_ms[ok]
+    if not len(due_s):
+        nothing = np.empty(0)
+        return Bins(nothing, nothing, nothing, NICE_S[0])
+    span_s = max(float(due_s[-1] - due_s[0]), NICE_S[0])
+    wanted_s = max(span_s / most, LEAST_PER_BIN * span_s / len(due_s))
+    width_s = next((nice for nice in NICE_S if nice >= wanted_s), wanted_s)
+    edges = np.flatnonzero(np.diff(np.floor(due_s / width_s))) + 1
+    groups = np.split(latency_ms, edges)
+    starts = np.floor(due_s[np.append(0, edges)] / width_s) * width_s
+    full = [i for i, group in enumerate(groups) if len(group) >= LEAST_PER_BIN // 2]
+    return Bins(
+        middle_s=starts[full] + width_s / 2,
+        p50_ms=np.array([np.percentile(groups[i], 50) for i in full]),
+        p95_ms=np.array([np.percentile(groups[i], 95) for i in full]),
+        width_s=width_s,
+    )

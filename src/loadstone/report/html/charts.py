@@ -1,0 +1,210 @@
+"""What each chart shows, as values that the static drawing and the script both draw."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from loadstone.analysis import series
+from loadstone.analysis.model import TICK_S, State, Trial
+from loadstone.engine.samples import Samples
+from loadstone.report import figures, words
+from loadstone.result import Finding
+from loadstone.search.model import Capacity
+
+SamplesOf = Callable[[Trial], Samples]
+Xy = tuple[float, float]
+Tone = Literal[
+    "sustained", "degraded", "invalid", "undecided", "metered", "p50", "p95", "p99", "even"
+]
+
+MOST_POINTS = 1200  # of one trial in one chart
+MOST_BINS = 80
+TONES: dict[State, Tone] = {
+    State.SUSTAINED: "sustained",
+    State.DEGRADED: "degraded",
+    State.INVALID: "invalid",
+    State.UNDECIDED: "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line or one cloud of points."""
+
+    name: str
+    kind: Literal["line", "dashed", "points", "cloud", "area"]
+    tone: Tone
+    data: tuple[Xy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """N and its interval, marked on the x axis."""
+
+    low: float
+    high: float
+    at: float | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart; `summary` says in a sentence what it shows."""
+
+    id: str
+    title: str
+    summary: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    band: Band | None = None
+    from_zero: bool = False  # y
+    is_over_time: bool = False
+
+
+def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
+    """Give the charts of one finding that its trials can fill."""
+    paced = sorted(
+        (t for t in finding.trials if t.rate_rps is not None), key=lambda t: t.rate_rps or 0.0
+    )
+    around = _around(finding)
+    charts = [
+        _throughput(paced, finding, prefix),
+        _latency(paced, finding, prefix),
+        _latency_over_time(around, prefix, samples_of),
+        _backlog(around, prefix),
+    ]
+    return tuple(chart for chart in charts if any(line.data for line in chart.series))
+
+
+def _around(finding: Finding) -> tuple[Trial, ...]:
+    """Give the trials next to N: the last sustained, the first degraded, else the longest."""
+    found = [t for t in (words.last_sustained(finding), words.first_degraded(finding)) if t]
+    if not found and finding.trials:
+        found = [max(finding.trials, key=lambda t: t.summary.load_s)]
+    return tuple(found)
+
+
+def _throughput(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
+    rates = [t.rate_rps or 0.0 for t in paced]
+    lines = [Series("all completed", "dashed", "even", tuple((r, r) for r in _ends(rates)))]
+    for state, tone in TONES.items():
+        data = tuple(
+            (t.rate_rps or 0.0, t.summary.throughput_rps) for t in paced if t.verdict.state is state
+        )
+        if data:
+            lines.append(Series(state.value, "points", tone, data))
+    return Chart(
+        id=f"{prefix}-throughput",
+        title="Completed against offered",
+        summary=(
+            "On the dashed line all that is offered is completed; where a point falls below it, "
+            "the service no longer keeps up."
+        ),
+        x_label="offered per second",
+        y_label="completed per second",
+        series=tuple(lines) if rates else (),
+        band=_band(finding.capacity),
+    )
+
+
+def _latency(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
+    valid = [t for t in paced if t.verdict.state is not State.INVALID and t.summary.ok]
+    wanted: tuple[tuple[Tone, str, Callable[[Trial], float]], ...] = (
+        ("p50", "half within", lambda t: t.summary.latency.p50_ms),
+        ("p95", "95 % within", lambda t: t.summary.latency.p95_ms),
+        ("p99", "99 % within", lambda t: t.summary.latency.p99_ms),
+    )
+    return Chart(
+        id=f"{prefix}-latency",
+        title="Latency against offered",
+        summary=(
+            "Below N the latency is nearly that of the work itself; above N it is mostly waiting, "
+            "and grows as long as the trial lasts."
+        ),
+        x_label="offered per second",
+        y_label="latency, ms",
+        series=tuple(
+            Series(name, "line", tone, tuple((t.rate_rps or 0.0, figure(t)) for t in valid))
+            for tone, name, figure in wanted
+        ),
+        band=_band(finding.capacity),
+        from_zero=True,
+    )
+
+
+def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: SamplesOf) -> Chart:
+    clouds: list[Series] = []
+    lines: list[Series] = []
+    for trial in trials:
+        if trial.samples_file is None:
+            continue
+        every = series.points(samples_of(trial))
+        few = series.thinned(every, MOST_POINTS)
+        bins = series.bins(every, MOST_BINS)
+        name, tone = _name(trial), tone_of(trial)
+        clouds.append(Series(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms)))
+        lines.append(Series(f"{name}, median", "line", tone, _pairs(bins.middle_s, bins.p50_ms)))
+    return Chart(
+        id=f"{prefix}-time",
+        title="Latency over time, next to N",
+        summary=(
+            "Each dot is one request, at the moment at which it was due. A level band is a service "
+            "that keeps up; a rising one is a waiting line that grows."
+        ),
+        x_label="seconds since the trial began",
+        y_label="latency, ms",
+        series=(*clouds, *lines),
+        from_zero=True,
+        is_over_time=True,
+    )
+
+
+def _backlog(trials: tuple[Trial, ...], prefix: str) -> Chart:
+    return Chart(
+        id=f"{prefix}-backlog",
+        title="Backlog over time, next to N",
+        summary="Requests that were due and had not ended. Sustained means that it does not grow.",
+        x_label="seconds since the trial began",
+        y_label="requests waiting or in work",
+        series=tuple(
+            Series(
+                _name(t),
+                "area",
+                tone_of(t),
+                tuple(((i + 1) * TICK_S, float(n)) for i, n in enumerate(t.ticks.in_flight)),
+            )
+            for t in trials
+        ),
+        from_zero=True,
+        is_over_time=True,
+    )
+
+
+def _band(capacity: Capacity | None) -> Band | None:
+    if capacity is None:
+        return None
+    sides = (capacity.low_rps, capacity.rate_rps, capacity.high_rps)
+    known = [side for side in sides if side is not None]
+    if not known:
+        return None
+    label = f"N = {figures.n(capacity)}"
+    return Band(low=known[0], high=known[-1], at=capacity.rate_rps, label=label)
+
+
+def _name(trial: Trial) -> str:
+    rate = "saturated" if trial.rate_rps is None else f"{figures.rate(trial.rate_rps)}/s"
+    return f"{rate} {figures.verdict(trial)}"
+
+
+def tone_of(trial: Trial) -> Tone:
+    """Give what colour and shape say of a trial."""
+    return "metered" if figures.is_metered(trial) else TONES[trial.verdict.state]
+
+
+def _ends(values: list[float]) -> tuple[float, ...]:
+    return (min(values) * 0.96, max(values) * 1.02) if values else ()
+
+
+def _pairs(x: series.Column, y: series.Column) -> tuple[Xy, ...]:
+    return tuple(zip(x.round(3).tolist(), y.round(3).tolist(), strict=True))

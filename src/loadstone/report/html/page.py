@@ -1,0 +1,162 @@
+"""The page: what the template shows, and where it is written."""
+
+import os
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from loadstone.analysis.model import Trial
+from loadstone.errors import EnvironmentUnusable
+from loadstone.report import figures, words
+from loadstone.report.generator import Generator, generator_of
+from loadstone.report.html import charts, svg
+from loadstone.report.html.charts import Chart, SamplesOf, Tone
+from loadstone.result import Finding, Result
+
+BADGE = 6.0  # half the size of a verdict's mark in its table
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure that matters."""
+
+    name: str
+    value: str
+    unit: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One finding as the page shows it."""
+
+    anchor: str
+    finding: Finding
+    tiles: tuple[Tile, ...]
+    charts: tuple[Chart, ...]
+    generator: Generator | None
+
+
+def write(result: Result, samples_of: SamplesOf, path: Path) -> None:
+    """Write the report; a half-written page never stands under the name."""
+    page = render(result, samples_of)
+    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        half.write_text(page, encoding="utf-8")
+        half.replace(path)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def render(result: Result, samples_of: SamplesOf) -> str:
+    """Give the page as text; `samples_of` reads the samples of one of the result's trials."""
+    sections = tuple(
+        _section(index, finding, samples_of) for index, finding in enumerate(result.findings)
+    )
+    page: str = _template().render(
+        result=result,
+        sections=sections,
+        charts=[_for_script(chart) for section in sections for chart in section.charts],
+        version=version("loadstone"),
+        name=dict(result.environment.target).get("release", "the identity service"),
+    )
+    return page
+
+
+def _template() -> Any:
+    environment = Environment(
+        loader=PackageLoader("loadstone.report.html", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.globals.update(
+        figures=figures, words=words, drawing=_drawing, badge=_badge, mark=_mark, inlined=_inlined
+    )
+    return environment.get_template("page.html.j2")
+
+
+def _section(index: int, finding: Finding, samples_of: SamplesOf) -> Section:
+    anchor = f"finding-{index + 1}"
+    return Section(
+        anchor=anchor,
+        finding=finding,
+        tiles=tuple(_tiles(finding)),
+        charts=charts.of(finding, anchor, samples_of),
+        generator=generator_of(finding),
+    )
+
+
+def _tiles(finding: Finding) -> list[Tile]:
+    capacity = finding.capacity
+    unit = "" if capacity is None else "per second"
+    interval = figures.interval(capacity)
+    note = "no interval" if interval == figures.MISSING else f"interval {interval}"
+    tiles = [Tile("N, the capacity", figures.n(capacity), unit, note)]
+    if capacity is not None and capacity.confidence > 0:
+        sure = figures.percent(capacity.confidence)
+        tiles.append(
+            Tile("How sure", sure, "", "of such searches hold the truth in their interval")
+        )
+    tiles += _latency_tiles(words.last_sustained(finding))
+    cost_s = words.cpu_per_request_s(finding)
+    if cost_s is not None:
+        tiles.append(Tile("CPU per request", *_split(cost_s * 1000), "in the service's processes"))
+    near = words.at_n(finding)
+    if near is not None and near.usage is not None:
+        busy = figures.percent(near.usage.machine_busy)
+        cores = "of 1 core" if near.usage.cores == 1 else f"of {near.usage.cores} cores"
+        tiles.append(Tile("Busy at N", busy, "", cores))
+    return tiles
+
+
+def _latency_tiles(trial: Trial | None) -> list[Tile]:
+    if trial is None:
+        return []
+    latency = trial.summary.latency
+    values = (latency.p50_ms, latency.p95_ms, latency.p99_ms)
+    value = " / ".join(figures.plain_ms(value_ms) for value_ms in values)
+    note = f"at {figures.rate(trial.rate_rps)} per second, the highest sustained trial"
+    return [Tile("Latency p50 / p95 / p99", value, "ms", note)]
+
+
+def _split(value_ms: float) -> tuple[str, str]:
+    value, _, unit = figures.milliseconds(value_ms).partition(" ")
+    return value, unit
+
+
+def _for_script(chart: Chart) -> dict[str, Any]:
+    x, y = svg.scales(chart)
+    return {**asdict(chart), "x_range": (x.low, x.high), "y_range": (y.low, y.high)}
+
+
+def _drawing(chart: Chart) -> Markup:
+    return Markup(svg.draw(chart))  # noqa: S704 (drawn here, its words escaped)
+
+
+def _badge(trial: Trial) -> Markup:
+    tone = charts.tone_of(trial)
+    return Markup('<span class="badge {}">{} {}</span>').format(
+        tone, _mark(tone), figures.verdict(trial)
+    )
+
+
+def _mark(tone: Tone) -> Markup:
+    size = 2 * BADGE + 2
+    drawn = svg.mark(tone, BADGE + 1, BADGE + 1, BADGE - 1)
+    svg_ = f'<svg width="{size}" height="{size}" aria-hidden="true">{drawn}</svg>'
+    return Markup(svg_)  # noqa: S704 (numbers and a tone only)
+
+
+def _inlined(name: str) -> Markup:
+    text = files("loadstone.report.html").joinpath(name).read_text("utf-8")
+    return Markup(text)  # noqa: S704 (a file of this package)

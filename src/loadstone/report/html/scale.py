@@ -1,0 +1,49 @@
+"""Axes: from values to places on the page."""
+
+import math
+from dataclasses import dataclass
+
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Values from `low` to `high` lie evenly between two places."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Give the place of a value; what lies outside lands on the edge."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + min(1.0, max(0.0, share)) * (self.end - self.start), 1)
+
+    def ticks(self) -> list[float]:
+        """Give round values to be written beside the axis."""
+        step = _step(self.high - self.low)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [round(i * step, 6) for i in range(first, last + 1)]
+
+
+def fitted(values: list[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
+    """Give a scale that holds all values, with round ends."""
+    low, high = min(values), max(values)
+    low = 0.0 if from_zero else low
+    if high <= low:
+        low, high = (low - 0.5, high + 0.5) if not from_zero else (0.0, low + 1.0)
+    step = _step(high - low)
+    return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, start, end)
+
+
+def written(value: float) -> str:
+    """Write a tick's value."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:g}"
+
+
+def _step(span: float) -> float:
+    rough = span / 5
+    size = 10.0 ** math.floor(math.log10(rough))
+    return next(step * size for step in STEPS if step * size >= rough * 0.999)

@@ -1,0 +1,23 @@
+// Builds the report's script into the Python package, where it is committed: users have no Node.
+import { readFileSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+
+const PACKAGE = "../src/loadstone/report/html";
+
+await build({
+  entryPoints: ["chart.js"],
+  outfile: `${PACKAGE}/charts.js`,
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: ["es2020"],
+  charset: "ascii",
+  legalComments: "eof",
+  define: { "process.env.NODE_ENV": '"production"' },
+});
+
+// The licences of what is in the bundle travel with it.
+const notices = ["echarts/NOTICE", "echarts/LICENSE", "zrender/LICENSE", "tslib/LICENSE.txt"].map(
+  (name) => `=== ${name}\n\n${readFileSync(`node_modules/${name}`, "utf8").trim()}\n`,
+);
+writeFileSync(`${PACKAGE}/charts.LICENSES.txt`, notices.join("\n\n"));
