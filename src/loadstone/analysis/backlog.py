@@ -37,10 +37,12 @@ def least_rise_s(rate_rps: float, planned_s: float) -> float:
 
 
 def onset_s(backlog: NDArray[np.float64]) -> float:
-    """Give when the growth began: the last time that a fifth of the final rise was not reached."""
+    """Give when the growth began, taking it to be even from a fifth of the final rise on."""
     least, last = float(backlog.min()), float(backlog[-1])
     low = np.flatnonzero(backlog <= least + 0.2 * (last - least))
-    return (int(low[-1]) + SETTLED + 1) * TICK_S if len(low) else 0.0
+    at_s = (int(low[-1]) + SETTLED + 1) * TICK_S
+    end_s = (len(backlog) + SETTLED) * TICK_S
+    return max(0.0, at_s - (end_s - at_s) / 4)
 
 
 def height_s(dispersion: float, capacity_rps: float, trial_s: float) -> float:

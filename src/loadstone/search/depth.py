@@ -1,6 +1,7 @@
 """Meters saturated throughput at several depths of the backlog."""
 
 import math
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
@@ -48,7 +49,7 @@ class Depths:
     by_time: list[Pool] = field(default_factory=list)
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
     chunks: int = 0
-    errors: list[tuple[str, int]] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
 
     @property
     def pool(self) -> Pool:
@@ -103,7 +104,7 @@ class Depths:
         if len(counts.in_flight) > SKIPPED:
             self.in_flight[level].append(float(counts.in_flight[SKIPPED:].mean()))
         if not is_good:
-            self.errors += trial.summary.errors
+            self.errors.update(dict(trial.summary.errors))
             first = int((counts.failed > 0).argmax())
             held = USABLE * float(counts.in_flight[first])
             self.most_in_flight = min(self.most_in_flight, max(held, 1.5 * self.knee.in_flight))

@@ -87,7 +87,7 @@ def _words(depths: Depths, sides: Sides, found: Estimate) -> tuple[str, ...]:
     if _depends(depths):
         words.append(_by_depth(depths))
     if depths.errors:
-        kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors[:3])
+        kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors.most_common(3))
         words.append(f"errors in saturation: {kinds}")
     return tuple(words)
 
@@ -109,4 +109,4 @@ def _more_time(found: Estimate) -> tuple[str, ...]:
     share = found.half_width_rps / found.rate_rps
     if share <= WIDE:
         return ()
-    return (f"known to {share:.0%} only: four times the load time would halve that",)
+    return (f"known to within {share:.0%} only: four times the load time would halve that",)

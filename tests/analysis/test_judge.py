@@ -1,0 +1,192 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadstone.analysis.alarm import Alarm, chance_of, replay
+from loadstone.analysis.goal import Goal, Objective, goal
+from loadstone.analysis.judge import Offer, judge
+from loadstone.analysis.model import TICK_S, Cause, Percentiles, State, Summary, Ticks, Verdict
+from loadstone.engine.health import Health
+from loadstone.engine.progress import Progress
+from loadstone.errors import InvalidInput
+
+HEALTHY = Health(0.1, 0.5, 1.0, 0.1, 10.0, 0.0, 1)
+RATE = 50.0
+DEFAULT = Goal()
+
+
+def counts(backlog_s: np.ndarray, failed: int = 0, rate: float = RATE) -> Ticks:
+    """A trial at `rate` whose backlog, in seconds of work, is given per tick."""
+    in_flight = np.round(backlog_s * rate).astype(np.int64)
+    due = np.full(len(in_flight), int(rate * TICK_S), dtype=np.int64)
+    errors = np.zeros(len(in_flight), dtype=np.int64)
+    errors[-1] = failed
+    ok = due - np.diff(in_flight, prepend=0) - errors
+    return Ticks(due=due, ok=ok, failed=errors, in_flight=in_flight)
+
+
+def summary(ticks: Ticks, p99_ms: float = 300.0) -> Summary:
+    figures = Percentiles(100.0, 100.0, 200.0, 250.0, p99_ms, 500.0)
+    failed = int(ticks.failed.sum())
+    errors = (("503 Service Unavailable", failed),) if failed else ()
+    seconds = len(ticks.due) * TICK_S
+    ok = int(ticks.ok.sum())
+    return Summary(seconds, int(ticks.due.sum()), ok, errors, ok / seconds, figures, figures, 0.0)
+
+
+def verdict(
+    ticks: Ticks, planned_s: float | None = None, p99_ms: float = 300.0, *, goal: Goal = DEFAULT
+) -> Verdict:
+    seconds = len(ticks.due) * TICK_S
+    offer = Offer(1, "test", RATE, planned_s or seconds, alarm_s=1.0, rise_s=0.5)
+    return judge(offer, summary(ticks, p99_ms), ticks, HEALTHY, goal)
+
+
+def level(seconds: float, at_s: float = 0.2) -> np.ndarray:
+    return np.full(int(seconds / TICK_S), at_s)
+
+
+def slope(seconds: float, growth: float, start_s: float = 0.2) -> np.ndarray:
+    return start_s + growth * TICK_S * np.arange(1, int(seconds / TICK_S) + 1)
+
+
+def test_a_steady_backlog_is_sustained() -> None:
+    assert verdict(counts(level(30))).state is State.SUSTAINED
+
+
+def test_a_backlog_that_grows_from_the_start_is_overload_and_says_by_how_much() -> None:
+    found = verdict(counts(slope(14, 0.15)))
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+    assert "backlog grew by 1.9 s of work in 14 s" in found.reasons[0]
+    assert "50/s offered" in found.reasons[0]
+
+
+def test_growth_too_slow_for_the_alarm_is_found_at_the_end() -> None:
+    found = verdict(counts(slope(60, 0.015)))
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+
+
+def test_a_service_that_becomes_slower_drifts() -> None:
+    found = verdict(counts(np.concatenate([level(30), slope(20, 0.08)])))
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.DRIFT)
+    assert "stood still for 30 s, then grew by 1.6 s of work in 20 s" in found.reasons[0]
+
+
+def test_a_burst_that_drains_again_is_sustained_and_mentioned() -> None:
+    hill = np.concatenate([level(10), level(5, 0.9), level(25)])
+    quiet = Offer(1, "test", RATE, 40.0, alarm_s=2.0, rise_s=0.3)
+    ticks = counts(hill)
+    found = judge(quiet, summary(ticks), ticks, HEALTHY, Goal())
+    hill[20:30] = 1.1
+    ticks = counts(hill)
+    found = judge(quiet, summary(ticks), ticks, HEALTHY, Goal())
+    assert found.state is State.SUSTAINED
+    assert "burst of noise" in found.reasons[1]
+
+
+def test_errors_beyond_the_allowed_share_degrade() -> None:
+    found = verdict(counts(level(30), failed=30))
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.ERRORS)
+    assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.10%)")
+
+
+def test_one_error_that_the_allowed_share_explains_does_not_degrade() -> None:
+    assert verdict(counts(level(30), failed=1)).state is State.SUSTAINED
+
+
+def test_no_error_is_allowed_when_none_is() -> None:
+    found = verdict(counts(level(30), failed=1), goal=Goal(error_share=0.0))
+    assert found.cause is Cause.ERRORS
+
+
+def test_a_missed_objective_is_told_from_overload() -> None:
+    wanted = Goal(objectives=(Objective("p99", 200.0),))
+    found = verdict(counts(level(30)), goal=wanted)
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.OBJECTIVE)
+    assert found.reasons == ("p99 was 300 ms, wanted p99<200ms",)
+
+
+def test_an_objective_is_missed_when_nothing_ended_well() -> None:
+    wanted = Goal(objectives=(Objective("p99", 200.0),))
+    assert verdict(counts(level(30)), p99_ms=math.nan, goal=wanted).cause is Cause.OBJECTIVE
+
+
+def test_a_trial_whose_generator_was_the_limit_is_invalid_whatever_it_shows() -> None:
+    ticks = counts(slope(14, 0.15))
+    late = Health(5.0, 80.0, 200.0, 9.0, 10.0, 4.0, 1, limits=("sends were late",))
+    found = judge(Offer(1, "", RATE, 14.0), summary(ticks), ticks, late, Goal())
+    assert found == Verdict(State.INVALID, ("sends were late",), Cause.GENERATOR)
+
+
+def test_a_trial_that_was_cut_short_decides_nothing() -> None:
+    assert verdict(counts(level(5)), planned_s=30.0).state is State.UNDECIDED
+
+
+def test_a_rise_just_below_growth_decides_nothing() -> None:
+    assert verdict(counts(slope(30, 0.021))).state is State.UNDECIDED
+
+
+def test_without_a_constant_rate_there_is_nothing_to_sustain() -> None:
+    ticks = counts(level(10))
+    offer = Offer(1, "ramp", None, 10.0)
+    found = judge(offer, summary(ticks), ticks, HEALTHY, Goal())
+    assert found.state is State.UNDECIDED
+
+
+def test_the_alarm_comes_within_seconds_of_a_hopeless_trial() -> None:
+    alarm = replay(Alarm(RATE, 0.5), counts(slope(60, 0.2)))
+    assert alarm.cause is Cause.OVERLOAD
+    assert alarm.at_s is not None
+    assert alarm.at_s < 6
+
+
+def test_the_alarm_never_hangs_on_fewer_than_six_requests() -> None:
+    ticks = counts(np.concatenate([level(4, 0.0), level(10, 2.5)]), rate=2.0)
+    assert replay(Alarm(2.0, 0.1), ticks).cause is None
+
+
+def test_the_alarm_wants_the_height_held_for_a_tick() -> None:
+    alarm = Alarm(RATE, 0.5)
+    for elapsed_s, in_flight in ((1.0, 5), (1.9, 5), (2.1, 60), (2.3, 5), (2.5, 60), (2.9, 60)):
+        due = int(elapsed_s * RATE)
+        assert alarm(Progress(elapsed_s, due, due, due - in_flight, 0, 0.0))
+    assert not alarm(Progress(3.0, 150, 150, 80, 0, 0.0))
+
+
+def test_a_target_that_answers_errors_only_is_stopped_after_a_few() -> None:
+    alarm = Alarm(RATE, None, error_share=0.001)
+    assert alarm(Progress(0.1, 4, 4, 0, 4, 0.0))
+    assert not alarm(Progress(0.2, 8, 8, 0, 8, 0.0))
+    assert alarm.cause is Cause.ERRORS
+
+
+def test_errors_that_are_allowed_stop_nothing() -> None:
+    alarm = Alarm(RATE, None, error_share=0.05)
+    assert alarm(Progress(20.0, 1000, 1000, 950, 50, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("count", "expected", "chance"),
+    [(1, 1.0, 1.0), (3, 1.0, 0.0803), (5, 0.5, 1.72e-4), (0, 0.0, 1.0), (2, 0.0, 0.0)],
+)
+def test_chance_of_too_many_events(count: int, expected: float, chance: float) -> None:
+    assert chance_of(count, expected) == pytest.approx(chance, rel=1e-2)
+
+
+@given(st.integers(0, 10_000), st.floats(0, 10_000))
+def test_a_chance_is_one(count: int, expected: float) -> None:
+    assert 0.0 <= chance_of(count, expected) <= 1.0
+
+
+def test_objectives_are_read() -> None:
+    read = goal(("p99<500ms", "mean < 0.3 s", "errors<0.1%"))
+    assert read == Goal(0.001, (Objective("p99", 500.0), Objective("mean", 300.0)))
+
+
+@pytest.mark.parametrize("word", ["p98<5ms", "p99<5", "errors<1", "p99<0ms", "p99<1.2.3s", ""])
+def test_an_objective_that_cannot_be_read_says_how_to_write_it(word: str) -> None:
+    with pytest.raises(InvalidInput, match="objective"):
+        goal((word,))

@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from loadstone.analysis.model import TICK_S
+from loadstone.analysis.summary import growth, percentiles, summarise
+from loadstone.analysis.ticks import ticks
+from loadstone.engine.samples import Outcome, Samples
+
+MS = 1_000_000
+
+
+def paced(latencies_ms: list[float], rate_rps: float, wait_ms: float = 0.0) -> Samples:
+    n = len(latencies_ms)
+    due = (np.arange(n) / rate_rps * 1e9).astype(np.int64)
+    done = due + (np.array(latencies_ms) * MS).astype(np.int64)
+    return Samples(
+        due_ns=due,
+        sent_ns=due + int(wait_ms * MS),
+        first_byte_ns=done,
+        done_ns=done,
+        iteration=np.arange(n, dtype=np.uint32),
+        connection=np.zeros(n, dtype=np.uint16),
+        status=np.full(n, 200, dtype=np.uint16),
+        outcome=np.zeros(n, dtype=np.uint8),
+        action=np.zeros(n, dtype=np.uint8),
+    )
+
+
+def test_percentiles_of_one_to_a_hundred() -> None:
+    figures = percentiles(np.arange(1.0, 101.0))
+    assert figures.mean_ms == 50.5
+    assert figures.p50_ms == 50.5
+    assert figures.p99_ms == pytest.approx(99.01)
+    assert figures.max_ms == 100.0
+
+
+def test_percentiles_of_nothing_are_nan() -> None:
+    assert np.isnan(percentiles(np.zeros(0)).p99_ms)
+
+
+def test_a_late_start_counts_as_latency_and_not_as_service_time() -> None:
+    samples = paced([150.0] * 20, rate_rps=10.0, wait_ms=100.0)
+    summary = summarise(samples, 1, ticks(samples, 1, 2.0), 10.0)
+    assert summary.latency.p50_ms == pytest.approx(150)
+    assert summary.service_time.p50_ms == pytest.approx(50)
+
+
+def test_throughput_is_counted_while_load_was_offered() -> None:
+    samples = paced([10.0] * 40, rate_rps=10.0)
+    assert summarise(samples, 1, ticks(samples, 1, 4.0), 10.0).throughput_rps == 10.0
+
+
+def test_errors_are_named_and_the_most_frequent_comes_first() -> None:
+    samples = paced([10.0] * 10, rate_rps=10.0)
+    samples.outcome[:3] = Outcome.HTTP_STATUS
+    samples.status[:3] = 503
+    samples.outcome[3] = Outcome.REFUSED
+    samples.status[4] = 299  # expected by the step, so no error
+    summary = summarise(samples, 1, ticks(samples, 1, 1.0), 10.0)
+    assert summary.errors == (("503 Service Unavailable", 3), ("connection refused", 1))
+    assert summary.failed == 4
+    assert summary.ok == 6
+
+
+def test_backlog_of_a_service_a_fifth_too_slow_grows_by_a_fifth_of_a_second_per_second() -> None:
+    # 10/s offered, 8/s completed: iteration i is done at i / 8.
+    n = 400
+    due = np.arange(n) / 10
+    latencies = ((np.arange(n) / 8 - due) * 1000 + 50).tolist()
+    samples = paced(latencies, rate_rps=10.0)
+    summary = summarise(samples, 1, ticks(samples, 1, 40.0), 10.0)
+    assert summary.backlog_growth == pytest.approx(0.2, abs=0.01)
+
+
+def test_growth_is_not_fooled_by_a_burst() -> None:
+    backlog = np.full(240, 0.2)
+    backlog[100:130] = 3.0
+    assert growth(backlog) == 0.0
+
+
+def test_growth_per_second_does_not_depend_on_the_length() -> None:
+    for n in (40, 2000):
+        assert growth(np.arange(n) * TICK_S * 0.05) == pytest.approx(0.05)
