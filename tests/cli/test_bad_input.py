@@ -1,0 +1,51 @@
+"""Bad input: one clear line, the right exit code, no traceback."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("capacity", "--lab", "none-such"), 2, "none-such"),
+        (("capacity", "--cloud", "none-such"), 2, "none-such"),
+        (("capacity", "--lab", "a", "--cloud", "b"), 2, "not both"),
+        (("capacity", "--users", "0"), 3, "127.0.0.1:9"),
+        (("capacity", "--budget", "soon"), 2, "no duration"),
+        (("capacity", "--budget", "9h"), 2, "outside"),
+        (("capacity", "--max-rate", "1e9"), 2, "range"),
+        (("capacity", "--objective", "p98<1s"), 2, "p98<1s"),
+        (("capacity", "--method", "none-such"), 2, "none-such"),
+        (("results", "show", "none-such"), 2, "none-such"),
+        (("results", "clean", "none-such"), 2, "none-such"),
+        (("report", "none-such"), 2, "none-such"),
+        (("lab", "down", "none-such"), 2, "none-such"),
+        (("none-such",), 2, "none-such"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_said_in_one_line(loadstone, words, code, said):
+    ended = loadstone(*words)
+    assert ended.returncode == code, ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_target_that_is_not_this_machine_needs_permission(loadstone):
+    ended = loadstone("capacity", url="http://192.0.2.1:5000/v3")
+    assert ended.returncode == 2
+    assert "--yes-load-this-target" in ended.stderr
+
+
+def test_a_store_that_cannot_be_written_is_said(loadstone, tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = loadstone("results", "list", "--store", str(tmp_path / "file" / "store"))
+    assert ended.returncode == 3
+    assert "--store" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_doctor_says_what_is_there(loadstone):
+    ended = loadstone("doctor")
+    assert ended.returncode == 0, ended.stdout
+    assert "engine" in ended.stdout

@@ -1,0 +1,99 @@
+import json
+import os
+import signal
+
+import pytest
+from command_line import PASSWORD
+from known_service import known_service
+
+BRIEF = ("--users", "0", "--budget", "25s")
+
+
+def test_n_is_near_the_truth_and_comes_as_data(loadstone, service):
+    ended = loadstone("capacity", *BRIEF, "--json", "-", url=service.url)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["capacity"]["rate_rps"] == pytest.approx(service.capacity_rps, rel=0.05)
+    assert found["capacity"]["low_rps"] <= found["capacity"]["rate_rps"]
+    assert found["capacity"]["rate_rps"] <= found["capacity"]["high_rps"]
+    assert 0 < found["capacity"]["confidence"] <= 1
+    assert found["generator"]["valid"] is True
+    assert {"sustained", "degraded"} <= {trial["verdict"] for trial in found["trials"]}
+    assert 0 < found["load_seconds"] <= found["wall_seconds"]
+    kept = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert kept["capacity"] == found["capacity"]
+
+
+def test_a_starved_generator_gives_no_number(loadstone):
+    """Ten busy loops and a niced generator share one core, so that it is late most of the time."""
+    hogs = [os.posix_spawn("/bin/sh", ["sh", "-c", "while :; do :; done"], {}) for _ in range(6)]
+    core = min(os.sched_getaffinity(0))
+    try:
+        for hog in hogs:
+            os.sched_setaffinity(hog, {core})
+        with known_service(2, 0.004) as known:
+            ended = loadstone(
+                "capacity",
+                *BRIEF,
+                "--json",
+                "-",
+                url=known.url,
+                before=("taskset", "-c", str(core), "nice", "-n", "19"),
+            )
+    finally:
+        for hog in hogs:
+            os.kill(hog, signal.SIGKILL)
+            os.waitpid(hog, 0)
+    assert ended.returncode == 4, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["capacity"]["rate_rps"] is None
+    assert found["generator"]["valid"] is False
+    assert found["generator"]["reasons"]
+
+
+def test_ctrl_c_keeps_what_was_measured(loadstone, service):
+    with loadstone.begun("capacity", "--users", "0", url=service.url) as process:
+        for line in process.stderr:
+            if " 1  " in line and "/s done" in line:  # the first trial has ended
+                break
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "Traceback" not in rest
+    kept = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert kept["status"] == "interrupted"
+    assert len(kept["trials"]) >= 1
+
+
+def test_a_service_that_dies_is_said_and_nothing_is_lost(loadstone):
+    with (
+        known_service(2, 0.02) as known,
+        loadstone.begun("capacity", "--users", "0", "--budget", "30s", url=known.url) as process,
+    ):
+        for line in process.stderr:
+            if " 1  " in line and "/s done" in line:
+                break
+        known.process.kill()
+        _, rest = process.communicate(timeout=100)
+    assert process.returncode in (1, 3, 4), rest
+    assert "Traceback" not in rest
+    kept = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert kept["capacity"] is None or kept["capacity"]["rate_rps"] is None
+    assert kept["trials"]
+
+
+def test_the_ceiling_on_the_rate_is_kept_and_said(loadstone, service):
+    ended = loadstone("capacity", *BRIEF, "--max-rate", "40", "--json", "-", url=service.url)
+    found = json.loads(ended.stdout)
+    assert found["capacity"]["high_rps"] is None
+    assert max(trial["rate_rps"] or 0 for trial in found["trials"]) <= 40
+    assert any("ceiling" in words or "at least" in words for words in found["words"])
+
+
+def test_no_password_stands_in_what_a_run_leaves(loadstone, service):
+    ended = loadstone("capacity", *BRIEF, url=service.url)
+    assert PASSWORD not in ended.stdout + ended.stderr
+    files = [path for path in loadstone.home.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert PASSWORD.encode() not in path.read_bytes(), path
