@@ -148,9 +148,8 @@ def _closed(case: Case, mean_s: float, random: np.random.Generator) -> tuple:
 def trial_of(number: int, case: Case, samples: Samples, mean_s: float) -> Trial:
     """Sum up and judge simulated samples as a search does."""
     span_s = float(samples.done_ns.max() / 1e9)
-    health = Health(
-        case.lag_ms / 4, case.lag_ms, case.lag_ms * 2, 0.4, span_s, 0.02, 1, case.limits
-    )
+    lag_ms = case.lag_ms
+    health = Health(lag_ms / 4, lag_ms, lag_ms * 2, 0.4, span_s, 0.02, 1, limits=case.limits)
     offer = Offer(number, case.purpose, case.rate_rps, case.seconds)
     service_cpu_s = len(samples) * mean_s * 0.9
     usage = Usage(
