@@ -1,0 +1,27 @@
+"""What is wrong in a file of the user's, and on which line."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from loadstone.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: `str(problem)` is the line that the user sees."""
+
+    file: str
+    line: int | None  # counted from 1; None: the file as a whole
+    words: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.words}"
+
+
+class TaskInvalid(InvalidInput):
+    """A task file cannot be carried out; holds every problem, one line each."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("\n".join(map(str, self.problems)))

@@ -1,0 +1,252 @@
+"""The child that renders a task file: JSON in, JSON out, within limits of time and memory.
+
+A template is a program. It may read files of its own folder only, cannot reach Python's
+internals (sandbox), and ends by force when it uses more CPU or memory than any task needs.
+"""
+
+import json
+import math
+import re
+import resource
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.sandbox import SandboxedEnvironment
+
+CPU_S = 5
+MEMORY_BYTES = 512 * 2**20
+MAX_BYTES = 2_000_000
+MARKED_MAX_BYTES = 10 * MAX_BYTES  # a mark is longer than many a line
+
+MAIN = "the task file"  # the name under which the loader gives it; includes are paths
+# Private-use characters around "file:line" in front of what comes from that line.
+OPEN, CLOSE = "\ue000", "\ue001"
+MARK = re.compile(f"{OPEN}(\\d+):(\\d+){CLOSE}")
+
+
+class Refused(Exception):
+    """The template cannot be rendered; says where and why."""
+
+    def __init__(self, file: str, line: int | None, words: str) -> None:
+        super().__init__(words)
+        self.answer = {"file": file, "line": line, "words": words}
+
+
+class Shown(dict[str, Any]):
+    """A mapping that a template prints as JSON, as Rally's does, so that YAML can read it."""
+
+    def __repr__(self) -> str:
+        return json.dumps(self)
+
+
+def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Render what is asked for; gives text and origins, or the one thing that is wrong."""
+    try:
+        return _render(asked)
+    except Refused as refused:
+        return refused.answer
+
+
+def _render(asked: Mapping[str, Any]) -> dict[str, Any]:
+    name, source = asked["name"], asked["source"]
+    folder, arguments = Path(asked["folder"]), asked["arguments"]
+    plain = _environment(folder, name, source)
+    missing = _missing(plain, source, arguments)
+    if missing:
+        first = min(missing.values(), default=None)
+        form = "next template task arguments" if len(missing) > 1 else "template task argument"
+        words = f"Please specify {form}: {', '.join(sorted(missing))}"
+        raise Refused(name, first, f"{words} (--task-args or --task-args-file)")
+    text = _output(plain, name, arguments, MAX_BYTES)
+    return {"text": text, "origins": _origins(text, folder, asked)}
+
+
+def _environment(folder: Path, name: str, source: str) -> "SandboxedEnvironment":
+    from jinja2 import FunctionLoader
+    from jinja2.sandbox import SandboxedEnvironment
+
+    def load(wanted: str) -> tuple[str, str, Callable[[], bool]]:
+        if wanted == MAIN:
+            return source, name, lambda: True
+        return _included(folder, wanted), str(folder / wanted), lambda: True
+
+    environment = SandboxedEnvironment(loader=FunctionLoader(load))
+    environment.globals |= {"min": min, "max": max, "ceil": math.ceil, "round": round}  # Rally's
+    return environment
+
+
+def _included(folder: Path, wanted: str) -> str:
+    """Read a file that the template names; nothing outside the task's own folder."""
+    from jinja2 import TemplateNotFound
+
+    root = folder.resolve()
+    path = (folder / wanted).resolve()
+    inside = path.is_relative_to(root) and not PurePosixPath(wanted).is_absolute()
+    if not inside or ".." in PurePosixPath(wanted).parts:
+        raise TemplateNotFound(wanted, f'"{wanted}" is outside of the folder of the task file')
+    if not path.is_file():
+        raise TemplateNotFound(wanted, f'there is no file "{wanted}" in the folder {folder}')
+    if path.stat().st_size > MAX_BYTES:
+        raise TemplateNotFound(wanted, f'"{wanted}" is larger than {MAX_BYTES // 1_000_000} MB')
+    return path.read_text(encoding="utf-8")
+
+
+def _missing(
+    environment: "SandboxedEnvironment", source: str, arguments: Mapping[str, Any]
+) -> dict[str, int]:
+    """Give the undeclared variables that Rally would not forgive, each with its first line."""
+    import builtins
+
+    from jinja2 import TemplateSyntaxError, meta, nodes
+
+    try:
+        tree = environment.parse(source)
+        undeclared = meta.find_undeclared_variables(tree)
+    except TemplateSyntaxError:
+        return {}  # rendering meets it again and says where
+    known = {*arguments, *dir(builtins), *environment.globals}
+    names = {name for name in undeclared - known if not _forgiven(name, source)}
+    lines: dict[str, int] = {}
+    for node in tree.find_all(nodes.Name):
+        if node.name in names:
+            lines[node.name] = min(node.lineno, lines.get(node.name, node.lineno))
+    return {name: lines.get(name, 1) for name in names}
+
+
+def _forgiven(name: str, source: str) -> bool:
+    """Say whether the template gives a default, by Rally's own two patterns."""
+    by_set = re.search(rf"{{%\s*set\s+{name}\s*=\s*{name}[^\w]+", source)
+    return bool(by_set or re.search(rf"{name}\s*\|\s*default\(", source))
+
+
+def _output(
+    environment: "SandboxedEnvironment", name: str, arguments: Mapping[str, Any], cap: int
+) -> str:
+    from jinja2 import TemplateError
+
+    try:
+        parts = _parts(environment.get_template(MAIN), arguments, cap)
+        return "".join(parts)
+    except MemoryError:
+        words = f"the template needs more than {MEMORY_BYTES // 2**20} MB of memory"
+        raise Refused(name, None, words) from None
+    except RecursionError as wrong:
+        words = "the template includes or calls itself without end"
+        raise Refused(*_place(wrong, name), words) from None
+    except TemplateError as wrong:
+        words = " ".join((wrong.message or type(wrong).__name__).split())
+        raise Refused(*_place(wrong, name), words) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
+        # What the template's own expressions raise: 1 / 0, 1 + "a", an undecodable file.
+        words = str(wrong) if isinstance(wrong, ValueError) else f"{type(wrong).__name__}: {wrong}"
+        raise Refused(*_place(wrong, name), words) from None
+
+
+def _parts(template: "Template", arguments: Mapping[str, Any], cap: int) -> Iterator[str]:
+    size = 0
+    for part in template.generate(**{key: _shown(value) for key, value in arguments.items()}):
+        size += len(part)
+        if size > cap:
+            raise ValueError(f"the template gives more than {cap // 1_000_000} MB; does it loop?")
+        yield part
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Shown({key: _shown(part) for key, part in value.items()})
+    if isinstance(value, list):
+        return [_shown(part) for part in value]
+    return value
+
+
+def _place(wrong: BaseException, name: str) -> tuple[str, int | None]:
+    from jinja2 import TemplateSyntaxError
+
+    if isinstance(wrong, TemplateSyntaxError):
+        return wrong.filename or name, wrong.lineno
+    return _innermost(wrong.__traceback__, name)
+
+
+def _innermost(trace: TracebackType | None, name: str) -> tuple[str, int | None]:
+    """Give the template's line that a failure came from: the last frame outside of Python files."""
+    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.endswith(".py")]
+    templates = [frame for frame in frames if not frame.filename.startswith("<")]
+    return (templates[-1].filename, templates[-1].lineno) if templates else (name, None)
+
+
+def _origins(text: str, folder: Path, asked: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Say which line of which file each rendered line came from.
+
+    Rendered once more with marks in it. Marks can change what filters and comparisons see, so
+    the text with its marks removed must be the text without them; else line n is line n.
+    """
+    name = asked["name"]
+    environment = _environment(folder, name, asked["source"])
+    files: list[str] = []
+    environment.add_extension(_marks(files))
+    count = text.count("\n") + 1
+    try:
+        marked = _output(environment, name, asked["arguments"], MARKED_MAX_BYTES).split("\n")
+    except Refused:
+        marked = []
+    if len(marked) != count:
+        return [(f"{name} (rendered)", line) for line in range(1, count + 1)]
+    return list(_read_marks(marked, files))
+
+
+def _marks(files: list[str]) -> type:
+    from jinja2.ext import Extension
+    from jinja2.lexer import Token, TokenStream
+
+    class Marks(Extension):
+        """Puts a mark in front of each line of the template's own text."""
+
+        def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+            name = stream.filename or ""
+            if name not in files:
+                files.append(name)
+            index = files.index(name)
+            for token in stream:
+                if token.type == "data":
+                    lines = token.value.split("\n")
+                    marked = "\n".join(
+                        f"{OPEN}{index}:{token.lineno + i}{CLOSE}{line}"
+                        for i, line in enumerate(lines)
+                    )
+                    yield Token(token.lineno, "data", marked)
+                else:
+                    yield token
+
+    return Marks
+
+
+def _read_marks(marked: list[str], files: list[str]) -> Iterator[tuple[str, int]]:
+    """For each line, the last mark in front of its first visible character."""
+    current = (files[0] if files else "", 1)
+    for line in marked:
+        at = 0
+        for mark in MARK.finditer(line):
+            if line[at : mark.start()].strip():
+                break
+            current = (files[int(mark[1])], int(mark[2]))
+            at = mark.end()
+        yield current
+
+
+def main() -> None:
+    """Answer the question on stdin."""
+    asked = json.load(sys.stdin)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    json.dump(answer(asked), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
