@@ -1,10 +1,11 @@
-from collections.abc import Callable
-from typing import Final, TypedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EngineUnusable", "InvalidPlan", "run"]
+__all__ = ["EngineUnusable", "InvalidPlan", "read_samples", "run", "write_samples"]
 __version__: Final[str]
 
 class InvalidPlan(ValueError): ...
@@ -36,3 +37,5 @@ class _Health(TypedDict):
 def run(
     plan: str, watch: Callable[[dict[str, int]], bool] | None, tick_s: float
 ) -> tuple[_Columns, _Health]: ...
+def write_samples(path: Path, lent: Mapping[str, NDArray[Any]]) -> None: ...
+def read_samples(path: Path) -> _Columns: ...

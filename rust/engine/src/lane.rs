@@ -180,10 +180,10 @@ impl Carrier<'_> {
 
     /// The kept connection, if it still stands, else a fresh one.
     async fn connect(&mut self) -> Result<Connection, Outcome> {
-        if let Some(mut connection) = self.connection.take() {
-            if connection.is_usable() {
-                return Ok(connection);
-            }
+        if let Some(mut connection) = self.connection.take()
+            && connection.is_usable()
+        {
+            return Ok(connection);
         }
         self.lane.deadline.set(self.clock.now_ns() + self.worker.timeouts.connect_ns);
         let open = Connection::open(&self.worker.target, &mut self.address);

@@ -141,7 +141,7 @@ proptest! {
     ) {
         let mut text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
         for chunk in chunks {
-            text += &format!("{chunk:x}\r\n{}\r\n", "d".repeat(chunk));
+            text = format!("{text}{chunk:x}\r\n{}\r\n", "d".repeat(chunk));
         }
         text += "0\r\n\r\n";
         let (head, used) = feed(text.as_bytes(), &sizes).unwrap().unwrap();

@@ -2,6 +2,7 @@
 
 mod errors;
 mod run;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -13,6 +14,8 @@ mod _engine {
     use crate::errors::{EngineUnusable, InvalidPlan};
     #[pymodule_export]
     use crate::run::run;
+    #[pymodule_export]
+    use crate::table::{read_samples, write_samples};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,13 +3,13 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use loadstone_engine::{Health, Measured, Plan, Progress, Run, Samples};
-use numpy::IntoPyArray;
+use loadstone_engine::{Health, Measured, Plan, Progress, Run};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::raised;
+use crate::table::columns;
 
 /// Run a plan (JSON): the sample table's columns, and what the engine says of itself.
 ///
@@ -101,21 +101,6 @@ fn counts<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDi
     counts.set_item("failed", progress.failed)?;
     counts.set_item("latency_sum_ns", progress.latency_sum_ns)?;
     Ok(counts)
-}
-
-/// Hands the columns to numpy, which takes over their memory.
-fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
-    let columns = PyDict::new(py);
-    columns.set_item("due_ns", samples.due_ns.into_pyarray(py))?;
-    columns.set_item("sent_ns", samples.sent_ns.into_pyarray(py))?;
-    columns.set_item("first_byte_ns", samples.first_byte_ns.into_pyarray(py))?;
-    columns.set_item("done_ns", samples.done_ns.into_pyarray(py))?;
-    columns.set_item("iteration", samples.iteration.into_pyarray(py))?;
-    columns.set_item("connection", samples.connection.into_pyarray(py))?;
-    columns.set_item("status", samples.status.into_pyarray(py))?;
-    columns.set_item("outcome", samples.outcome.into_pyarray(py))?;
-    columns.set_item("action", samples.action.into_pyarray(py))?;
-    Ok(columns)
 }
 
 fn health<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>> {

@@ -1,0 +1,298 @@
+//! The sample table on disk: Parquet, so that any tool reads it.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+use crate::samples::Samples;
+
+const SCHEMA: &str = "message samples {
+    required int64 due_ns;
+    required int64 sent_ns;
+    required int64 first_byte_ns;
+    required int64 done_ns;
+    required int32 iteration (INTEGER(32, false));
+    required int32 connection (INTEGER(16, false));
+    required int32 status (INTEGER(16, false));
+    required int32 outcome (INTEGER(8, false));
+    required int32 action (INTEGER(8, false));
+}";
+const COLUMNS: usize = 9;
+/// These repeat: a dictionary and run lengths say them in a few bits.
+const REPEATING: [&str; 4] = ["connection", "status", "outcome", "action"];
+/// Rows of a row group: what a reader holds in memory at once.
+const GROUP_ROWS: usize = 1 << 20;
+/// Rows that are converted at a time.
+const BATCH_ROWS: usize = 1 << 14;
+
+/// A sample file that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct BadFile {
+    path: PathBuf,
+    reason: String,
+}
+
+impl BadFile {
+    fn new(path: &Path, doing: &str, reason: &str) -> Self {
+        Self { path: path.to_owned(), reason: format!("{doing}: {reason}") }
+    }
+}
+
+fn reason(error: ParquetError) -> String {
+    match error {
+        ParquetError::External(error) => error.to_string(),
+        ParquetError::General(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// The columns of a sample table, lent.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns<'a> {
+    /// As in [`Samples`], and so are the others.
+    pub due_ns: &'a [i64],
+    #[expect(missing_docs)]
+    pub sent_ns: &'a [i64],
+    #[expect(missing_docs)]
+    pub first_byte_ns: &'a [i64],
+    #[expect(missing_docs)]
+    pub done_ns: &'a [i64],
+    #[expect(missing_docs)]
+    pub iteration: &'a [u32],
+    #[expect(missing_docs)]
+    pub connection: &'a [u16],
+    #[expect(missing_docs)]
+    pub status: &'a [u16],
+    #[expect(missing_docs)]
+    pub outcome: &'a [u8],
+    #[expect(missing_docs)]
+    pub action: &'a [u8],
+}
+
+impl Columns<'_> {
+    fn rows(&self) -> usize {
+        self.done_ns.len()
+    }
+
+    fn are_even(&self) -> bool {
+        let times = [self.due_ns, self.sent_ns, self.first_byte_ns];
+        let rows = self.rows();
+        times.iter().all(|column| column.len() == rows)
+            && [self.iteration.len(), self.connection.len(), self.status.len()] == [rows; 3]
+            && [self.outcome.len(), self.action.len()] == [rows; 2]
+    }
+}
+
+impl Samples {
+    /// Lends the columns.
+    pub fn columns(&self) -> Columns<'_> {
+        Columns {
+            due_ns: &self.due_ns,
+            sent_ns: &self.sent_ns,
+            first_byte_ns: &self.first_byte_ns,
+            done_ns: &self.done_ns,
+            iteration: &self.iteration,
+            connection: &self.connection,
+            status: &self.status,
+            outcome: &self.outcome,
+            action: &self.action,
+        }
+    }
+}
+
+/// A sample file being written, under another name until it is complete.
+pub struct TableWriter {
+    path: PathBuf,
+    part: PathBuf,
+    writer: SerializedFileWriter<BufWriter<File>>,
+}
+
+impl TableWriter {
+    /// Begins the file that `finish` will leave at `path`.
+    pub fn create(path: &Path) -> Result<Self, BadFile> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        let part = PathBuf::from(name);
+        let refuse = |text: String| BadFile::new(path, "cannot be written", &text);
+        let file = File::create(&part).map_err(|error| refuse(error.to_string()))?;
+        let schema = parse_message_type(SCHEMA).map_err(|error| refuse(reason(error)))?;
+        let writer = SerializedFileWriter::new(
+            BufWriter::new(file),
+            Arc::new(schema),
+            Arc::new(properties()),
+        );
+        let writer = writer.map_err(|error| refuse(reason(error)))?;
+        Ok(Self { path: path.to_owned(), part, writer })
+    }
+
+    /// Adds rows, in groups of at most a million.
+    pub fn append(&mut self, columns: &Columns<'_>) -> Result<(), BadFile> {
+        if !columns.are_even() {
+            return Err(BadFile::new(&self.path, "cannot be written", "columns differ in length"));
+        }
+        for from in (0..columns.rows()).step_by(GROUP_ROWS) {
+            let to = columns.rows().min(from + GROUP_ROWS);
+            self.append_group(columns, from, to)
+                .map_err(|error| BadFile::new(&self.path, "cannot be written", &reason(error)))?;
+        }
+        Ok(())
+    }
+
+    fn append_group(
+        &mut self,
+        columns: &Columns<'_>,
+        from: usize,
+        to: usize,
+    ) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for column in [columns.due_ns, columns.sent_ns, columns.first_byte_ns, columns.done_ns] {
+            write_times(&mut group, &column[from..to])?;
+        }
+        write_codes(&mut group, &columns.iteration[from..to], u32::cast_signed)?;
+        write_codes(&mut group, &columns.connection[from..to], i32::from)?;
+        write_codes(&mut group, &columns.status[from..to], i32::from)?;
+        write_codes(&mut group, &columns.outcome[from..to], i32::from)?;
+        write_codes(&mut group, &columns.action[from..to], i32::from)?;
+        group.close()?;
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(mut self) -> Result<(), BadFile> {
+        let refuse = |text: String| BadFile::new(&self.path, "cannot be written", &text);
+        self.writer.finish().map_err(|error| refuse(reason(error)))?;
+        let file = self.writer.inner().get_ref();
+        // Some file systems tell only here that the disk is full.
+        file.sync_all().map_err(|error| refuse(error.to_string()))?;
+        fs::rename(&self.part, &self.path).map_err(|error| refuse(error.to_string()))
+    }
+}
+
+impl Drop for TableWriter {
+    fn drop(&mut self) {
+        // After `finish` there is none.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+fn properties() -> WriterProperties {
+    let builder = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(concat!("loadstone ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(None)
+        // Times follow each other closely.
+        .set_dictionary_enabled(false)
+        .set_encoding(Encoding::DELTA_BINARY_PACKED);
+    let repeat = |builder: parquet::file::properties::WriterPropertiesBuilder, name: &&str| {
+        builder.set_column_dictionary_enabled((*name).into(), true)
+    };
+    REPEATING.iter().fold(builder, repeat).build()
+}
+
+type Group<'a> = SerializedRowGroupWriter<'a, BufWriter<File>>;
+
+fn write_times(group: &mut Group<'_>, values: &[i64]) -> Result<(), ParquetError> {
+    write_column::<Int64Type>(group, std::iter::once(values))
+}
+
+fn write_codes<T: Copy>(
+    group: &mut Group<'_>,
+    values: &[T],
+    convert: impl Fn(T) -> i32,
+) -> Result<(), ParquetError> {
+    let converted = values
+        .chunks(BATCH_ROWS)
+        .map(|batch| batch.iter().map(|&value| convert(value)).collect::<Vec<_>>());
+    write_column::<Int32Type>(group, converted)
+}
+
+fn write_column<T: DataType>(
+    group: &mut Group<'_>,
+    batches: impl Iterator<Item = impl AsRef<[T::T]>>,
+) -> Result<(), ParquetError> {
+    let Some(mut column) = group.next_column()? else {
+        return Err(ParquetError::General("the schema has too few columns".to_owned()));
+    };
+    for batch in batches {
+        column.typed::<T>().write_batch(batch.as_ref(), None, None)?;
+    }
+    column.close()
+}
+
+/// Writes a sample file: all of it, or none.
+pub fn write(path: &Path, columns: &Columns<'_>) -> Result<(), BadFile> {
+    let mut writer = TableWriter::create(path)?;
+    writer.append(columns)?;
+    writer.finish()
+}
+
+/// Reads a sample file.
+pub fn read(path: &Path) -> Result<Samples, BadFile> {
+    let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
+    let file = File::open(path).map_err(|error| refuse(&error.to_string()))?;
+    let reader = SerializedFileReader::new(file).map_err(|error| refuse(&reason(error)))?;
+    let ours = parse_message_type(SCHEMA).map_err(|error| refuse(&reason(error)))?;
+    if reader.metadata().file_metadata().schema().get_fields() != ours.get_fields() {
+        return Err(refuse("it is a Parquet file, but no sample table"));
+    }
+    let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let mut samples = Samples::with_capacity(rows);
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(|error| refuse(&reason(error)))?;
+        read_group(&*group, &mut samples).map_err(|error| refuse(&reason(error)))?;
+    }
+    if samples.columns().are_even() && samples.len() == rows {
+        return Ok(samples);
+    }
+    Err(refuse("it is damaged: its columns differ in length"))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the schema says how many bits are used"
+)]
+fn read_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
+    let rows = usize::try_from(group.metadata().num_rows())?;
+    let mut codes: Vec<i32> = Vec::new();
+    for index in 0..COLUMNS {
+        let times = match index {
+            0 => &mut into.due_ns,
+            1 => &mut into.sent_ns,
+            2 => &mut into.first_byte_ns,
+            _ => &mut into.done_ns,
+        };
+        codes.clear();
+        match group.get_column_reader(index)? {
+            ColumnReader::Int64ColumnReader(mut reader) => {
+                while reader.read_records(rows, None, None, times)?.0 > 0 {}
+            }
+            ColumnReader::Int32ColumnReader(mut reader) => {
+                while reader.read_records(rows, None, None, &mut codes)?.0 > 0 {}
+            }
+            _ => return Err(ParquetError::General("a column has another type".to_owned())),
+        }
+        let codes = codes.iter();
+        match index {
+            4 => into.iteration.extend(codes.map(|&code| code as u32)),
+            5 => into.connection.extend(codes.map(|&code| code as u16)),
+            6 => into.status.extend(codes.map(|&code| code as u16)),
+            7 => into.outcome.extend(codes.map(|&code| code as u8)),
+            8 => into.action.extend(codes.map(|&code| code as u8)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
