@@ -97,6 +97,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "errors_by_kind": dict(summary.errors),
         "backlog_growth": _number(summary.backlog_growth),
         "verdict": trial.verdict.state.value,
+        "cause": trial.verdict.cause.value if trial.verdict.cause else None,
         "reasons": list(trial.verdict.reasons),
         "generator": {
             "send_lag_ms": {

@@ -6,6 +6,7 @@ from loadstone.analysis.model import State, Trial
 from loadstone.search.model import Capacity
 
 MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
+NOT_FOUND = "not found"
 
 
 def rate(value_rps: float | None) -> str:
@@ -59,17 +60,18 @@ def seconds(value_s: float) -> str:
 
 
 def n(capacity: Capacity | None) -> str:
-    """Give N alone, with "at least" or "at most" where only one side is known."""
+    """Give N alone, with "at least" or "below" where only one side is known."""
     if capacity is None:
-        return "not found"
-    low, high = capacity.low_rps, capacity.high_rps
-    if capacity.rate_rps is not None:
-        return precise(capacity.rate_rps, _width(capacity))
+        return NOT_FOUND
+    rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
     if low is not None and high is not None:
-        return f"{rate(low)} to {rate(high)}"
+        alone = f"{precise(low, high - low)} to {precise(high, high - low)}"
+        return alone if rate_rps is None else precise(rate_rps, high - low)
     if low is not None:
         return f"at least {rate(low)}"
-    return f"below {rate(high)}" if high is not None else "not found"
+    if high is not None:
+        return f"below {rate(high)}"
+    return NOT_FOUND if rate_rps is None else rate(rate_rps)
 
 
 def interval(capacity: Capacity | None) -> str:

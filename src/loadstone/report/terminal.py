@@ -75,10 +75,11 @@ def _listed(found: Found) -> tuple[str, str, str]:
 def _finding(finding: Finding) -> Iterator[RenderableType]:
     capacity = finding.capacity
     yield Text.assemble((finding.title, "bold"), "  ", (finding.request, "dim"))
-    number = Text.assemble(("N = ", "bold"), (f"{figures.n(capacity)} per second", "bold cyan"))
-    if capacity is not None:
+    unit = "" if figures.n(capacity) == figures.NOT_FOUND else " per second"
+    number = Text.assemble(("N: ", "bold"), (f"{figures.n(capacity)}{unit}", "bold cyan"))
+    if capacity is not None and capacity.low_rps is not None and capacity.high_rps is not None:
         number.append(f"   interval {figures.interval(capacity)}")
-        number.append(f"\n    {words.sureness(capacity)}", "dim")
+        number.append(f"\n   {words.sureness(capacity)}", "dim")
     yield Padding(number, (0, 0, 0, 2))
     if finding.trials:
         yield Padding(_trials(finding.trials), (0, 0, 0, 1))

@@ -47,9 +47,17 @@ def headline(finding: Finding) -> str:
     if capacity is None:
         return f"No capacity was found for {finding.title}: the search did not come to its end."
     subject = finding.title[:1].upper() + finding.title[1:]
-    if capacity.rate_rps is None:
-        return f"{subject}: {figures.n(capacity)} a second is all that can be said."
-    return f"{subject}: the service bears N = {figures.n(capacity)} a second{_interval(capacity)}."
+    rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
+    found = figures.n(capacity)
+    if rate_rps is not None and low is not None and high is not None:
+        return f"{subject}: the service bears N = {found} a second ({_interval(capacity)})."
+    if low is not None and high is not None:
+        return f"{subject}: N lies somewhere in {found} a second."
+    if low is not None:
+        return f"{subject}: the service bears {found} a second; how much more is not known."
+    if high is not None:
+        return f"{subject}: N is {found} a second; no rate was seen to be sustained."
+    return f"{subject}: N was not found."
 
 
 def sureness(capacity: Capacity | None) -> str:
@@ -227,7 +235,5 @@ def at_n(finding: Finding) -> Trial | None:
 
 
 def _interval(capacity: Capacity) -> str:
-    if capacity.low_rps is None or capacity.high_rps is None:
-        return ""
-    sure = f"{figures.percent(capacity.confidence)} interval " if capacity.confidence > 0 else ""
-    return f" ({sure}{figures.interval(capacity)})"
+    sure = f"{figures.percent(capacity.confidence)} " if capacity.confidence > 0 else ""
+    return f"{sure}interval {figures.interval(capacity)}"
