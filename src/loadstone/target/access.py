@@ -80,18 +80,26 @@ def _discover(cloud: Cloud, session: "Session") -> Endpoint:
     try:
         versions = Discover(session, cloud.auth_url, authenticated=False).version_data()
     except (DiscoveryFailure, HttpError) as error:
-        raise EnvironmentUnusable(
-            f"{cloud.auth_url}: what answers there is no Keystone ({_first_line(error)}); "
-            "give Keystone's own URL, such as http://HOST:5000/v3"
-        ) from error
+        raise _no_keystone(cloud, _first_line(error)) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _no_keystone(cloud, "its versions are not in OpenStack's form") from error
     links = {version["version"][0]: str(version["url"]) for version in versions}
+    if not links:
+        raise _no_keystone(cloud, "it names no version")
     if 3 not in links:
-        offered = ", ".join(f"v{major}" for major in sorted(links)) or "nothing"
+        offered = ", ".join(f"v{major}" for major in sorted(links))
         raise EnvironmentUnusable(
             f"{cloud.auth_url}: offers {offered}, not the Identity API v3; "
             "give the URL of v3 or one without a version"
         )
     return replace(cloud.endpoint, path=_v3_path(cloud.endpoint.path, links[3]))
+
+
+def _no_keystone(cloud: Cloud, why: str) -> EnvironmentUnusable:
+    return EnvironmentUnusable(
+        f"{cloud.auth_url}: what answers there is no Keystone ({why}); "
+        "give Keystone's own URL, such as http://HOST:5000/v3"
+    )
 
 
 def _v3_path(named: str, link: str) -> str:
@@ -152,7 +160,8 @@ def _tls_words(error: BaseException) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
                 f"its TLS certificate is not trusted ({cause.verify_message}); "
-                "give its CA as OS_CACERT (clouds.yaml: cacert), or OS_INSECURE=1 for a test cloud"
+                "give its CA as OS_CACERT (clouds.yaml: cacert), "
+                "or OS_INSECURE=true for a test cloud"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason:
             words = cause.reason.lower().replace("_", " ")

@@ -7,7 +7,7 @@ imported; OS_CLIENT_CONFIG_FILE is looked at in each call.
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,11 @@ from loadstone.errors import InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint, Tls
 
 if TYPE_CHECKING:
+    from openstack.config import OpenStackConfig
     from openstack.config.cloud_region import CloudRegion
+
+# Names a setting of the source in the source's own words.
+Where = Callable[[str], str]
 
 # Variables that say which file or cloud to read, or that would be taken for get_one's own words.
 _NOT_SETTINGS = {
@@ -48,7 +52,7 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
         from openstack.config import OpenStackConfig
 
         config = OpenStackConfig(load_yaml_config=False, load_envvars=False)
-        return _cloud(config.get_one(**settings), chosen, _variable)
+        return _cloud(config, settings, chosen, _variable)
 
 
 def from_clouds_yaml(name: str) -> Cloud:
@@ -57,13 +61,15 @@ def from_clouds_yaml(name: str) -> Cloud:
         from openstack.config import OpenStackConfig
 
         config = OpenStackConfig()
+        path = config.config_filename
         names = sorted(config.cloud_config["clouds"])
-        if name not in names or config.config_filename is None:
-            raise InvalidInput(_unknown(name, config.config_filename, names, skipped))
+        if path is None or name not in names:
+            raise InvalidInput(_unknown(name, path, names, skipped))
         return _cloud(
-            config.get_one(cloud=name),
+            config,
+            {"cloud": name},
             f"--cloud {name}",
-            lambda field: f"{config.config_filename}: clouds.{name}.auth.{field}",
+            lambda field: f"{path}: clouds.{name}.auth.{field}",
         )
 
 
@@ -124,20 +130,27 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cloud(region: "CloudRegion", chosen: str, where: Any) -> Cloud:
-    auth: Mapping[str, Any] = region.get_auth_args()
-    _require(region, auth, where)
+def _cloud(
+    config: "OpenStackConfig", settings: Mapping[str, Any], chosen: str, where: Where
+) -> Cloud:
+    from keystoneauth1.exceptions import MissingRequiredOptions
+
     try:
-        endpoint = Endpoint.parse(str(auth["auth_url"]))
-    except ValueError as error:
-        raise InvalidInput(f"{where('auth_url')}: {auth['auth_url']!r}: {error}") from error
+        region = config.get_one(**settings)
+    except MissingRequiredOptions as error:
+        missing = error.options[0].name.replace("-", "_")
+        raise InvalidInput(f"{where(missing)} is missing") from None
+    auth: Mapping[str, Any] = region.get_auth_args()
+    _require_v3(region)
+    if region.config["auth_type"] in {"password", "v3password"}:
+        _require_password(auth, where)
     plugin = region.get_auth()
-    if plugin is None:
-        raise InvalidInput(f"{where('auth_type')}: it asks for no authentication at all")
+    if plugin is None or "auth_url" not in auth:
+        raise InvalidInput(f"{where('auth_type')}: this kind of authentication uses no Keystone")
     return Cloud(
         chosen=chosen,
         auth_url=str(auth["auth_url"]).rstrip("/"),
-        endpoint=endpoint,
+        endpoint=_endpoint(str(auth["auth_url"]), where),
         who=_who(auth),
         auth=plugin,
         tls=_tls(region, where),
@@ -145,24 +158,35 @@ def _cloud(region: "CloudRegion", chosen: str, where: Any) -> Cloud:
     )
 
 
-def _require(region: "CloudRegion", auth: Mapping[str, Any], where: Any) -> None:
-    if not auth.get("auth_url"):
-        raise InvalidInput(f"{where('auth_url')} is missing: the URL of Keystone")
+def _endpoint(url: str, where: Where) -> Endpoint:
+    try:
+        return Endpoint.parse(url)
+    except ValueError as error:
+        # What stands before an @ may be a password.
+        shown = "" if "@" in url else f"{url!r}: "
+        raise InvalidInput(f"{where('auth_url')}: {shown}{error}") from None
+
+
+def _require_v3(region: "CloudRegion") -> None:
     if str(region.config.get("identity_api_version") or "3").startswith("2"):
         raise InvalidInput("Identity API v2 is asked for; only v3 exists since Queens: ask for 3")
-    if region.config["auth_type"] not in {"password", "v3password"}:
-        return
+
+
+def _require_password(auth: Mapping[str, Any], where: Where) -> None:
     if not auth.get("password"):
         raise InvalidInput(f"{where('password')} is missing")
-    if auth.get("user_id"):
-        return
-    if not auth.get("username"):
-        raise InvalidInput(f"{where('username')} is missing (or user_id)")
-    domains = ("user_domain_id", "user_domain_name", "default_domain_id", "default_domain_name")
-    if not any(auth.get(field) for field in domains):
-        raise InvalidInput(
-            f"{where('user_domain_name')} is missing (or user_domain_id); often it is Default"
-        )
+    if not auth.get("user_id"):
+        if not auth.get("username"):
+            raise InvalidInput(f"{where('username')} is missing (or user_id)")
+        _require_domain(auth, "user", where)
+    if auth.get("project_name") and not auth.get("project_id"):
+        _require_domain(auth, "project", where)
+
+
+def _require_domain(auth: Mapping[str, Any], of: str, where: Where) -> None:
+    fields = (f"{of}_domain_id", f"{of}_domain_name", "default_domain_id", "default_domain_name")
+    if not any(auth.get(field) for field in fields):
+        raise InvalidInput(f"{where(fields[1])} is missing (or {fields[0]}); often it is Default")
 
 
 def _who(auth: Mapping[str, Any]) -> str:
@@ -177,7 +201,7 @@ def _who(auth: Mapping[str, Any]) -> str:
     return "the given identity"
 
 
-def _tls(region: "CloudRegion", where: Any) -> Tls:
+def _tls(region: "CloudRegion", where: Where) -> Tls:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None

@@ -7,9 +7,9 @@ from typing import Self
 import requests
 from keystoneauth1.session import Session
 from requests.adapters import HTTPAdapter
-from urllib3 import BaseHTTPResponse
+from urllib3 import BaseHTTPResponse, disable_warnings
 from urllib3.connectionpool import ConnectionPool
-from urllib3.exceptions import ReadTimeoutError
+from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
 from urllib3.util import Retry
 
 from loadstone.target.cloud import Cloud
@@ -56,6 +56,9 @@ def open_session(cloud: Cloud) -> Session:
     for scheme in ("http://", "https://"):
         connections.mount(scheme, HTTPAdapter(pool_maxsize=_POOL_SIZE, max_retries=retries))
     tls = cloud.tls
+    if not tls.verify:
+        # The user has said so; it need not be said again for each request.
+        disable_warnings(InsecureRequestWarning)
     cert = (tls.cert_file, tls.key_file) if tls.cert_file and tls.key_file else None
     return Session(
         auth=cloud.auth,

@@ -1,0 +1,45 @@
+import socket
+
+import pytest
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.target import from_environment, require_permission
+
+
+def cloud(host):
+    return from_environment(
+        {
+            "OS_AUTH_URL": f"http://{host}:5000/v3",
+            "OS_USERNAME": "admin",
+            "OS_PASSWORD": "s3cret",
+            "OS_USER_DOMAIN_ID": "default",
+        }
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "localhost", "[::1]"])
+def test_this_machine_needs_no_permission(host):
+    require_permission(cloud(host), yes=False)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "[2001:db8::1]"])
+def test_any_other_target_needs_the_flag(host):
+    with pytest.raises(InvalidInput) as problem:
+        require_permission(cloud(host), yes=False)
+    assert "--yes-load-this-target" in str(problem.value)
+    assert host.strip("[]") in str(problem.value)
+    require_permission(cloud(host), yes=True)
+
+
+def test_a_name_that_also_leads_elsewhere_needs_the_flag(monkeypatch):
+    def both(_host, port, **_):
+        return [(socket.AF_INET, 1, 6, "", (a, port)) for a in ("127.0.0.1", "192.0.2.1")]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    with pytest.raises(InvalidInput, match=r"192\.0\.2\.1"):
+        require_permission(cloud("keystone.example"), yes=False)
+
+
+def test_a_name_without_an_address_is_no_target():
+    with pytest.raises(EnvironmentUnusable, match=r"keystone\.invalid"):
+        require_permission(cloud("keystone.invalid"), yes=False)
