@@ -36,7 +36,8 @@ pub(crate) async fn dispatch(
             Command::Stop => worker.stop(now_ns),
             Command::Abandon => worker.abandon(now_ns),
         }
-        if worker.is_over(now_ns) {
+        let is_over = worker.is_over(now_ns);
+        if is_over {
             if worker.is_at_rest() {
                 return Ok(());
             }
@@ -52,7 +53,8 @@ pub(crate) async fn dispatch(
                 worker.abandon(now_ns);
             }
         }
-        let due_ns = worker.next_due_ns();
+        // A closed loop's idle workers stay due for ever; after the end nobody wakes for them.
+        let due_ns = worker.next_due_ns().filter(|_| !is_over);
         let end_ns = give_up_ns.or(worker.end_ns());
         let look_ns =
             next_look_ns(now_ns, due_ns.map(|due_ns| due_ns.max(now_ns + grid_ns)), end_ns);
