@@ -10,7 +10,7 @@ from loadstone.search.model import Capacity
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
 BUSY = 0.9
-# Below this, something other than the CPU of this machine holds the service back.
+# Below this, the service does not get to use the machine.
 IDLE = 0.7
 STOLEN = 0.02
 # A trial shows the machine "at N" from this share of N on.
@@ -82,7 +82,8 @@ def limit(finding: Finding) -> Iterator[str]:
             f"service's processes."
         )
     near = at_n(finding)
-    if near is None or near.usage is None:
+    # Of a service elsewhere, this machine's cores say nothing.
+    if near is None or near.usage is None or near.usage.service_cpu_s is None:
         return
     usage = near.usage
     cores = "1 core was" if usage.cores == 1 else f"{usage.cores} cores were"
@@ -90,7 +91,10 @@ def limit(finding: Finding) -> Iterator[str]:
     if usage.machine_busy >= BUSY:
         yield f"{busy}: the CPU is the limit."
     elif usage.machine_busy < IDLE:
-        yield f"{busy}: something other than this machine's CPU is the limit."
+        yield (
+            f"{busy}: the machine had CPU to spare, so too few workers, a lock or something "
+            f"outside of it is the limit."
+        )
     else:
         yield f"{busy}."
     if usage.machine_steal >= STOLEN:

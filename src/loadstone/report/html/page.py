@@ -112,7 +112,7 @@ def _tiles(finding: Finding) -> list[Tile]:
     if cost_s is not None:
         tiles.append(Tile("CPU per request", *_split(cost_s * 1000), "in the service's processes"))
     near = words.at_n(finding)
-    if near is not None and near.usage is not None:
+    if near is not None and near.usage is not None and near.usage.service_cpu_s is not None:
         busy = figures.percent(near.usage.machine_busy)
         cores = "of 1 core" if near.usage.cores == 1 else f"of {near.usage.cores} cores"
         tiles.append(Tile("Busy at N", busy, "", cores))

@@ -1,0 +1,171 @@
+"""The report in a real browser: offline, without complaint, every chart drawn."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from realistic import keystone
+
+from loadstone.report import figures, html
+from loadstone.store import Store
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="apt-get install chromium"),
+]
+QUIET = (
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """The result as the store gives it back, and its report."""
+    result, samples = keystone()
+    folder = tmp_path_factory.mktemp("store")
+    with Store.open(folder) as store:
+        store.begin(replace(result, status="running"))
+        for index, finding in enumerate(result.findings):
+            for trial in finding.trials:
+                store.keep_trial(result.run_id, index, trial, samples[index, trial.number])
+        store.finish(result)
+        result = store.get("latest")
+        path = store.folder(result.run_id) / "report.html"
+        html.write(result, lambda trial: store.samples(result.run_id, trial), path)
+    return result, path
+
+
+@pytest.fixture
+def visit(browser, kept):
+    """Open the report, with all that the page asks for and complains about."""
+    contexts = []
+
+    def visit(**settings):
+        context = browser.new_context(offline=True, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(kept[1].as_uri())
+        return page, asked, said
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def test_the_page_opens_offline_without_a_request_or_a_complaint(visit, kept):
+    page, asked, said = visit()
+    page.wait_for_function("document.documentElement.dataset.charts")
+    assert asked == [kept[1].as_uri()]
+    assert said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_chart_is_drawn(visit, scheme):
+    page, _, said = visit(color_scheme=scheme)
+    page.wait_for_function("document.documentElement.dataset.charts === '8'")
+    drawn = page.locator("figure.is-drawn .drawn svg")
+    assert drawn.count() == 8
+    for chart in range(8):
+        assert drawn.nth(chart).locator("path").count() > 8
+        assert drawn.nth(chart).bounding_box()["height"] > 200
+    assert said == []
+
+
+def test_a_change_of_light_redraws_the_charts(visit):
+    page, _, said = visit(color_scheme="light")
+    page.wait_for_function("document.documentElement.dataset.charts")
+    first = page.locator("#finding-1-throughput .drawn")
+    light = first.inner_html()
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "before => document.querySelector('#finding-1-throughput .drawn').innerHTML !== before",
+        arg=light,
+    )
+    assert said == []
+
+
+def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
+    page, _, _ = visit()
+    result, _ = kept
+    for index, finding in enumerate(result.findings, 1):
+        section = page.locator(f"#finding-{index}")
+        assert figures.n(finding.capacity) in section.locator(".tile").first.inner_text()
+        assert figures.interval(finding.capacity) in section.locator(".tile").first.inner_text()
+        rows = section.locator("table.trials tr.figures")
+        assert rows.count() == len(finding.trials)
+        for place, trial in enumerate(finding.trials):
+            latency = trial.summary.latency
+            assert rows.nth(place).locator("th, td").all_inner_texts() == [
+                str(trial.number),
+                figures.verdict(trial),
+                figures.offered(trial),
+                figures.rate(trial.summary.throughput_rps),
+                figures.plain_ms(latency.p50_ms),
+                figures.plain_ms(latency.p95_ms),
+                figures.plain_ms(latency.p99_ms),
+                f"{trial.summary.load_s:.0f}",
+                f"{trial.summary.due:,}",
+                "0",
+            ]
+
+
+def test_the_charts_hold_the_store_s_numbers(visit, kept):
+    page, _, _ = visit()
+    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
+    trials = [t for t in kept[0].findings[0].trials if t.rate_rps is not None]
+    points = [
+        tuple(point)
+        for series in charts["finding-1-throughput"]["series"]
+        if series["kind"] == "points"
+        for point in series["data"]
+    ]
+    assert sorted(points) == sorted((t.rate_rps, t.summary.throughput_rps) for t in trials)
+    assert charts["finding-1-throughput"]["band"]["at"] == 7.19
+    clouds = [s for s in charts["finding-1-time"]["series"] if s["kind"] == "cloud"]
+    assert [len(cloud["data"]) for cloud in clouds] == [trials[0].summary.ok, trials[2].summary.ok]
+
+
+def test_without_scripts_every_chart_is_still_there(visit):
+    page, _, _ = visit(java_script_enabled=False)
+    drawn = page.locator("figure svg.static")
+    assert drawn.count() == 8
+    for chart in range(8):
+        assert drawn.nth(chart).is_visible()
+
+
+def test_on_a_telephone_nothing_sticks_out(visit):
+    page, _, _ = visit(viewport={"width": 360, "height": 740})
+    page.wait_for_function("document.documentElement.dataset.charts")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_on_paper_the_drawings_are_those_that_need_no_script(visit):
+    page, _, _ = visit(color_scheme="dark")
+    page.wait_for_function("document.documentElement.dataset.charts")
+    page.emulate_media(media="print")
+    assert page.locator("figure svg.static").first.is_visible()
+    assert not page.locator("figure .drawn").first.is_visible()
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert re.findall(r"\d+", ink) == ["27", "34", "48"]

@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+from realistic import keystone
+
+from loadstone.analysis.model import Cause, State, Verdict
+from loadstone.report import figures, words
+from loadstone.search.model import Capacity
+
+RESULT, _ = keystone()
+ISSUE, VALIDATE = RESULT.findings
+
+
+def said(finding) -> str:
+    return "\n".join(words.of(finding))
+
+
+def test_the_answer_comes_first_with_its_interval():
+    assert words.of(ISSUE)[0] == (
+        "Token issue: the service bears N = 7.19 a second (95 % interval 7.11 to 7.27)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "headline"),
+    [
+        (None, "No capacity was found for token issue: the search did not come to its end."),
+        (
+            Capacity(50.0, 50.0, None, 0.95),
+            "Token issue: the service bears at least 50.0 a second; how much more is not known.",
+        ),
+        (
+            Capacity(None, None, 5.0, 0.0),
+            "Token issue: N is below 5.00 a second; no rate was seen to be sustained.",
+        ),
+        (Capacity(None, 5.0, 7.0, 0.0), "Token issue: N lies somewhere in 5 to 7 a second."),
+        (Capacity(None, None, None, 0.0), "Token issue: N was not found."),
+    ],
+)
+def test_what_is_not_known_is_not_said(capacity, headline):
+    assert words.headline(replace(ISSUE, capacity=capacity)) == headline
+
+
+def test_the_cost_of_a_request_and_the_limit_are_named_where_the_figures_show_them():
+    assert "One token issue costs 250 ms of CPU in the service's processes." in said(ISSUE)
+    assert "2 cores were 97 % busy at N: the CPU is the limit." in said(ISSUE)
+
+
+def test_a_machine_that_is_not_busy_is_not_blamed():
+    trials = tuple(
+        replace(trial, usage=replace(trial.usage, machine_busy=0.4)) for trial in ISSUE.trials
+    )
+    text = said(replace(ISSUE, trials=trials))
+    assert "40 % busy at N: the machine had CPU to spare" in text
+    assert "the CPU is the limit" not in text
+
+
+def test_of_a_service_elsewhere_nothing_is_said_about_its_cpu():
+    trials = tuple(
+        replace(trial, usage=replace(trial.usage, service_cpu_s=None)) for trial in ISSUE.trials
+    )
+    assert "costs" not in said(replace(ISSUE, trials=trials))
+    assert "busy at N" not in said(replace(ISSUE, trials=trials))
+    assert "busy at N" not in said(
+        replace(ISSUE, trials=tuple(replace(t, usage=None) for t in trials))
+    )
+
+
+def test_stolen_cpu_is_named():
+    trials = tuple(
+        replace(trial, usage=replace(trial.usage, machine_steal=0.06)) for trial in ISSUE.trials
+    )
+    assert "6.0 % of the CPU time was taken by other guests" in said(replace(ISSUE, trials=trials))
+
+
+def test_how_the_service_gives_way_is_said_with_figures():
+    assert "At 8.40 a second only 7.17 complete: the work that waits grows by 0.14 s" in said(ISSUE)
+    errors = Verdict(State.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
+    summary = replace(ISSUE.trials[4].summary, errors=(("503", 7), ("no answer in time", 2)))
+    failing = replace(ISSUE.trials[4], verdict=errors, summary=summary)
+    text = said(replace(ISSUE, trials=(*ISSUE.trials[:4], failing)))
+    assert "At 8.40 a second requests fail: 9 (503 7, ...)." in text
+    assert "9 of 1,106 requests failed over the whole search." in text
+
+
+def test_the_generator_is_cleared_or_named():
+    assert "The load generator was the limit in trial 4: it says nothing" in said(ISSUE)
+    assert "The load generator was not the limit: it sent 99 % of the requests" in said(VALIDATE)
+
+
+def test_a_search_that_ended_at_once_still_has_words():
+    empty = replace(ISSUE, capacity=None, trials=(), load_s=0.0, notes=())
+    assert words.of(empty) == (words.headline(empty),)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(7.194, "7.19"), (46.28, "46.3"), (526.4, "526"), (12345.6, "12,346"), (None, "–")],  # noqa: RUF001
+)
+def test_rates_have_three_figures(value, shown):
+    assert figures.rate(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("capacity", "shown"),
+    [
+        (Capacity(278.63, 277.2, 280.1, 0.95), "279 (277 to 280)"),
+        (Capacity(98.06, 97.98, 98.14, 0.95), "98.06 (97.98 to 98.14)"),
+        (Capacity(5.0, 4.0, 6.0, 0.95), "5 (4 to 6)"),
+        (Capacity(5.0, 5.0, 5.0, 0.95), "5.00 (5.00 to 5.00)"),
+    ],
+)
+def test_n_shows_no_digit_that_its_interval_does_not_carry(capacity, shown):
+    assert f"{figures.n(capacity)} ({figures.interval(capacity)})" == shown
