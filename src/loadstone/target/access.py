@@ -122,11 +122,11 @@ def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
         case exceptions.Unauthorized():
             return EnvironmentUnusable(
                 f"{where}: refused the credentials of {cloud.who} (HTTP 401: "
-                f"{_first_line(error)}); check password, user, project and their domains"
+                f"{error.message}); check password, user, project and their domains"
             )
         case exceptions.HttpError():
             return EnvironmentUnusable(
-                f"{where}: answered {cloud.who} with HTTP {error.http_status}: {_first_line(error)}"
+                f"{where}: answered {cloud.who} with HTTP {error.http_status}: {error.message}"
             )
         case exceptions.SSLError():
             return EnvironmentUnusable(f"{where}: {_tls_words(error)}")

@@ -1,0 +1,139 @@
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.journal import Journal, read
+from loadstone.keystone.things import Kind, Thing
+from loadstone.target import connect, from_environment
+
+RUN = "20261121-0931-ab12cd"
+NAME = f"loadstone-{RUN}"
+
+
+class Killed(BaseException):
+    """Stands for a SIGKILL: nothing is cleaned up."""
+
+
+@pytest.fixture
+def killed(access, journal, monkeypatch):
+    """Make users, and die before any is removed."""
+    with monkeypatch.context() as dead:
+        dead.setattr("loadstone.keystone.contexts.users._remove", lambda *_: None)
+        with (
+            pytest.raises(Killed),
+            users(access, RUN, UsersSettings(2, 3), journal, lambda _: None),
+        ):
+            raise Killed
+
+
+@pytest.mark.usefixtures("killed")
+def test_what_a_killed_run_left_is_removed_and_again_is_nothing(fake, access, journal, said):
+    assert len(remaining(journal)) == 9
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+    assert clean(access, journal, said.append) == ()
+    assert remaining(journal) == ()
+
+
+@pytest.mark.usefixtures("killed")
+def test_nothing_of_anyone_else_is_touched(fake, access, journal, said):
+    near = fake.add("domains", f"{NAME}5", enabled=True)
+    fake.add("users", f"{NAME}-u1", domain_id=near["id"], password="x")
+    fake.add("users", f"{NAME}-u1", domain_id="default", password="x")
+    fake.add("users", "operator", domain_id="default", password="x")
+    fake.add("projects", f"{NAME}-p1", domain_id="default")
+    others = {kind: dict(things) for kind, things in fake.things.items()}
+    for thing in read(journal).remaining:
+        others[f"{thing.kind}s"].pop(thing.id)
+    assert clean(access, journal, said.append) == ()
+    assert fake.things == others
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_stranger_in_the_domain_of_the_run_keeps_it(fake, access, journal, said):
+    (domain,) = fake.things["domains"].values()
+    fake.add("users", "visitor", domain_id=domain["id"], password="x")
+    (leftover,) = clean(access, journal, said.append)
+    assert (leftover.thing.kind, leftover.why) == (Kind.DOMAIN, "it holds user visitor")
+    assert fake.names("users") == ["visitor"]
+    assert fake.names("projects") == []
+
+
+def test_what_was_made_without_an_id_coming_back_is_found_by_name(fake, access, journal, said):
+    Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+    fake.add("domains", NAME)
+    assert clean(access, journal, said.append) == ()
+    assert fake.names("domains") == []
+
+
+def test_what_was_announced_and_never_made_is_no_leftover(access, journal, said):
+    Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+    assert len(remaining(journal)) == 1
+    assert clean(access, journal, said.append) == ()
+    assert remaining(journal) == ()
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_list_that_comes_in_parts_is_removed_whole(fake, access, journal, said):
+    fake.page = 2
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_what_someone_has_removed_by_hand_is_no_obstacle(fake, access, journal, said):
+    for plural in ("users", "projects"):
+        fake.things[plural].popitem()
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_another_cloud_is_not_searched(variables, journal, said):
+    with connect(from_environment(variables, "--cloud prod")) as same_place:
+        assert clean(same_place, journal, said.append) == ()
+    text = journal.read_text().replace("127.0.0.1", "192.0.2.7") + (
+        '{"event": "create", "kind": "user", "name": "x"}\n'
+    )
+    journal.write_text(text)
+    with (
+        connect(from_environment(variables, "--cloud prod")) as elsewhere,
+        pytest.raises(InvalidInput, match=r"was made in http://192\.0\.2\.7.*\(--lab test\)"),
+    ):
+        clean(elsewhere, journal, said.append)
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_lab_on_another_port_is_the_same_cloud(fake, access, journal, said):
+    journal.write_text(journal.read_text().replace(str(access.endpoint.port), "1"))
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_line_cut_off_by_the_kill_does_no_harm(fake, access, journal, said):
+    with journal.open("a") as file:
+        file.write('{"event": "create", "ki')
+    assert len(remaining(journal)) == 9
+    assert clean(access, journal, said.append) == ()
+    assert remaining(journal) == ()
+    assert not any(fake.things.values())
+
+
+def test_no_journal_is_nothing_to_do(access, journal, said):
+    assert read(journal) is None
+    assert remaining(journal) == ()
+    assert clean(access, journal, said.append) == ()
+    assert said == []
+
+
+def test_a_dead_service_is_given_up_at_once(fake, access, journal, said):
+    started = Journal.start(journal, RUN, access)
+    for number in range(1, 50):
+        started.created(Thing(Kind.USER, f"{NAME}-u{number}", "1" * 32))
+    before = sum(fake.calls.values())
+    fake.disturb = lambda _method, _path: 0
+    leftovers = clean(access, journal, said.append)
+    assert len(leftovers) == 49
+    assert sum(fake.calls.values()) - before < 49

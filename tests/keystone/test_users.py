@@ -1,0 +1,191 @@
+import json
+import threading
+
+import pytest
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.contexts.users import UsersSettings, users
+
+RUN = "20261121-0931-ab12cd"
+NAME = f"loadstone-{RUN}"
+SIX = UsersSettings(tenants=2, users_per_tenant=3)
+
+
+def left(fake):
+    """Everything in the cloud."""
+    return [name for plural in fake.things for name in fake.names(plural)]
+
+
+def test_users_are_made_in_projects_of_one_domain_of_the_run(fake, access, journal, said):
+    with users(access, RUN, SIX, journal, said.append) as made:
+        assert fake.names("domains") == [NAME]
+        assert fake.names("projects") == [f"{NAME}-p1", f"{NAME}-p2"]
+        assert fake.names("users") == [f"{NAME}-u{n}" for n in range(1, 7)]
+        assert [user.name for user in made] == [f"{NAME}-u{n}" for n in range(1, 7)]
+        assert [user.project_name[-2:] for user in made] == ["p1", "p2"] * 3
+        assert fake.grants == {(user.project_id, user.id, "r-member") for user in made}
+        assert len({user.password for user in made}) == 6
+    assert left(fake) == []
+    assert remaining(journal) == ()
+
+
+def test_the_role_may_be_chosen(fake, access, journal, said):
+    settings = UsersSettings(role="reader")
+    with users(access, RUN, settings, journal, said.append) as (user,):
+        assert fake.grants == {(user.project_id, user.id, "r-reader")}
+
+
+def test_a_role_that_does_not_exist_names_those_that_do(fake, access, journal, said):
+    settings = UsersSettings(role="_member_")
+    with (
+        pytest.raises(EnvironmentUnusable, match="'_member_'; it has admin, member, reader"),
+        users(access, RUN, settings, journal, said.append),
+    ):
+        pass
+    assert left(fake) == []
+
+
+def test_as_many_calls_at_once_as_told(fake, access, journal, said):
+    together = threading.Barrier(3)
+
+    def meet(method, path):
+        if (method, path) == ("POST", "/v3/users"):
+            together.wait(timeout=30)
+
+    fake.disturb = meet
+    settings = UsersSettings(users_per_tenant=6, resource_management_workers=3)
+    with users(access, RUN, settings, journal, said.append) as made:
+        assert len(made) == 6
+        assert fake.most_at_once == 3
+
+
+@pytest.mark.parametrize("field", ["tenants", "users_per_tenant", "resource_management_workers"])
+def test_numbers_below_one_are_refused(field):
+    with pytest.raises(InvalidInput, match=f"users.{field} must be at least 1, not 0"):
+        UsersSettings(**{field: 0})
+
+
+def test_no_password_is_shown_or_kept(access, journal, said):
+    with users(access, RUN, SIX, journal, said.append) as made:
+        kept = journal.read_text() + repr(made) + "".join(said)
+        assert not [user.name for user in made if user.password in kept]
+        assert made[0].name in kept
+
+
+def test_what_passes_is_tried_again(fake, access, journal, said):
+    """A locked database, a front without a backend, a lost connection."""
+    answers = iter([500, None, 503, 0, None, 502, 0, None, 429] + [None] * 100)
+    fake.disturb = lambda _method, _path: next(answers)
+    with users(access, RUN, SIX, journal, said.append) as made:
+        assert len(made) == 6
+    assert left(fake) == []
+
+
+def test_a_create_whose_answer_was_lost_is_not_made_twice(fake, access, journal, said):
+    lost = iter([0, None, 504, None])
+    fake.after = lambda method, path: (
+        next(lost, None) if (method, path) == ("POST", "/v3/users") else None
+    )
+    with users(access, RUN, UsersSettings(users_per_tenant=2), journal, said.append) as made:
+        assert fake.names("users") == [user.name for user in made]
+        assert {user.id for user in made} == set(fake.things["users"])
+    assert left(fake) == []
+
+
+def test_a_failure_half_way_leaves_nothing(fake, access, journal, said):
+    fourth = iter([None, None, None, 400])
+    fake.disturb = lambda method, path: (
+        next(fourth, 400) if (method, path) == ("POST", "/v3/users") else None
+    )
+    with (
+        pytest.raises(EnvironmentUnusable, match=f"create user {NAME}-u.*HTTP 400"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert left(fake) == []
+    assert remaining(journal) == ()
+
+
+def test_who_may_not_make_domains_is_told_the_role(fake, access, journal, said):
+    fake.disturb = lambda method, path: 403 if (method, path) == ("POST", "/v3/domains") else None
+    with (
+        pytest.raises(EnvironmentUnusable, match="user admin needs the role admin"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert remaining(journal) == ()
+    assert not [line for line in said if "left" in line]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_an_error_in_the_middle_of_the_run_leaves_nothing(fake, access, journal, said, error):
+    with pytest.raises(error), users(access, RUN, SIX, journal, said.append):
+        raise error
+    assert left(fake) == []
+
+
+def test_what_cannot_be_removed_is_listed_with_the_command(fake, access, journal, said):
+    fake.disturb = lambda method, path: (
+        403 if (method, "users" in path) == ("DELETE", True) else None
+    )
+    with users(access, RUN, UsersSettings(), journal, said.append):
+        pass
+    told = "\n".join(said)
+    assert f"loadstone results clean {RUN} --lab test" in told
+    assert f"user {NAME}-u1" in told
+    assert "HTTP 403" in told
+    assert {item.thing.name for item in remaining(journal)} == {NAME, f"{NAME}-u1"}
+    fake.disturb = lambda _method, _path: None
+    assert clean(access, journal, said.append) == ()
+    assert left(fake) == []
+
+
+def test_the_first_error_is_not_hidden_by_the_clean_up(fake, access, journal, said):
+    """Keystone dies in the middle: the user hears that, and what is left."""
+
+    def die():
+        fake.disturb = lambda _method, _path: 0
+        raise RuntimeError("it died")
+
+    with (
+        pytest.raises(RuntimeError, match="it died"),
+        users(access, RUN, UsersSettings(), journal, said.append),
+    ):
+        die()
+    told = "\n".join(said)
+    assert "3 left in" in told
+    assert f"loadstone results clean {RUN} --lab test" in told
+
+
+def test_a_second_ctrl_c_leaves_the_rest_to_the_command(fake, access, journal, said, monkeypatch):
+    def interrupt(*_):
+        monkeypatch.setattr("loadstone.keystone.contexts.users.clean", interrupt)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), users(access, RUN, SIX, journal, said.append):
+        interrupt()
+    assert "9 left in" in "\n".join(said)
+    monkeypatch.undo()
+    assert clean(access, journal, said.append) == ()
+    assert left(fake) == []
+
+
+def test_the_journal_names_each_thing_before_it_is_made(fake, access, journal, said):
+    unannounced = []
+
+    def check(method, path):
+        if method == "POST" and path != "/v3/auth/tokens":
+            plural = path.removeprefix("/v3/")
+            announced = {
+                json.loads(line)["name"]
+                for line in journal.read_text().splitlines()
+                if json.loads(line)["event"] == "create"
+            }
+            unannounced.extend(set(fake.names(plural)) - announced)
+
+    fake.after = check
+    with users(access, RUN, SIX, journal, said.append):
+        pass
+    assert fake.calls["POST", "/v3/users"] == 6
+    assert unannounced == []
