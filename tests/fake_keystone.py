@@ -58,6 +58,7 @@ def serving(handler, tls=None):
 
 class Quiet(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one segment an answer, else each waits for a delayed ACK
 
     def log_message(self, *_):
         pass
