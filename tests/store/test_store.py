@@ -1,9 +1,12 @@
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,8 +119,8 @@ def test_a_trial_judged_anew_at_the_end_keeps_its_samples(store):
 
 def test_a_run_is_found_by_a_prefix_that_only_one_has(store):
     later = replace(RESULT, run_id="20261122-1000-cd34ef", started_at="2026-11-22T10:00:00Z")
-    store.adopt(RESULT)
-    store.adopt(later)
+    store.begin(RESULT)
+    store.begin(later)
     assert store.get("20261122").run_id == later.run_id
     assert store.get("latest").run_id == later.run_id
     assert [entry.run_id for entry in store.every()] == [later.run_id, RESULT.run_id]
@@ -128,7 +131,7 @@ def test_a_run_is_found_by_a_prefix_that_only_one_has(store):
 def test_an_unknown_run_is_answered_with_the_nearest(store):
     with pytest.raises(InvalidInput, match="holds no results yet"):
         store.get("latest")
-    store.adopt(RESULT)
+    store.begin(RESULT)
     with pytest.raises(InvalidInput, match="the nearest is 20261121-0931-ab12cd"):
         store.get("20261121-0931-ab12ce")
 
@@ -194,6 +197,30 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentUnusable, match=r"cannot hold results.*--store"):
         Store.open(tmp_path / "file" / "store")
+
+
+@pytest.fixture
+def readable_only():
+    """A folder with a run in it that this process may read and not write."""
+    folder = Path(tempfile.mkdtemp())
+    with Store.open(folder) as store:
+        store.begin(replace(RESULT, status="finished"))
+    is_root = os.geteuid() == 0
+    folder.chmod(0o755 if is_root else 0o555)
+    if is_root:  # to whom every folder is writable
+        os.seteuid(65534)
+    yield folder
+    if is_root:
+        os.seteuid(0)
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_a_store_that_cannot_be_written_can_still_be_read(readable_only):
+    with Store.open(readable_only) as store:
+        assert store.get("latest").run_id == RESULT.run_id
+        with pytest.raises(EnvironmentUnusable, match=r"--store|Permission"):
+            store.begin(replace(RESULT, run_id="20261121-0932-ffffff"))
 
 
 def test_what_is_no_database_is_named_and_left_alone(tmp_path):

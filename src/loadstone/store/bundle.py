@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -41,14 +42,24 @@ def take_in(store: Store, path: Path) -> str:
     try:
         with ZipFile(path) as bundle:
             result = _result(bundle.read("result.json"), path)
-            folder = store.adopt(result)
-            for name in filter(SAMPLES.fullmatch, bundle.namelist()):
-                bundle.extract(name, folder)
+            if store.holds(result.run_id):
+                raise InvalidInput(f"run {result.run_id} is already in this store")
+            _unpack(bundle, store.folder(result.run_id))
+            store.begin(result)
     except (BadZipFile, KeyError) as problem:
         raise InvalidInput(f"{path} is no exported run (loadstone results export)") from problem
     except OSError as problem:
-        raise EnvironmentUnusable(f"cannot read {path}: {problem.strerror}") from problem
+        raise EnvironmentUnusable(f"cannot take in {path}: {problem.strerror}") from problem
     return result.run_id
+
+
+def _unpack(bundle: ZipFile, folder: Path) -> None:
+    try:
+        for name in filter(SAMPLES.fullmatch, bundle.namelist()):
+            bundle.extract(name, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _result(text: bytes, path: Path) -> Result:

@@ -86,12 +86,10 @@ class Store:
             connection.execute(runs.update().where(runs.c.run_id == result.run_id).values(row))
             _keep_findings(connection, result)
 
-    def adopt(self, result: Result) -> Path:
-        """Keep a whole result that was measured elsewhere; InvalidInput when it is here already."""
+    def holds(self, run_id: str) -> bool:
+        """Say whether a run of exactly this id is kept."""
         with database.reading(self._engine) as connection:
-            if result.run_id in _run_ids(connection):
-                raise InvalidInput(f"run {result.run_id} is already in {self._folder}")
-        return self.begin(result)
+            return run_id in _run_ids(connection)
 
     def get(self, name: str) -> Result:
         """Give the result of a run: its id, a prefix that only one has, or "latest"."""

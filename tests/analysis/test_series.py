@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from realistic import ISSUE, served
+
+from loadstone.analysis import series
+from loadstone.engine.samples import Outcome, Samples
+
+
+def of(due_s, latency_s, outcome=None) -> Samples:
+    n = len(due_s)
+    due_ns = (np.array(due_s, dtype=float) * 1e9).astype(np.int64)
+    done_ns = due_ns + (np.array(latency_s, dtype=float) * 1e9).astype(np.int64)
+    return Samples(
+        due_ns=due_ns,
+        sent_ns=due_ns,
+        first_byte_ns=done_ns,
+        done_ns=done_ns,
+        iteration=np.arange(n, dtype=np.uint32),
+        connection=np.zeros(n, np.uint16),
+        status=np.full(n, 200, np.uint16),
+        outcome=np.array(outcome if outcome is not None else [Outcome.OK] * n, np.uint8),
+        action=np.zeros(n, np.uint8),
+    )
+
+
+def test_the_points_are_each_request_in_the_order_in_which_it_was_due():
+    points = series.points(served(ISSUE[2], 0.278, seed=1))
+    assert len(points) == 414
+    assert (np.diff(points.due_s) >= 0).all()
+    assert points.latency_ms.min() > 200
+
+
+def test_a_request_that_was_never_sent_is_no_point():
+    points = series.points(of([0, 1, 2], [0.1, 0.2, 0.3], [Outcome.OK, Outcome.NOT_SENT, 9]))
+    assert points.due_s.tolist() == [0, 2]
+    assert points.is_ok.tolist() == [True, False]
+
+
+@given(st.integers(20, 3000), st.integers(20, 400))
+def test_thinned_points_keep_the_slowest_and_both_ends(count, most):
+    random = np.random.default_rng(count)
+    every = series.points(of(np.arange(count) / 10, random.exponential(1, count)))
+    few = series.thinned(every, most)
+    assert len(few) <= max(most, 1)
+    assert few.latency_ms.max() == every.latency_ms.max()
+    assert (few.due_s[0], few.due_s[-1]) == (every.due_s[0], every.due_s[-1])
+    assert (np.diff(few.due_s) >= 0).all()
+
+
+def test_bins_of_a_level_service_are_level():
+    bins = series.bins(series.points(of(np.arange(0, 60, 0.1), [0.05] * 600)), 80)
+    assert bins.width_s == 1.0
+    assert bins.middle_s.tolist() == [second + 0.5 for second in range(60)]
+    assert bins.p50_ms == pytest.approx(50)
+    assert bins.p95_ms == pytest.approx(50)
+
+
+def test_a_slow_service_gets_wide_bins():
+    bins = series.bins(series.points(of(np.arange(0, 60, 2), [0.05] * 30)), 80)
+    assert bins.width_s == 20.0
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_trial_of_hardly_a_request_has_no_bins(count):
+    samples = of(np.arange(count), [0.1] * count)
+    points = series.points(samples)
+    assert len(points) == count
+    assert len(series.bins(points, 80).middle_s) == 0
+    assert len(series.thinned(points, 5)) == count

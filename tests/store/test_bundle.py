@@ -1,0 +1,78 @@
+import json
+from dataclasses import replace
+from zipfile import ZipFile
+
+import pytest
+from realistic import keystone
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.store import Store, bundle, codec
+
+RESULT, SAMPLES = keystone()
+
+
+@pytest.fixture
+def exported(store, tmp_path):
+    store.begin(RESULT)
+    store.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[0], SAMPLES[0, 1])
+    path = tmp_path / "run.zip"
+    assert bundle.export(store, "latest", path) == RESULT.run_id
+    return path
+
+
+def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path):
+    with Store.open(tmp_path / "other") as other:
+        assert bundle.take_in(other, exported) == RESULT.run_id
+        ours, theirs = store.get("latest"), other.get("latest")
+        assert codec.dumps(ours) == codec.dumps(theirs)
+        assert len(other.samples(RESULT.run_id, theirs.findings[0].trials[0])) == 76
+
+
+def test_a_run_is_not_taken_in_twice(store, exported):
+    with pytest.raises(InvalidInput, match="already in this store"):
+        bundle.take_in(store, exported)
+
+
+def test_a_file_that_is_no_run_is_named(store, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("shopping")
+    with pytest.raises(InvalidInput, match="is no exported run"):
+        bundle.take_in(store, path)
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["[]", "{}", '{"format":"loadstone run 9"}', '{"format":"loadstone run 1","result":{"a":1}}'],
+)
+def test_a_run_of_another_shape_is_named(store, tmp_path, head):
+    path = tmp_path / "run.zip"
+    with ZipFile(path, "w") as file:
+        file.writestr("result.json", head)
+    with pytest.raises(InvalidInput, match=r"no exported run|this Loadstone reads"):
+        bundle.take_in(store, path)
+
+
+def test_what_is_unpacked_stays_in_the_runs_folder(store, tmp_path):
+    path = tmp_path / "run.zip"
+    for run_id in ("../../out", "/etc", "..", ""):
+        plain = codec.to_plain(replace(RESULT, run_id=run_id))
+        with ZipFile(path, "w") as file:
+            file.writestr("result.json", json.dumps({"format": bundle.FORMAT, "result": plain}))
+            file.writestr("../out.parquet", "x")
+        with pytest.raises(InvalidInput, match="is no run id"):
+            bundle.take_in(store, path)
+    with ZipFile(path, "w") as file:
+        good = {"format": bundle.FORMAT, "result": codec.to_plain(RESULT)}
+        file.writestr("result.json", json.dumps(good))
+        file.writestr("samples/../../out.parquet", "x")
+        file.writestr("samples/1-001.parquet", "x")
+    bundle.take_in(store, path)
+    folder = store.folder(RESULT.run_id)
+    assert [p.name for p in folder.rglob("*.parquet")] == ["1-001.parquet"]
+    assert not list(tmp_path.rglob("out.parquet"))
+
+
+def test_an_export_that_cannot_be_written_is_named(store, tmp_path):
+    store.begin(RESULT)
+    with pytest.raises(EnvironmentUnusable, match="cannot write"):
+        bundle.export(store, "latest", tmp_path / "missing" / "run.zip")
