@@ -47,7 +47,7 @@ class Screen:
 
     def say(self, line: str) -> None:
         """Show one line that stays."""
-        self.console.print(Text(line))
+        self.console.print(Text(line), soft_wrap=True)
         sys.stderr.flush()
 
     def begin(self, load_s: float) -> None:
@@ -87,4 +87,4 @@ class Screen:
         line = Text(f"  {trial.number:>3}  {rate:>10}  ")
         line.append(f"{state.value:<10}", style=COLOURS[state])
         line.append(f"  {trial.summary.throughput_rps:7.2f}/s done  {why}")
-        self.console.print(line)
+        self.console.print(line, soft_wrap=True)
