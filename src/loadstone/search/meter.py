@@ -22,29 +22,33 @@ from loadstone.search.statement import state
 DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
 FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
+SMALL_BUDGET_S = 245.0
+ENOUGH = 0.86  # of a full budget; the rest is for proofs that noise spoils
+ENOUGH_SMALL = 0.95
+WATCHED = 0.94  # of what is enough: slow noise shows itself only to who watches that long
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Seconds of each part."""
 
-    chunk_s: float = 15.0
-    least_metered_s: float = 30.0
-    most_metered_s: float = 150.0
-    below_s: float = 60.0
-    above_s: float = 40.0
+    chunk_s: float
+    below_s: float
+    above_s: float
+    watch_s: float  # so much load even if the interval is narrow sooner
+    enough_s: float  # and no more metering than so much
 
     @staticmethod
     def within(budget_s: float) -> "Lengths":
         """Fit the parts into a budget."""
-        share = budget_s / FULL_BUDGET_S
-        small = min(1.0, share)
+        small = min(1.0, budget_s / FULL_BUDGET_S)
+        enough_s = max(min(ENOUGH_SMALL * budget_s, SMALL_BUDGET_S), ENOUGH * budget_s)
         return Lengths(
             chunk_s=max(8.0, 15.0 * small),
-            least_metered_s=max(14.0, 30.0 * small),
-            most_metered_s=150.0 * max(1.0, share * 1.2),
             below_s=max(16.0, 60.0 * small),
             above_s=max(10.0, 40.0 * small),
+            watch_s=WATCHED * enough_s,
+            enough_s=enough_s,
         )
 
 
@@ -65,17 +69,20 @@ def _search(session: Session) -> Strategy:
         yield from depths.meter(session, lengths.chunk_s)
     yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
     reserve_s = lengths.chunk_s + lengths.above_s + 2 * DRAIN_S
-    while session.left_s > reserve_s and _wants_more(depths, lengths, sides):
+    while session.left_s > reserve_s and _wants_more(session, lengths, sides):
         yield from depths.meter(session, lengths.chunk_s)
     if sides.high is None:
         yield from sides.prove_above(lengths.above_s)
-    while session.left_s > LEAST_CHUNK_S + DRAIN_S and _wants_more(depths, lengths, sides):
-        yield from depths.meter(session, min(lengths.chunk_s, session.left_s - DRAIN_S))
+    while _wants_more(session, lengths, sides):
+        yield from depths.meter(session, _fitting_s(session, lengths))
     return state(depths, sides)
 
 
-def _wants_more(depths: Depths, lengths: Lengths, sides: Sides) -> bool:
-    seconds = depths.pool.seconds
-    if seconds >= lengths.most_metered_s:
+def _wants_more(session: Session, lengths: Lengths, sides: Sides) -> bool:
+    if sides.is_limited or session.spent_s > lengths.enough_s - LEAST_CHUNK_S - DRAIN_S:
         return False
-    return seconds < lengths.least_metered_s or not sides.is_narrow
+    return session.spent_s < lengths.watch_s or not sides.is_narrow
+
+
+def _fitting_s(session: Session, lengths: Lengths) -> float:
+    return min(lengths.chunk_s, lengths.enough_s - session.spent_s - DRAIN_S)

@@ -91,7 +91,12 @@ def estimate(pool: Pool) -> Estimate | None:
     variance, lags = _long_run_variance([block - rate for block in blocks], count)
     freedom = max(2.0, count / (1 + 2 * lags / 3))
     half_width = _t975(freedom) * math.sqrt(variance / max(1.0, count - 1 - 0.66 * lags))
-    half_width = max(half_width, LONG_SHARE * _plain_half_width(pool.blocks(LONG_BLOCK_S)))
+    half_width = max(
+        half_width,
+        LONG_SHARE * _plain_half_width(pool.blocks(LONG_BLOCK_S)),
+        # A stretch begins and ends somewhere between two completions.
+        math.sqrt(len(pool.stretches)) / pool.seconds,
+    )
     return Estimate(rate, half_width, variance * BLOCK_S / rate if rate else 0.0)
 
 

@@ -73,6 +73,11 @@ class Sides:
         known = self.known
         return known.half_width_rps <= self._session.settings.width * known.rate_rps
 
+    @property
+    def is_limited(self) -> bool:
+        """What limits the rate is not the capacity, so metering more says nothing."""
+        return bool(self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE})
+
     def prove_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
         """Find a rate just below that is sustained; only several failures contradict the meter."""
         rate_rps = math.inf
@@ -92,7 +97,7 @@ class Sides:
                 break
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
-        if not self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE}:
+        if not self.is_limited:
             self.flags.add(Flag.LESS_SUSTAINED)
         yield from self._descend(rate_rps)
 
