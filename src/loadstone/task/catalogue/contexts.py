@@ -1,0 +1,158 @@
+"""Contexts: what must exist before the load, and goes after it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel, model_validator
+
+from loadstone.task import model
+from loadstone.task.catalogue.foreign import QUOTAS
+from loadstone.task.catalogue.form import ROOT_RULES, Count, Form, ListForm
+
+CHOICE = "user_choice_method"
+
+
+class UsersForm(Form):
+    """Projects and users for the load."""
+
+    tenants: Count = Field(1, description="How many projects.")
+    users_per_tenant: Count = Field(1, description="How many users in each.")
+    user_password: str | None = Field(None, description="Their password; else a random one each.")
+    resource_management_workers: Count = Field(20, description="How many are made at a time.")
+    project_domain: str | None = Field(None, description="The projects' domain.")
+    user_domain: str | None = Field(None, description="The users' domain.")
+    user_choice_method: Literal["random", "round_robin"] = Field(
+        "random", description="Which user an iteration gets."
+    )
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.Users(
+            tenants=self.tenants,
+            users_per_tenant=self.users_per_tenant,
+            password=self.user_password,
+            workers=self.resource_management_workers,
+            project_domain=self.project_domain,
+            user_domain=self.user_domain,
+            choice=self.user_choice_method,
+            may_be_existing=self.model_fields_set <= {CHOICE},
+        )
+
+
+class RolesForm(ListForm):
+    """Roles that every user gets."""
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.Roles(tuple(self.root))
+
+
+class ApiVersionForm(Form):
+    """One client: a version, or one of service_type and service_name, with or without."""
+
+    version: str | float | None = Field(None, description="Such as 3 or 2.1.")
+    service_type: str | None = Field(None, description="Type in the catalog.")
+    service_name: str | None = Field(None, description="Name in the catalog.")
+
+    @model_validator(mode="after")
+    def _says_what(self) -> "ApiVersionForm":
+        if not self.model_fields_set:
+            raise ValueError("needs version, service_type or service_name")
+        if {"service_type", "service_name"} <= self.model_fields_set:
+            raise ValueError("takes service_type or service_name, not both")
+        return self
+
+
+class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
+    """Client name to the version of its API."""
+
+    model_config = ROOT_RULES
+    root: Annotated[
+        dict[Annotated[str, Field(pattern="^[a-z]+$")], ApiVersionForm], Field(min_length=1)
+    ]
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        clients = (
+            model.ApiVersion(client, _version(form.version), form.service_type, form.service_name)
+            for client, form in self.root.items()
+        )
+        return model.ApiVersions(tuple(clients))
+
+
+def _version(given: str | float | None) -> str | None:
+    return given if given is None or isinstance(given, str) else f"{given:g}"
+
+
+class QuotasForm(RootModel[dict[str, dict[str, int]]]):
+    """Service to resource to limit; -1 is no limit."""
+
+    model_config = ROOT_RULES
+    root: dict[str, dict[str, Annotated[int, Field(ge=-1)]]]
+
+    @model_validator(mode="after")
+    def _names_resources(self) -> "QuotasForm":
+        for service, limits in self.root.items():
+            known = QUOTAS.get(service)
+            if known is None:
+                raise ValueError(f"knows no quotas of {service}, only of {', '.join(QUOTAS)}")
+            unknown = sorted(set(limits) - set(known))
+            if unknown:
+                words = f"{service} has no quota of {', '.join(unknown)}"
+                raise ValueError(f"{words}, only of {', '.join(known)}")
+            if service == "designate" and min(limits.values(), default=1) < 1:
+                raise ValueError("designate's limits must be at least 1")
+        return self
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.Quotas(self.root)
+
+
+class CleanupForm(ListForm):
+    """Services in which the users' leftovers are removed."""
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.Cleanup(tuple(self.root), as_admin=False)
+
+
+class AdminCleanupForm(ListForm):
+    """Services in which the admin removes what the workload made."""
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.Cleanup(tuple(self.root), as_admin=True)
+
+
+class DummyContextForm(Form):
+    """Does nothing, or fails."""
+
+    fail_setup: bool = Field(False, description="Fail when it is set up.")
+    fail_cleanup: bool = Field(False, description="Fail when it is cleaned up.")
+
+    def made(self) -> model.Context:
+        """Give the context."""
+        return model.DummyContext(self.fail_setup, self.fail_cleanup)
+
+
+ContextForm = (
+    UsersForm
+    | RolesForm
+    | ApiVersionsForm
+    | QuotasForm
+    | CleanupForm
+    | AdminCleanupForm
+    | DummyContextForm
+)
+
+# In Rally's order of set-up; cleaned up the other way round.
+CONTEXTS: dict[str, type[ContextForm]] = {
+    "users": UsersForm,
+    "api_versions": ApiVersionsForm,
+    "quotas": QuotasForm,
+    "roles": RolesForm,
+    "dummy_context": DummyContextForm,
+    "admin_cleanup": AdminCleanupForm,
+    "cleanup": CleanupForm,
+}
+NEED_USERS = ("quotas", "roles")

@@ -1,0 +1,79 @@
+"""Hooks: what is done in mid-load, and when."""
+
+import shlex
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel, ValidationInfo, field_validator
+
+from loadstone.task.catalogue.form import ROOT_RULES, Count, Form
+from loadstone.task.model import Event, Periodic, SysCall
+
+Moment = Annotated[int, Field(ge=0)]
+Unit = Annotated[
+    Literal["time", "iteration"], Field(description="Seconds of load, or iterations from 1.")
+]
+
+
+class SysCallForm(RootModel[str]):
+    """A command line; it is split as a shell would, and started without one."""
+
+    model_config = ROOT_RULES
+
+    @field_validator("root")
+    @classmethod
+    def _can_be_split(cls, value: str) -> str:
+        if not shlex.split(value):
+            raise ValueError("names no command")
+        return value
+
+    def made(self) -> SysCall:
+        """Give the action."""
+        return SysCall(tuple(shlex.split(self.root)))
+
+
+class EventForm(Form):
+    """At given moments."""
+
+    unit: Unit
+    at: Annotated[list[Moment], Field(min_length=1)] = Field(description="The moments.")
+
+    @field_validator("at")
+    @classmethod
+    def _differ(cls, value: list[int], info: ValidationInfo) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("names a moment twice")
+        if info.data.get("unit") == "iteration" and min(value) < 1:
+            raise ValueError("iterations are counted from 1")
+        return value
+
+    def made(self) -> Event:
+        """Give the trigger."""
+        return Event(self.unit, tuple(self.at))
+
+
+class PeriodicForm(Form):
+    """Again and again."""
+
+    unit: Unit
+    step: Count = Field(description="From one time to the next.")
+    start: Moment | None = Field(None, description="First time; default 0 s or iteration 1.")
+    end: Count | None = Field(None, description="Last time; default the end of the load.")
+
+    @field_validator("start")
+    @classmethod
+    def _is_an_iteration(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value == 0 and info.data.get("unit") == "iteration":
+            raise ValueError("iterations are counted from 1")
+        return value
+
+    def made(self) -> Periodic:
+        """Give the trigger."""
+        first = 0 if self.unit == "time" else 1
+        start = first if self.start is None else self.start
+        return Periodic(self.unit, self.step, start, self.end)
+
+
+TriggerForm = EventForm | PeriodicForm
+
+ACTIONS: dict[str, type[SysCallForm]] = {"sys_call": SysCallForm}
+TRIGGERS: dict[str, type[TriggerForm]] = {"event": EventForm, "periodic": PeriodicForm}

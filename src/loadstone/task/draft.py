@@ -1,0 +1,219 @@
+"""A task file's outline as drafts: each plugin with its settings and where they stand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from loadstone.task import shape, words
+from loadstone.task.catalogue.form import Form
+from loadstone.task.problem import Problem, TaskInvalid
+from loadstone.task.tree import Path, Tree
+
+S = TypeVar("S", bound=Form)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A plugin by name, with its settings as they stand in the file."""
+
+    name: str
+    settings: Any
+    name_path: Path
+    path: Path  # of the settings
+
+
+@dataclass(frozen=True, slots=True)
+class HookDraft:
+    """A hook, unchecked."""
+
+    action: Part
+    trigger: Part
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadDraft:
+    """A workload, its plugins unchecked; None where the file says nothing."""
+
+    path: Path
+    scenario: Part
+    runner: Part | None
+    contexts: tuple[Part, ...]
+    sla: tuple[Part, ...] | None
+    hooks: tuple[HookDraft, ...]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskDraft:
+    """A subtask and what of its workloads could be read."""
+
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    workloads: tuple[WorkloadDraft, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A task file as far as its outline goes, with all that is wrong in it."""
+
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    subtasks: tuple[SubtaskDraft, ...]
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def outline(tree: Tree) -> Outline:
+    """Read the outline of either form."""
+    if not isinstance(tree.value, dict) or not tree.value:
+        found = "it is empty" if not tree.value else "it is no mapping"
+        raise TaskInvalid([Problem(tree.file, 1, f"not a task: {found}")])
+    version = str(tree.value.get("version", 1))
+    if version not in ("1", "2"):
+        known = "version 2, or no version for the old form"
+        raise TaskInvalid([tree.problem(("version",), f"no such version: {version}; use {known}")])
+    reader = _Reader(tree, [], [])
+    return reader.version_2(tree.value) if version == "2" else reader.old(tree.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    tree: Tree
+    problems: list[Problem]
+    warnings: list[Problem]
+
+    def _shaped(self, form: type[S], value: Any, path: Path, what: str) -> S | None:
+        try:
+            return form.model_validate(value)
+        except ValidationError as wrong:
+            self.problems.extend(words.problems(wrong, self.tree, path, what, form))
+            return None
+
+    def version_2(self, value: dict[str, Any]) -> Outline:
+        task = self._shaped(shape.TaskShape, value, (), "the task")
+        if task is None:
+            raise TaskInvalid(self.problems)
+        subtasks = [
+            draft
+            for i, given in enumerate(task.subtasks)
+            if (draft := self._subtask(given, ("subtasks", i))) is not None
+        ]
+        return self._outline(task.title, task.description, tuple(task.tags), subtasks)
+
+    def _outline(
+        self, title: str, description: str, tags: tuple[str, ...], subtasks: list[SubtaskDraft]
+    ) -> Outline:
+        return Outline(
+            title, description, tags, tuple(subtasks), tuple(self.problems), tuple(self.warnings)
+        )
+
+    def _subtask(self, given: Any, path: Path) -> SubtaskDraft | None:
+        if isinstance(given, dict) and "workloads" in given:
+            return self._full_subtask(given, path)
+        simple = self._shaped(shape.SimpleSubtaskShape, given, path, "the subtask")
+        if simple is None:
+            return None
+        self._warn_of_group(simple.group, path)
+        workload = self._workload(simple, given, path)
+        return SubtaskDraft(simple.title, "", tuple(simple.tags), (workload,))
+
+    def _full_subtask(self, given: Any, path: Path) -> SubtaskDraft | None:
+        subtask = self._shaped(shape.SubtaskShape, given, path, "the subtask")
+        if subtask is None:
+            return None
+        self._warn_of_group(subtask.group, path)
+        if subtask.run_in_parallel:
+            said = "run_in_parallel means nothing, as in Rally: workloads run one after another"
+            self.warnings.append(self.tree.problem((*path, "run_in_parallel"), said))
+        workloads = []
+        for i, value in enumerate(subtask.workloads):
+            place: Path = (*path, "workloads", i)
+            workload = self._shaped(shape.WorkloadShape, value, place, "the workload")
+            if workload is not None:
+                workloads.append(self._workload(workload, value, place))
+        return SubtaskDraft(
+            subtask.title, subtask.description, tuple(subtask.tags), tuple(workloads)
+        )
+
+    def _warn_of_group(self, group: str | None, path: Path) -> None:
+        if group is not None:
+            said = "group means nothing, as in Rally"
+            self.warnings.append(self.tree.problem((*path, "group"), said))
+
+    def _workload(self, workload: shape.WorkloadShape, given: Any, path: Path) -> WorkloadDraft:
+        runner = workload.runner
+        return WorkloadDraft(
+            path=path,
+            scenario=_single(workload.scenario, (*path, "scenario")),
+            runner=None if runner is None else _single(runner, (*path, "runner")),
+            contexts=tuple(_parts(workload.contexts, (*path, "contexts"))),
+            sla=None if workload.sla is None else tuple(_parts(workload.sla, (*path, "sla"))),
+            hooks=tuple(
+                HookDraft(
+                    _single(hook.action, (*path, "hooks", i, "action")),
+                    _single(hook.trigger, (*path, "hooks", i, "trigger")),
+                    hook.description,
+                )
+                for i, hook in enumerate(workload.hooks)
+            ),
+            description=given.get("description", ""),
+        )
+
+    def old(self, value: dict[str, Any]) -> Outline:
+        try:
+            task = shape.OldTaskShape.model_validate(value).root
+        except ValidationError as wrong:
+            said = words.problems(wrong, self.tree, (), "the task (old form)", shape.OldTaskShape)
+            hint = 'a task of version 2 begins with "version: 2"'
+            raise TaskInvalid(
+                [Problem(one.file, one.line, f"{one.words}; {hint}") for one in said]
+            ) from None
+        subtasks = []
+        for name, given in task.items():
+            workloads = []
+            for i, one in enumerate(given):
+                workload = self._shaped(shape.OldWorkloadShape, one, (name, i), "the workload")
+                if workload is not None:
+                    workloads.append(_old_workload(name, workload, (name, i)))
+            subtasks.append(SubtaskDraft(name, "", (), tuple(workloads)))
+        return self._outline("Task (adopted from task format v1)", "", (), subtasks)
+
+
+def _single(named: dict[str, Any], path: Path) -> Part:
+    return next(_parts(named, path))
+
+
+def _parts(named: dict[str, Any], path: Path) -> Iterator[Part]:
+    for name, settings in named.items():
+        yield Part(name, settings, (*path, name), (*path, name))
+
+
+def _old_workload(name: str, workload: shape.OldWorkloadShape, path: Path) -> WorkloadDraft:
+    runner = workload.runner
+    return WorkloadDraft(
+        path=path,
+        scenario=Part(name, workload.args, path[:1], (*path, "args")),
+        runner=None
+        if runner is None
+        else Part(
+            runner.type, runner.model_extra or {}, (*path, "runner", "type"), (*path, "runner")
+        ),
+        contexts=tuple(_parts(workload.context, (*path, "context"))),
+        sla=None if workload.sla is None else tuple(_parts(workload.sla, (*path, "sla"))),
+        hooks=tuple(_old_hook(hook, (*path, "hooks", i)) for i, hook in enumerate(workload.hooks)),
+        description=workload.description,
+    )
+
+
+def _old_hook(hook: shape.OldHookShape, path: Path) -> HookDraft:
+    trigger = hook.trigger
+    return HookDraft(
+        Part(hook.name, hook.args, (*path, "name"), (*path, "args")),
+        Part(trigger.name, trigger.args, (*path, "trigger", "name"), (*path, "trigger", "args")),
+        hook.description,
+    )
