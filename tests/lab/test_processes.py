@@ -93,9 +93,8 @@ from loadstone.lab.processes import Command
 from loadstone.lab.state import Phase, State
 
 folder = Path(sys.argv[1])
-(folder / "secret").write_text("x")
-boot, secret = processes.boot_id(), str(folder / "secret")
-state.write(folder, State("it", "run-1", Phase.STARTING, boot, (), secrets=(secret,)))
+state.replace_file(state.secret_folder(folder) / "password", "x")
+state.write(folder, State("it", "run-1", Phase.STARTING, processes.boot_id(), ()))
 watcher.watch(folder, "run-1")
 # Not in the state: as if the owner died before it could record it.
 sleeper = (sys.executable, "-c", "import time; time.sleep(600)")

@@ -19,7 +19,10 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("workers=0", "from 1 to"),
         ("workers=two", "whole number"),
         ("port=70000", "65535"),
-        ("cache=redis", "local, off, memory"),
+        ("cache=redis", "local, off, memory, memcached"),
+        ("web=iis", "nginx-uwsgi, apache"),
+        ("storage=nowhere", "disk, tmpfs, or the full path"),
+        ("nodes=0", "from 1 to 16"),
         ("hash-rounds=3", "from 4 to 31"),
         ("release=new", "30.0.0"),
         ("conf.token=3", "conf.SECTION.OPTION"),
@@ -35,3 +38,9 @@ def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
 def test_the_users_option_wins() -> None:
     text = conf.render((("token", "provider", "fernet"), ("token", "provider", "jws")))
     assert text == "[token]\nprovider = jws\n"
+
+
+def test_the_single_process_server_has_one_worker_and_no_more() -> None:
+    assert settings.read([("web", "single")]).workers == 1
+    with pytest.raises(InvalidInput, match="workers=1"):
+        settings.read([("web", "single"), ("workers", "2")])

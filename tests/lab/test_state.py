@@ -22,7 +22,6 @@ STATE = State(
         Record("schema", None, int(signal.SIGTERM), ()),
         Record("uwsgi", Process(12, 34), int(signal.SIGINT), ("/logs/uwsgi.log",)),
     ),
-    secrets=("/secret",),
 )
 
 

@@ -1,8 +1,11 @@
 import os
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 
 import pytest
+from lab_client import quietly
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deployment import Deployment
@@ -17,10 +20,6 @@ def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def quietly(line: str) -> None:
-    """Say nothing."""
-
-
 @pytest.fixture(scope="session")
 def lab_keystone(lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
     """A real Keystone for all tests of the session: 2 workers, cheap password hashes."""
@@ -28,3 +27,28 @@ def lab_keystone(lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
     chosen = settings.read([("workers", "2"), ("hash-rounds", "4")])
     yield deployment.up(name, chosen, quietly, owned=True)
     deployment.down(name, purge=True)
+
+
+@pytest.fixture
+def name(lab_home: None, request: pytest.FixtureRequest) -> Iterator[str]:  # noqa: ARG001
+    """A name for a deployment of one test, which is gone afterwards."""
+    chosen = f"t{os.getpid()}-{zlib.crc32(request.node.name.encode()):x}"
+    yield chosen
+    if any(one.name == chosen for one in deployment.every()):
+        deployment.down(chosen, purge=True)
+
+
+@pytest.fixture
+def start(name: str) -> Callable[..., Deployment]:
+    """Start a deployment of one test; without its servers the test is skipped, but not in CI."""
+
+    def start_it(*words: str) -> Deployment:
+        chosen = settings.read([("hash-rounds", "4"), *map(settings.split, words)])
+        try:
+            return deployment.up(name, chosen, quietly, owned=True)
+        except EnvironmentUnusable as lacking:
+            if "not installed: " in str(lacking) and not os.environ.get("CI"):
+                pytest.skip(str(lacking))
+            raise
+
+    return start_it

@@ -6,12 +6,11 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import requests
+from lab_client import quietly, token_of, until, validation_of
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone import deployment
@@ -25,55 +24,12 @@ LOADSTONE = [sys.executable, "-m", "loadstone"]
 SMALL = [("workers", "1"), ("hash-rounds", "4")]
 
 
-def quietly(line: str) -> None:
-    """Say nothing."""
-
-
 def small(*pairs: tuple[str, str]) -> Settings:
     return settings.read([*SMALL, *pairs])
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*LOADSTONE, *words], capture_output=True, text=True, check=False)
-
-
-def until(held: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not held():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
-def token_of(variables: dict[str, str]) -> str:
-    user = {
-        "name": variables["OS_USERNAME"],
-        "domain": {"id": variables["OS_USER_DOMAIN_ID"]},
-        "password": variables["OS_PASSWORD"],
-    }
-    scope = {"name": variables["OS_PROJECT_NAME"], "domain": {"id": "default"}}
-    body = {
-        "auth": {
-            "identity": {"methods": ["password"], "password": {"user": user}},
-            "scope": {"project": scope},
-        }
-    }
-    answer = requests.post(f"{variables['OS_AUTH_URL']}/auth/tokens", json=body, timeout=30)
-    assert answer.status_code == 201, answer.text
-    return answer.headers["X-Subject-Token"]
-
-
-def validation_of(url: str, token: str) -> requests.Response:
-    headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-    return requests.get(f"{url}/auth/tokens", headers=headers, timeout=30)
-
-
-@pytest.fixture
-def name(lab_home: None, request: pytest.FixtureRequest) -> Iterator[str]:  # noqa: ARG001
-    """A name for a deployment of one test, which is gone afterwards."""
-    chosen = f"t{os.getpid()}-{abs(hash(request.node.name)) % 10**6}"
-    yield chosen
-    if any(one.name == chosen for one in deployment.every()):
-        deployment.down(chosen, purge=True)
 
 
 def test_a_token_is_issued_and_validated(lab_keystone: Deployment) -> None:
@@ -153,7 +109,7 @@ def test_down_leaves_no_process_and_no_password(name: str) -> None:
     members = [processes.family(r.process) for r in first.state.records if r.process]
     deployment.down(name)
     assert not any(processes.alive(process) for family in members for process in family)
-    assert not (first.folder / "admin-password").exists()
+    assert not (first.folder / "secret").exists()
     with pytest.raises(EnvironmentUnusable, match="not running"):
         deployment.find(name)
     # And again, from what is prepared: the same port and data, another password.
@@ -228,7 +184,7 @@ def test_what_a_killed_owner_leaves_is_ended(name: str) -> None:
         folder = deployment.find(name).folder
         owner.kill()
     until(lambda: not processes.marked(folder), "processes outlived their owner")
-    until(lambda: not (folder / "admin-password").exists(), "the password outlived its owner")
+    until(lambda: not (folder / "secret").exists(), "the password outlived its owner")
 
 
 def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
@@ -243,4 +199,4 @@ def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
         folder = deployment.known(name).folder
         starting.kill()
     until(lambda: not processes.marked(folder), "processes outlived the killed start")
-    until(lambda: not (folder / "admin-password").exists(), "the password outlived the start")
+    until(lambda: not (folder / "secret").exists(), "the password outlived the start")

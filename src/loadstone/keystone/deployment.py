@@ -13,10 +13,18 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.deploy import compose
 from loadstone.keystone.deploy import settings as settings_
 from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.deployment import SECRET, WEB, Deployment, not_running, url_of
+from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.deployment import (
+    WEB,
+    Deployment,
+    not_running,
+    password_file,
+    url_of,
+)
 from loadstone.keystone.deploy.service import password
 from loadstone.keystone.deploy.settings import Settings
-from loadstone.lab import composition, locks, ports, processes, state, watcher
+from loadstone.lab import composition, locks, processes, state, watcher
+from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import Phase, State
 
@@ -66,7 +74,7 @@ def down(name: str, *, purge: bool = False) -> None:
         if folder in _guards:
             _guards.pop(folder).release()
         if purge:
-            shutil.rmtree(folder)
+            _purge(folder)
 
 
 def find(name: str) -> Deployment:
@@ -106,9 +114,18 @@ def _abandon(folder: Path, guard: watcher.Watcher) -> None:
 def _start(
     folder: Path, run: str, settings: Settings, before: State | None, say: Callable[[str], None]
 ) -> Deployment:
-    port = ports.choose(settings.port, before=before.port(WEB) if before else None)
-    secret = password()
-    blueprint = Blueprint(folder, settings, port, url_of(port), secret)
+    book = Ports(dict(before.ports) if before else {})
+    port = book.give(WEB, settings.port)
+    blueprint = Blueprint(
+        folder=folder,
+        settings=settings,
+        ports=book,
+        port=port,
+        url=url_of(port),
+        admin_password=password(),
+        database_password=password(),
+    )
+    parts = compose.parts(blueprint)
     _keep_old_logs(folder)
     begun = State(
         name=folder.name,
@@ -116,13 +133,12 @@ def _start(
         phase=Phase.STARTING,
         boot=processes.boot_id(),
         settings=settings.pairs(),
-        ports=((WEB, port),),
+        ports=tuple(book.chosen.items()),
         python=str(compose.environment(folder, settings).python),
-        secrets=(str(folder / SECRET),),
     )
     state.write(folder, begun)
-    state.replace_file(folder / SECRET, secret)
-    started = composition.assemble(folder, begun, compose.parts(blueprint), say)
+    state.replace_file(password_file(folder), blueprint.admin_password)
+    started = composition.assemble(folder, begun, parts, say)
     running = replace(
         started,
         phase=Phase.RUNNING,
@@ -139,6 +155,7 @@ def _facts(
         ("release", f"keystone {settings.release}"),
         ("workers", str(settings.workers)),
         ("threads", str(settings.threads)),
+        ("storage", settings.storage),
         ("url", url),
     )
     return mine + of_parts + tuple((f"[{s}] {o}", value) for s, o, value in settings.conf)
@@ -155,6 +172,15 @@ def _same(running: Deployment, settings: Settings) -> Deployment:
             f"{running.name}"
         )
     return running
+
+
+def _purge(folder: Path) -> None:
+    with suppress(EnvironmentUnusable):  # an unreadable state: its data elsewhere is not known
+        last = state.read(folder)
+        if last is not None:
+            chosen = settings_.read(last.settings)
+            shutil.rmtree(storage_folder(folder, chosen), ignore_errors=True)
+    shutil.rmtree(folder)
 
 
 def _keep_old_logs(folder: Path) -> None:

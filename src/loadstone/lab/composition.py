@@ -1,12 +1,12 @@
 """Starts the parts of a deployment in their order; knows nothing of any one of them."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import logs, processes, state
+from loadstone.lab import logs, processes, programs, state
 from loadstone.lab.part import Part, Say
 from loadstone.lab.processes import Process
 from loadstone.lab.state import Record, State
@@ -15,8 +15,11 @@ HEALTH_S = 120.0  # a worker loads in 3 s of CPU; this is for a machine that is 
 POLL_S = 0.1
 
 
-def assemble(folder: Path, begun: State, parts: Iterable[Part], say: Say) -> State:
+def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> State:
     """Prepare and start each part when the one before it serves; each is on disk as it starts."""
+    programs.check(program for part in parts for program in part.programs)
+    for kind in ("logs", "run"):
+        (folder / kind).mkdir(exist_ok=True)
     for part in parts:
         part.prepare(say)
         process = part.start()

@@ -7,7 +7,6 @@ that place) under a lock, and counts only once its marker stands: half-made ones
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,31 +14,33 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import locks
-from loadstone.lab.part import Facts, Say
-from loadstone.lab.processes import MARK, Process
+from loadstone.lab.part import Facts, Part, Say
+from loadstone.lab.processes import MARK
 
 MARKER = "loadstone.json"  # the packages that were asked for and are installed
 LOG_LINES = 4
+_OURS = getattr(sys, "_base_executable", sys.executable)
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Part):
     """The packages of a service, and the interpreter that runs them."""
 
     root: Path  # holds all environments
     title: str  # "keystone-30.0.0"
-    packages: tuple[str, ...]
+    contents: tuple[str, ...]
     constraints: Path | None  # pins what was tested
     deployment: Path  # its folder: the mark that the installer carries
-    interpreter: str = getattr(sys, "_base_executable", sys.executable)
-    ask: signal.Signals = signal.SIGTERM
+    interpreter: str | None = None  # in place of the one that runs Loadstone
     name: str = "environment"
 
     @property
     def folder(self) -> Path:
         """Where it is."""
-        major, minor = sys.version_info[:2]
-        return self.root / f"{self.title}-py{major}.{minor}"
+        python = f"py{sys.version_info[0]}.{sys.version_info[1]}"
+        if self.interpreter is not None:
+            python = self.interpreter.strip("/").replace("/", "-")
+        return self.root / f"{self.title}-{python}"
 
     @property
     def python(self) -> Path:
@@ -54,28 +55,20 @@ class Environment:
         """Make it, or add the packages that it lacks."""
         with locks.held(self.root / f".{self.folder.name}.lock"):
             installed = self._installed()
-            if installed is not None and set(self.packages) <= installed:
+            if installed is not None and set(self.contents) <= installed:
                 return
             if installed is None:
                 say(f"making an environment for {self.title} (once)")
                 shutil.rmtree(self.folder, ignore_errors=True)
-                self._run(_create(self.interpreter, self.folder))
-            missing = tuple(p for p in self.packages if p not in (installed or ()))
+                self._run(_create(self.interpreter or _OURS, self.folder))
+            missing = tuple(p for p in self.contents if p not in (installed or ()))
             if missing:
                 say(f"installing {', '.join(missing)}")
                 self._run(_install(self.python, missing, self.constraints))
-            marker = json.dumps(sorted({*self.packages, *(installed or ())}))
+            marker = json.dumps(sorted({*self.contents, *(installed or ())}))
             fresh = self.folder / f".{MARKER}"
             fresh.write_text(marker)
             fresh.replace(self.folder / MARKER)
-
-    def start(self) -> Process | None:
-        """No process."""
-        return None
-
-    def healthy(self) -> bool:
-        """Made is healthy."""
-        return True
 
     def facts(self) -> Facts:
         """The Python that serves."""

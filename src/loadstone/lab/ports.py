@@ -2,6 +2,8 @@
 
 import random
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from loadstone.errors import EnvironmentUnusable
 
@@ -10,6 +12,24 @@ HOST = "127.0.0.1"
 # a port there could be taken by the load itself while a part restarts.
 LOWEST, HIGHEST = 15000, 32000
 TRIES = 200
+
+
+@dataclass(slots=True)
+class Ports:
+    """The ports of one deployment, chosen as its parts ask; the ones of before are kept."""
+
+    before: Mapping[str, int]
+    chosen: dict[str, int] = field(default_factory=dict)
+
+    def give(self, purpose: str, asked: int | None = None) -> int:
+        """Give the port for a purpose: the one asked for, else the one of before, else any."""
+        if purpose not in self.chosen:
+            taken = set(self.chosen.values())
+            port = choose(asked, before=self.before.get(purpose))
+            while port in taken:
+                port = choose(None)
+            self.chosen[purpose] = port
+        return self.chosen[purpose]
 
 
 def is_free(port: int) -> bool:

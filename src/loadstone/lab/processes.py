@@ -37,7 +37,6 @@ class Command:
     log: Path
     folder: Path  # of the deployment
     variables: Mapping[str, str] = field(default_factory=dict)
-    user: str | None = None  # for servers that refuse root
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +51,13 @@ class _Stat:
 def clean_environment(folder: Path, variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give the environment of a deployment's processes: nothing of the user's OS_* or Python."""
     kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
-    path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
+    path = os.environ.get("PATH", os.defpath)
     return kept | {"PATH": path, "LANG": "C.UTF-8", MARK: str(folder)} | dict(variables or {})
 
 
 def start(command: Command) -> Process:
     """Start a process in a session of its own, so that no Ctrl-C of ours reaches it."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
-    # Opened here, as the caller: a server that runs as its own user need not reach the log.
     log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
@@ -70,9 +68,6 @@ def start(command: Command) -> Process:
             env=clean_environment(command.folder, command.variables),
             cwd="/",
             start_new_session=True,
-            user=command.user,
-            group=_group(command.user),
-            extra_groups=None if command.user is None else (),
         )
     except FileNotFoundError:
         program = command.arguments[0]
@@ -138,23 +133,23 @@ def marked(folder: Path) -> tuple[Process, ...]:
 def stop(
     leader: Process, *, ask: signal.Signals = signal.SIGTERM, grace_s: float = GRACE_S
 ) -> None:
-    """Ask the leader to end (all of its family when it is dead already), then kill what is left."""
+    """Ask the leader to end, then whatever of its family outlived it; kill what does not."""
     members = family(leader)
-    end((leader,) if alive(leader) else members, members, ask=ask, grace_s=grace_s)
-    end((), family(leader), ask=ask, grace_s=0)
+    end((leader,), ask=ask, grace_s=grace_s)
+    end({*members, *family(leader)}, grace_s=grace_s)
 
 
 def end(
-    asked: Iterable[Process],
-    awaited: Iterable[Process],
+    processes: Iterable[Process],
     *,
     ask: signal.Signals = signal.SIGTERM,
     grace_s: float = GRACE_S,
 ) -> None:
-    """Signal the ones, wait for the others, kill those that stay."""
+    """Signal those that live, wait for them, kill those that stay."""
+    asked = tuple(process for process in processes if alive(process))
     for process in asked:
         _signal(process, ask)
-    left = _wait(awaited, grace_s)
+    left = _wait(asked, grace_s)
     for process in left:
         _signal(process, signal.SIGKILL)
     _wait(left, GRACE_S)
@@ -199,14 +194,6 @@ def _signal(process: Process, number: signal.Signals) -> None:
         return
     finally:
         os.close(handle)
-
-
-def _group(user: str | None) -> int | None:
-    if user is None:
-        return None
-    import pwd
-
-    return pwd.getpwnam(user).pw_gid
 
 
 def _all() -> list[_Stat]:

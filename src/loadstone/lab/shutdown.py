@@ -1,6 +1,7 @@
 """Ends a deployment from what its folder says, whoever started it and however that one ended."""
 
 import contextlib
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,8 @@ def shut_down(folder: Path) -> None:
             if record.process is not None:
                 processes.stop(record.process, ask=signal.Signals(record.ask))
     # What was started in the moment before a crash, and never came to be recorded.
-    stray = processes.marked(folder)
-    processes.end(stray, stray)
-    for path in known.secrets if known else ():
-        Path(path).unlink(missing_ok=True)
+    processes.end(processes.marked(folder))
+    shutil.rmtree(state.secret_folder(folder), ignore_errors=True)
     if known is not None:
         with contextlib.suppress(FileNotFoundError):
             state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))

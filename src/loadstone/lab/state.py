@@ -34,7 +34,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A deployment as the disk knows it. Holds no secret, only where the secrets stand."""
+    """A deployment as the disk knows it. Holds no secret."""
 
     name: str
     run: str  # names one start: a watcher ends only what it watched
@@ -45,7 +45,6 @@ class State:
     python: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
-    secrets: tuple[str, ...] = ()  # files that go when it stops
 
     def with_record(self, record: Record) -> "State":
         """Give the state with one part more (or that part started again)."""
@@ -62,6 +61,11 @@ class State:
         return self.boot == boot_id()
 
 
+def secret_folder(folder: Path) -> Path:
+    """Give the place for passwords: only we may enter it, and it goes when the deployment stops."""
+    return folder / "secret"
+
+
 def write(folder: Path, state: State) -> None:
     """Replace the state in one step: a crash leaves the one before."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,6 +74,7 @@ def write(folder: Path, state: State) -> None:
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file that only we may read, in one step."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     with os.fdopen(handle, "w") as file:
@@ -105,7 +110,6 @@ def _parse(tree: dict[str, list[list[str]]]) -> State:
         python=str(values["python"]),
         facts=_pairs(tree["facts"]),
         records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
-        secrets=tuple(str(path) for path in tree["secrets"]),
     )
 
 

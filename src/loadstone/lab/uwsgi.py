@@ -1,16 +1,14 @@
 """uWSGI, from the `pyuwsgi` wheel: no compiler is needed."""
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab import processes
-from loadstone.lab.part import Application, Facts, Say, Site, answers
+from loadstone.lab.part import Application, Facts, Part, Say, Site, has_loaded, serves
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 
 VERSION = "2.0.30"
-PACKAGES = (f"pyuwsgi=={VERSION}.post1",)
 
 # lazy-apps: each worker loads for itself, as deployments do. need-app and no-orphans: a server
 # without an application, or without its master, ends instead of answering 500.
@@ -38,21 +36,22 @@ listen = {backlog}
 BACKLOG = 1024
 # http-socket closes idle connections without saying so, and clients that pool them then see resets.
 HTTP = "http-socket = {host}:{port}\nadd-header = Connection: close"
+BEHIND = "socket = {host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
-class Uwsgi:
-    """uWSGI as the web server itself, or behind one on a socket."""
+class Uwsgi(Part):
+    """uWSGI as the web server itself, or behind one."""
 
     application: Application
     site: Site
-    socket: Path | None = None  # speaks the uwsgi protocol there, in place of HTTP on the port
-    ask: signal.Signals = signal.SIGTERM
+    is_behind: bool = False  # speaks the uwsgi protocol on its port, in place of HTTP
+    packages = (f"pyuwsgi=={VERSION}.post1",)
 
     @property
     def name(self) -> str:
         """The word for it."""
-        return f"uwsgi{self.site.name}"
+        return f"uwsgi{self.site.suffix}"
 
     @property
     def _log(self) -> Path:
@@ -62,46 +61,34 @@ class Uwsgi:
     def _ini(self) -> Path:
         return self.site.run / f"{self.name}.ini"
 
-    def prepare(self, say: Say) -> None:  # noqa: ARG002  # too quick to be told of
+    def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
-        listen = (
-            HTTP.format(host=HOST, port=self.site.port)
-            if self.socket is None
-            else f"socket = {self.socket}"
-        )
-        prefix = self.application.python.parent.parent
         text = INI.format(
-            listen=listen, app=self.application, prefix=prefix, site=self.site, backlog=backlog()
+            listen=(BEHIND if self.is_behind else HTTP).format(host=HOST, port=self.site.port),
+            app=self.application,
+            prefix=self.application.python.parent.parent,
+            site=self.site,
+            backlog=backlog(),
         )
-        self._ini.parent.mkdir(parents=True, exist_ok=True)
         self._ini.write_text(text)
 
     def start(self) -> Process:
         """Start the master."""
-        program = self.application.python.parent / "uwsgi"
-        return processes.start(
-            Command(
-                (str(program), "--ini", str(self._ini)),
-                self._log,
-                self.site.folder,
-                dict(self.application.variables),
-            )
-        )
+        arguments = (self.application.program("uwsgi"), "--ini", str(self._ini))
+        variables = dict(self.application.variables)
+        return processes.start(Command(arguments, self._log, self.site.folder, variables))
 
     def healthy(self) -> bool:
-        """Every worker has loaded, and the first answer is 200."""
-        # A worker that still loads neither serves nor obeys a SIGTERM.
-        loaded = self._log.read_text(errors="replace").count("WSGI app 0 (mountpoint='') ready")
-        if loaded < self.site.workers:
-            return False
-        return self.socket is not None or answers(self.site.port, self.application.health)
+        """Every worker has loaded, and it serves."""
+        if self.is_behind:
+            return has_loaded(self.site, self._log)
+        return serves(self.application, self.site, self._log)
 
     def facts(self) -> Facts:
-        """Version, and how it speaks HTTP."""
-        how = (
-            "http-socket, a new connection each request" if self.socket is None else "uwsgi socket"
-        )
-        return (("web server", f"uwsgi {VERSION} ({how})"),)
+        """Version, and how it is spoken to."""
+        if self.is_behind:
+            return (("application server", f"uwsgi {VERSION}"),)
+        return (("web server", f"uwsgi {VERSION} (http-socket, a new connection each request)"),)
 
     def logs(self) -> tuple[Path, ...]:
         """One log."""

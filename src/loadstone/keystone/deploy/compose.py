@@ -1,18 +1,21 @@
 """Chooses the parts of a deployment from its settings: the only place that knows them all."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loadstone import places
+from loadstone.keystone.deploy.cache import cache
+from loadstone.keystone.deploy.database import DATABASES, storage_folder
 from loadstone.keystone.deploy.manage import Place
 from loadstone.keystone.deploy.schema import Schema
 from loadstone.keystone.deploy.service import Keystone
 from loadstone.keystone.deploy.settings import Settings
-from loadstone.lab import uwsgi
+from loadstone.keystone.deploy.web import INTERPRETERS, SERVERS
+from loadstone.lab.database import Database
 from loadstone.lab.environment import Environment
-from loadstone.lab.part import Part, Site
-from loadstone.lab.sqlite import Sqlite
-from loadstone.lab.uwsgi import Uwsgi
+from loadstone.lab.haproxy import Haproxy
+from loadstone.lab.part import Application, Part, Site
+from loadstone.lab.ports import Ports
 
 RELEASES = Path(__file__).parent / "releases"
 
@@ -23,9 +26,11 @@ class Blueprint:
 
     folder: Path
     settings: Settings
-    port: int
+    ports: Ports
+    port: int  # that clients speak to
     url: str
     admin_password: str = field(repr=False)
+    database_password: str = field(repr=False)
 
 
 def environment(folder: Path, settings: Settings) -> Environment:
@@ -34,27 +39,58 @@ def environment(folder: Path, settings: Settings) -> Environment:
     return Environment(
         root=places.labs() / "environments",
         title=f"keystone-{settings.release}",
-        packages=(f"keystone=={settings.release}", *uwsgi.PACKAGES),
+        contents=(f"keystone=={settings.release}",),
         constraints=pinned if pinned.exists() else None,
         deployment=folder,
+        interpreter=INTERPRETERS.get(settings.web),
     )
 
 
 def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     """Give the parts in the order in which they start."""
     folder, settings = blueprint.folder, blueprint.settings
-    packages = environment(folder, settings)
-    place = Place(packages.python, folder, folder / "logs" / "prepare.log")
-    kind = f"{settings.release}-sqlite"
-    database = Sqlite(folder / "data" / kind)
+    contents = environment(folder, settings)
+    place = Place(contents.python, folder, folder / "logs" / "prepare.log")
+    template, data = _data(blueprint, place)
+    caches, cache_options = cache(settings.cache, folder, blueprint.ports)
     keystone = Keystone(
         place=place,
         settings=settings,
         url=blueprint.url,
-        options=(("database", "connection", database.connection()),),
+        options=cache_options,
+        secret_options=(("database", "connection", data.connection()),),
         admin_password=blueprint.admin_password,
     )
-    schema = Schema(database, places.labs() / "templates" / kind, Sqlite, place)
-    site = Site(folder, blueprint.port, settings.workers, settings.threads)
-    web = Uwsgi(keystone.application(), site)
-    return (packages, schema, database, keystone, web)
+    web = _web(blueprint, keystone.application())
+    servers = (template, data, *caches, keystone, *web)
+    wanted = (package for part in servers for package in part.packages)
+    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(wanted)))
+    return (contents, *servers)
+
+
+def _data(blueprint: Blueprint, place: Place) -> tuple[Schema, Database]:
+    folder, settings = blueprint.folder, blueprint.settings
+    kind = f"{settings.release}-{settings.database}"
+
+    def build(data: Path) -> Database:
+        make = DATABASES[settings.database]
+        return make(data, folder, blueprint.ports, blueprint.database_password)
+
+    database = build(storage_folder(folder, settings) / kind)
+    template = places.labs() / "templates" / kind
+    return Schema(database, template, build, place), database
+
+
+def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
+    settings, ports = blueprint.settings, blueprint.ports
+    site = Site(blueprint.folder, blueprint.port, settings.workers, settings.threads)
+    build = SERVERS[settings.web]
+    if settings.nodes == 1:
+        return build(application, site, ports)
+    nodes = [
+        replace(site, port=ports.give(f"node-{number}"), suffix=f"-{number}")
+        for number in range(1, settings.nodes + 1)
+    ]
+    servers = (part for node in nodes for part in build(application, node, ports))
+    balanced = tuple(node.port for node in nodes)
+    return (*servers, Haproxy(site, balanced, settings.balance, application.health))

@@ -1,9 +1,8 @@
 """keystone.conf of a deployment."""
 
 from pathlib import Path
-from typing import assert_never
 
-from loadstone.keystone.deploy.settings import Cache, Option, Settings
+from loadstone.keystone.deploy.settings import Option, Settings
 
 
 def options(folder: Path, settings: Settings) -> tuple[Option, ...]:
@@ -14,12 +13,13 @@ def options(folder: Path, settings: Settings) -> tuple[Option, ...]:
         # fernet_setup makes these too, and would write to /etc/keystone.
         ("fernet_receipts", "key_repository", _path(folder / "keys" / "receipts")),
         ("credential", "key_repository", _path(folder / "keys" / "credential")),
+        ("token", "provider", str(settings.token)),
+        ("jwt_tokens", "jws_public_key_repository", _path(folder / "keys" / "jws-public")),
+        ("jwt_tokens", "jws_private_key_repository", _path(folder / "keys" / "jws-private")),
         ("oslo_policy", "policy_file", _path(folder / "policy.yaml")),
         ("oslo_policy", "policy_dirs", _path(folder / "policy.d")),
         ("oslo_middleware", "enable_proxy_headers_parsing", "true"),
-        *_cache(settings.cache),
         *_hashing(settings.hash_rounds),
-        *settings.conf,
     )
 
 
@@ -32,18 +32,6 @@ def render(chosen: tuple[Option, ...]) -> str:
         f"[{section}]\n" + "".join(f"{option} = {value}\n" for option, value in lines.items())
         for section, lines in sections.items()
     )
-
-
-def _cache(level: Cache) -> tuple[Option, ...]:
-    match level:
-        case Cache.LOCAL:
-            return (("cache", "enabled", "true"),)
-        case Cache.OFF:
-            return (("cache", "enabled", "false"),)
-        case Cache.MEMORY:
-            return (("cache", "enabled", "true"), ("cache", "backend", "dogpile.cache.memory"))
-        case _:
-            assert_never(level)
 
 
 def _hashing(rounds: int | None) -> tuple[Option, ...]:

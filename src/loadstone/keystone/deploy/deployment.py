@@ -7,9 +7,8 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.deploy.manage import REGION
 from loadstone.lab import composition, processes
 from loadstone.lab.ports import HOST
-from loadstone.lab.state import Phase, State
+from loadstone.lab.state import Phase, State, secret_folder
 
-SECRET = "admin-password"  # noqa: S105  # the file's name
 WEB = "web"  # the port that clients speak to
 
 
@@ -59,7 +58,7 @@ class Deployment:
     def environment_variables(self) -> dict[str, str]:
         """Give what a client needs as OS_*; the password is in it."""
         try:
-            secret = (self.folder / SECRET).read_text()
+            secret = password_file(self.folder).read_text()
         except FileNotFoundError:
             raise EnvironmentUnusable(not_running(self.name)) from None
         return {
@@ -114,6 +113,11 @@ class Deployment:
             return ()
         leaders = (r.process for r in self.state.records if r.process is not None)
         return tuple(member for leader in leaders for member in processes.family(leader))
+
+
+def password_file(folder: Path) -> Path:
+    """Give the file that holds the administrator's password while the deployment runs."""
+    return secret_folder(folder) / "admin-password"
 
 
 def url_of(port: int) -> str:

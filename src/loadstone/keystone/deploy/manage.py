@@ -31,6 +31,7 @@ class Order:
     options: tuple[str, ...]
     sync: bool = False
     keys: bool = False
+    jws: bool = False
     bootstrap: Bootstrap | None = None
 
 
@@ -43,11 +44,12 @@ class Place:
     log: Path
 
 
-def options(conf: Path) -> tuple[str, ...]:
-    """Give the options that make Keystone read this file and nothing else."""
-    nothing = conf.with_name("conf.d")
+def options(*files: Path) -> tuple[str, ...]:
+    """Give the options that make Keystone read these files, which are neighbours, and no others."""
+    nothing = files[0].with_name("conf.d")
     nothing.mkdir(exist_ok=True)
-    return ("--config-file", str(conf), "--config-dir", str(nothing))
+    named = (word for file in files for word in ("--config-file", str(file)))
+    return (*named, "--config-dir", str(nothing))
 
 
 def carry_out(order: Order, place: Place) -> None:

@@ -4,34 +4,21 @@ db_sync takes most of a first start (about 15 s of CPU).
 """
 
 import shutil
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from loadstone.keystone.deploy import conf, manage
 from loadstone.keystone.deploy.manage import Order, Place
-from loadstone.lab import composition, locks, processes
-from loadstone.lab.part import Facts, Part, Say
-from loadstone.lab.processes import Process
+from loadstone.lab import composition, locks, processes, state
+from loadstone.lab.database import Database
+from loadstone.lab.part import Part, Say
 
 COMPLETE = "complete"
 
 
-class Database(Part, Protocol):
-    """A part that keeps data in one folder, which can be copied while it is stopped."""
-
-    @property
-    def data(self) -> Path:
-        """The folder."""
-
-    def connection(self) -> str:
-        """Give SQLAlchemy's URL."""
-
-
 @dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Part):
     """Keystone's tables in the data folder of a deployment, before its database starts."""
 
     database: Database
@@ -39,11 +26,11 @@ class Schema:
     build: Callable[[Path], Database]  # the same kind of database on another folder
     place: Place
     name: str = "schema"
-    ask: signal.Signals = signal.SIGTERM
 
     def prepare(self, say: Say) -> None:
         """Copy the template; make that first where it is missing."""
-        if self.database.data.exists():
+        data = self.database.data_folder()
+        if data.exists():
             return
         with locks.held(self.template.with_name(f".{self.template.name}.lock")):
             if not (self.template / COMPLETE).exists():
@@ -51,23 +38,11 @@ class Schema:
                 shutil.rmtree(self.template, ignore_errors=True)
                 self._make(say)
                 (self.template / COMPLETE).touch()
-        half = self.database.data.with_name(f".{self.database.data.name}")
+        half = data.with_name(f".{data.name}")
         shutil.rmtree(half, ignore_errors=True)
         half.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(self.template / "data", half)
-        half.rename(self.database.data)
-
-    def start(self) -> Process | None:
-        """No process."""
-        return None
-
-    def healthy(self) -> bool:
-        """Made is healthy."""
-        return True
-
-    def facts(self) -> Facts:
-        """Nothing beside the database's."""
-        return ()
+        half.rename(data)
 
     def logs(self) -> tuple[Path, ...]:
         """What db_sync said."""
@@ -81,8 +56,10 @@ class Schema:
             if process is not None:
                 composition.await_health(database, process)
             file = self.template / "keystone.conf"
-            file.write_text(conf.render((("database", "connection", database.connection()),)))
+            connection = (("database", "connection", database.connection()),)
+            state.replace_file(file, conf.render(connection))
             manage.carry_out(Order(manage.options(file), sync=True), self.place)
         finally:
+            (self.template / "keystone.conf").unlink(missing_ok=True)
             if process is not None:
                 processes.stop(process, ask=database.ask)

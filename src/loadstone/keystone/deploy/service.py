@@ -2,15 +2,14 @@
 
 import secrets
 import shutil
-import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage
 from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, Order, Place
-from loadstone.keystone.deploy.settings import Option, Settings
-from loadstone.lab.part import Application, Facts, Say
-from loadstone.lab.processes import Process
+from loadstone.keystone.deploy.settings import Option, Settings, Token
+from loadstone.lab import state
+from loadstone.lab.part import LOADED, Application, Facts, Part, Say
 
 APPLICATION = "keystone_app"
 DEFAULT_ROUNDS = 12  # [identity] password_hash_rounds unless it is set: keystone/conf/identity.py
@@ -22,62 +21,68 @@ def password() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Keystone:
+class Keystone(Part):
     """One Keystone, ready to be served."""
 
     place: Place
     settings: Settings
     url: str
-    options: tuple[Option, ...]
+    options: tuple[Option, ...]  # what the other parts make of its configuration
+    secret_options: tuple[Option, ...] = field(repr=False)
     admin_password: str = field(repr=False)
     name: str = "keystone"
-    ask: signal.Signals = signal.SIGTERM
 
     @property
-    def _conf(self) -> Path:
-        return self.place.folder / "keystone.conf"
+    def _files(self) -> tuple[Path, Path]:
+        return (
+            self.place.folder / "keystone.conf",
+            state.secret_folder(self.place.folder) / "keystone.conf",
+        )
 
     def application(self) -> Application:
         """Give what a web server serves."""
-        options = "\n".join(manage.options(self._conf))
+        options = "\n".join(manage.options(*self._files))
         return Application(
             python=self.place.python,
             folder=self.place.folder / "app",
             module=APPLICATION,
-            variables=(("LOADSTONE_KEYSTONE_OPTIONS", options), ("PYTHONWARNINGS", "ignore")),
+            variables=(
+                ("LOADSTONE_KEYSTONE_OPTIONS", options),
+                ("LOADSTONE_LOADED", LOADED),
+                ("PYTHONWARNINGS", "ignore"),
+            ),
             health="/v3",
         )
 
     def prepare(self, say: Say) -> None:
         """Write the configuration, make missing keys, give the administrator a password."""
         folder = self.place.folder
-        self._conf.write_text(conf.render((*conf.options(folder, self.settings), *self.options)))
+        file, secret_file = self._files
+        file.write_text(conf.render(self._options()))
+        state.replace_file(secret_file, conf.render(self.secret_options))
         (folder / "policy.yaml").write_text("{}\n")
-        for name in ("policy.d", "app", "logs", "keys"):
+        for name in ("policy.d", "app", "keys"):
             (folder / name).mkdir(mode=0o700, exist_ok=True)
         shutil.copy(INSIDE / f"{APPLICATION}.py", folder / "app")
         say("giving the administrator a fresh password")
         order = Order(
-            manage.options(self._conf),
+            manage.options(*self._files),
             keys=True,
+            jws=self.settings.token is Token.JWS,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
         )
         manage.carry_out(order, self.place)
 
-    def start(self) -> Process | None:
-        """No process: a web server serves it."""
-        return None
-
-    def healthy(self) -> bool:
-        """Prepared is healthy."""
-        return True
-
     def facts(self) -> Facts:
         """What of its configuration weighs on its speed."""
-        chosen = {(s, o): v for s, o, v in conf.options(self.place.folder, self.settings)}
+        chosen = {(s, o): v for s, o, v in self._options()}
         rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
-        provider = chosen.get(("token", "provider"), "fernet")
+        provider = chosen["token", "provider"]
         return (("token", provider), ("cache", str(self.settings.cache)), ("hash rounds", rounds))
+
+    def _options(self) -> tuple[Option, ...]:
+        given = conf.options(self.place.folder, self.settings)
+        return (*given, *self.options, *self.settings.conf)
 
     def logs(self) -> tuple[Path, ...]:
         """Its own log, and what its commands said."""

@@ -5,11 +5,47 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import Path
 
 from loadstone.errors import InvalidInput
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
+DISK, TMPFS = "disk", "tmpfs"
+MOST_NODES = 16
+
+
+class Web(StrEnum):
+    """What serves Keystone."""
+
+    UWSGI = "uwsgi"
+    NGINX_UWSGI = "nginx-uwsgi"
+    APACHE = "apache"
+    GUNICORN = "gunicorn"
+    GRANIAN = "granian"
+    SINGLE = "single"  # one process, one thread
+
+
+class Database(StrEnum):
+    """What keeps Keystone's tables."""
+
+    SQLITE = "sqlite"
+    MARIADB = "mariadb"
+    POSTGRES = "postgres"
+
+
+class Token(StrEnum):
+    """What a token is."""
+
+    FERNET = "fernet"
+    JWS = "jws"
+
+
+class Balance(StrEnum):
+    """How haproxy shares requests out."""
+
+    ROUNDROBIN = "roundrobin"
+    LEASTCONN = "leastconn"
 
 
 class Cache(StrEnum):
@@ -18,6 +54,8 @@ class Cache(StrEnum):
     LOCAL = "local"  # Keystone's default: `enabled`, with a backend that keeps nothing
     OFF = "off"  # not even within one request
     MEMORY = "memory"  # each process its own; not for production
+    MEMCACHED = "memcached"
+    MEMCACHED_POOL = "memcached-pool"
 
 
 def _cores() -> int:
@@ -32,9 +70,19 @@ class Settings:
     workers: int = field(default_factory=_cores)
     threads: int = 1
     port: int | None = None
+    web: Web = Web.UWSGI
+    nodes: int = 1
+    balance: Balance = Balance.ROUNDROBIN
+    database: Database = Database.SQLITE
+    storage: str = DISK  # disk, tmpfs, or a folder
+    token: Token = Token.FERNET
     cache: Cache = Cache.LOCAL
     hash_rounds: int | None = None
     conf: tuple[Option, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
+            raise InvalidInput("web=single serves with workers=1 and threads=1 only")
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Give them as KEY, VALUE: what `read` makes the same settings of."""
@@ -58,6 +106,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> Settings:
         else:
             known = ", ".join([*_READERS, "conf.SECTION.OPTION"])
             raise InvalidInput(f"--with {key}: no such key; the keys are {known}")
+    if found.get("web") is Web.SINGLE:
+        found.setdefault("workers", 1)
     options = tuple((section, option, value) for (section, option), value in conf.items())
     return Settings(**found, conf=options)  # type: ignore[arg-type]  # each reader gives its field's type
 
@@ -97,6 +147,12 @@ def _release(key: str, value: str) -> str:
     return value
 
 
+def _storage(key: str, value: str) -> str:
+    if value in (DISK, TMPFS) or (value.startswith("/") and Path(value).is_dir()):
+        return value
+    raise InvalidInput(f"{key} must be disk, tmpfs, or the full path of a folder, not {value!r}")
+
+
 def _option(key: str) -> tuple[str, str]:
     match = re.fullmatch(r"conf\.([\w-]+)\.(\w+)", key)
     if match is None:
@@ -115,6 +171,12 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "workers": _whole(1, WIDEST),
     "threads": _whole(1, WIDEST),
     "port": _whole(1, 65535),
+    "web": _level(Web),
+    "nodes": _whole(1, MOST_NODES),
+    "balance": _level(Balance),
+    "database": _level(Database),
+    "storage": _storage,
+    "token": _level(Token),
     "cache": _level(Cache),
     # bcrypt's own bounds.
     "hash-rounds": _whole(4, 31),

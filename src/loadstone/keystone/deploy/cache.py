@@ -1,0 +1,38 @@
+"""Keystone's cache settings, and the server that they need."""
+
+from pathlib import Path
+from typing import assert_never
+
+from loadstone.keystone.deploy.settings import Cache, Option
+from loadstone.lab.memcached import Memcached
+from loadstone.lab.part import Part
+from loadstone.lab.ports import HOST, Ports
+
+ENABLED = ("cache", "enabled", "true")
+
+
+def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    """Give the parts of a cache level, and what it makes of keystone.conf."""
+    match level:
+        case Cache.OFF:
+            return (), (("cache", "enabled", "false"),)
+        case Cache.LOCAL:
+            return (), (ENABLED,)
+        case Cache.MEMORY:
+            return (), (ENABLED, ("cache", "backend", "dogpile.cache.memory"))
+        case Cache.MEMCACHED:
+            port = ports.give("memcached")
+            return (Memcached(folder, port),), (
+                ENABLED,
+                ("cache", "backend", "dogpile.cache.pymemcache"),
+                ("cache", "backend_argument", f"url:{HOST}:{port}"),
+            )
+        case Cache.MEMCACHED_POOL:
+            port = ports.give("memcached")
+            return (Memcached(folder, port),), (
+                ENABLED,
+                ("cache", "backend", "oslo_cache.memcache_pool"),
+                ("cache", "memcache_servers", f"{HOST}:{port}"),
+            )
+        case _:
+            assert_never(level)

@@ -1,0 +1,25 @@
+"""Python's own WSGI server: one process, one thread, one request at a time.
+
+Arguments: port, folder of the module, name of the module.
+"""
+
+import sys
+from importlib import import_module
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+
+class Handler(WSGIRequestHandler):
+    """Without a log line for each request, nor a look-up of the client's name."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def address_string(self) -> str:
+        """Give the number."""
+        return str(self.client_address[0])
+
+
+port, folder, module = sys.argv[1:]
+sys.path.insert(0, folder)
+application = import_module(module).application
+make_server("127.0.0.1", int(port), application, handler_class=Handler).serve_forever()

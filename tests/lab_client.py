@@ -1,0 +1,52 @@
+"""What tests say to a real Keystone."""
+
+import time
+from collections.abc import Callable
+
+import requests
+
+from loadstone.keystone.deployment import Deployment
+
+
+def quietly(line: str) -> None:
+    """Say nothing."""
+
+
+def until(held: Callable[[], bool], what: str) -> None:
+    """Return when it holds."""
+    deadline = time.monotonic() + 60
+    while not held():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def token_of(variables: dict[str, str]) -> str:
+    """Issue a token for the administrator."""
+    user = {
+        "name": variables["OS_USERNAME"],
+        "domain": {"id": variables["OS_USER_DOMAIN_ID"]},
+        "password": variables["OS_PASSWORD"],
+    }
+    scope = {"name": variables["OS_PROJECT_NAME"], "domain": {"id": "default"}}
+    body = {
+        "auth": {
+            "identity": {"methods": ["password"], "password": {"user": user}},
+            "scope": {"project": scope},
+        }
+    }
+    answer = requests.post(f"{variables['OS_AUTH_URL']}/auth/tokens", json=body, timeout=30)
+    assert answer.status_code == 201, answer.text
+    return answer.headers["X-Subject-Token"]
+
+
+def validation_of(url: str, token: str) -> requests.Response:
+    """Have a token validated by itself."""
+    headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+    return requests.get(f"{url}/auth/tokens", headers=headers, timeout=30)
+
+
+def assert_serves(started: Deployment) -> None:
+    """It issues a token and validates it, and no part has died."""
+    token = token_of(started.environment_variables())
+    assert validation_of(started.url, token).status_code == 200
+    assert started.failure() is None

@@ -1,0 +1,80 @@
+"""Every level of every setting, against the real thing."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from lab_client import assert_serves, until
+
+from loadstone.keystone import deployment
+from loadstone.keystone.deployment import Deployment
+from loadstone.lab import processes
+
+pytestmark = pytest.mark.live
+
+Start = Callable[..., Deployment]
+
+
+@pytest.mark.parametrize(
+    ("words", "facts"),
+    [
+        # Several levels each: what is tested is that each serves, not every pair of them.
+        (
+            ("web=nginx-uwsgi", "workers=1", "token=jws"),
+            {"web server": "nginx", "application server": "uwsgi", "token": "jws"},
+        ),
+        (
+            ("web=gunicorn", "workers=2", "cache=memcached"),
+            {"web server": "gunicorn", "cache": "memcached", "cache server": "memcached"},
+        ),
+        (
+            ("web=granian", "workers=1", "threads=2", "cache=memcached-pool"),
+            {"web server": "granian", "cache": "memcached-pool"},
+        ),
+        (("web=apache", "workers=1", "cache=memory"), {"web server": "apache", "cache": "memory"}),
+        (("web=single", "cache=off"), {"web server": "wsgiref", "workers": "1", "cache": "off"}),
+        (("workers=1", "database=mariadb"), {"database": "MariaDB"}),
+        (
+            ("workers=1", "database=postgres", "storage=tmpfs"),
+            {"database": "PostgreSQL", "storage": "tmpfs"},
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_it_serves_and_says_what_it_is(
+    start: Start, words: tuple[str, ...], facts: dict[str, str]
+) -> None:
+    started = start(*words)
+    assert_serves(started)
+    for name, value in facts.items():
+        assert dict(started.facts())[name].startswith(value)
+    deployment.down(started.name, purge=True)
+    assert processes.marked(started.folder) == ()
+    assert not started.folder.exists()
+
+
+def test_nodes_share_the_load_and_a_dead_one_is_named(start: Start) -> None:
+    started = start("nodes=2", "workers=1", "balance=leastconn")
+    assert_serves(started)
+    assert dict(started.facts())["nodes"] == "2"
+    [node] = [r.process for r in started.state.records if r.part == "uwsgi-2" and r.process]
+    os.kill(node.pid, signal.SIGKILL)
+    until(lambda: started.failure() is not None, "the dead node was not noticed")
+    assert "uwsgi-2" in started.failure()
+
+
+def test_a_dead_cache_is_named(start: Start) -> None:
+    started = start("workers=1", "cache=memcached")
+    [cache] = [r.process for r in started.state.records if r.part == "memcached" and r.process]
+    os.kill(cache.pid, signal.SIGKILL)
+    until(lambda: started.failure() is not None, "the dead cache was not noticed")
+    assert "memcached" in started.failure()
+
+
+def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path) -> None:
+    started = start("workers=1", f"storage={tmp_path}")
+    [data] = tmp_path.iterdir()
+    assert next(data.rglob("keystone.db"))
+    deployment.down(started.name, purge=True)
+    assert list(tmp_path.iterdir()) == []
