@@ -1,23 +1,41 @@
 """`loadstone results` and `loadstone report` as their users meet them."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
 from realistic import keystone
 
+from loadstone.cli import main
 from loadstone.store import Store
 
 RESULT, SAMPLES = keystone()
 
 
+@dataclass
+class Told:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture
-def loadstone(tmp_path):
+def loadstone(tmp_path, monkeypatch, capfd):
+    """The command line with a run in its store, in this process: starting one for each is slow."""
     with Store.open(tmp_path / "results") as store:
         store.begin(RESULT)
         store.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[2], SAMPLES[0, 3])
-    return CommandLine(tmp_path)
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Told:
+        monkeypatch.setattr("sys.argv", ["loadstone", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Told(ended.value.code, *capfd.readouterr())
+
+    return run
 
 
 def test_runs_are_listed_shown_and_deleted(loadstone):
@@ -45,6 +63,13 @@ def test_the_report_is_written_and_its_path_is_all_that_is_printed(loadstone, tm
     )
     assert loadstone("report", "-o", "mine.html").stdout == "mine.html\n"
     assert "Latency over time" in (tmp_path / "mine.html").read_text()
+
+
+def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
+    assert loadstone("report", "--as", "openmetrics").stdout.endswith("# EOF\n")
+    told = loadstone("report", "--as", "junit", "-o", "junit.xml")
+    assert told.stdout == "junit.xml\n"
+    assert "<testsuites" in (tmp_path / "junit.xml").read_text()
 
 
 @pytest.mark.parametrize(
