@@ -180,7 +180,7 @@ class Trip:
 def begun(order: Order, subject: Subject, command: str) -> Result:
     """Give the result of a run that has just begun."""
     now = datetime.now(UTC)
-    target = (("url", subject.access.identity_url), *subject.facts)
+    target = {"url": subject.access.identity_url} | dict(subject.facts)
     return Result(
         run_id=f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}",
         kind=order.kind,
@@ -188,7 +188,7 @@ def begun(order: Order, subject: Subject, command: str) -> Result:
         started_at=now.isoformat(timespec="seconds"),
         ended_at=None,
         findings=(),
-        environment=Environment(machine=machine.facts(), target=target),
+        environment=Environment(machine=machine.facts(), target=tuple(target.items())),
         command=command,
     )
 

@@ -96,6 +96,9 @@ def _is_late(onset_s: float, seconds: float, rise_s: float) -> bool:
 
 def _too_short(offer: Offer, counts: Ticks) -> Verdict | None:
     seconds = len(counts.due) * TICK_S
+    if offer.planned_s < LEAST_TRIAL_S:
+        words = f"{seconds:.1f} s show whether it answers, not whether it keeps up"
+        return Verdict(State.UNDECIDED, (words,))
     if (
         seconds >= max(LEAST_TRIAL_S, WHOLE * offer.planned_s)
         or seconds >= offer.planned_s - TICK_S

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from loadstone.cli.stored import STORE, open_store
-from loadstone.cli.terms import Duration, Terms
+from loadstone.cli.terms import METHOD, Duration, Terms
 
 NAME = "demo"
 USERS = 8
@@ -41,7 +41,7 @@ def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
         "budget_s": budget_s,
         "max_rate_rps": 5000.0,
         "users": USERS,
-        "method": "bisect",
+        "method": METHOD,
         "objective": (),
         "max_connections": 256,
     }

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from loadstone.run import Order
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-# Every run has a ceiling in time and rate: tokens last an hour, and one machine's ports and
-# descriptors end before this rate.
+# The ceilings of every run: tokens last an hour, a machine's ports and descriptors end sooner.
 LONGEST_S = 3000.0
 SHORTEST_S = 20.0
 HIGHEST_RPS = 100_000.0
+METHOD = "meter"
 
 Command = Callable[..., object]
 
@@ -56,14 +56,14 @@ def search_options(command: Command) -> Command:
         ("--max-rate", "max_rate_rps", rate, 5000.0, "Requests per second, never more."),
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to make and remove again; "
          "0: the target's own user, nothing is made."),
-        ("--method", "method", str, "bisect", "How N is searched for."),
+        ("--method", "method", str, METHOD, "How N is searched for."),
         ("--max-connections", "max_connections", click.IntRange(1, 10_000), 256,
          "Connections open at once at most."),
     )  # fmt: skip
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
         command = add(command)
-    words = "What must hold besides, such as 'p99<500ms' or 'errors<0.1%'; may be repeated."
+    words = "What must hold besides: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
 
 
@@ -78,14 +78,13 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     from loadstone.search.strategies import strategy
 
     settings = Settings(budget_s=terms["budget_s"], ceiling_rps=terms["max_rate_rps"])
-    wanted = goal(terms["objective"])
     return Order(
         kind=kind,
         scenarios=tuple(SCENARIOS[name] for name in scenarios),
         strategy=strategy(terms["method"], settings),
         load_s=terms["budget_s"],
-        goal=wanted,
-        users=UsersSettings(*in_projects(terms["users"])) if terms["users"] else None,
+        goal=goal(terms["objective"]),
+        users=UsersSettings.spread(terms["users"]),
         limits=Limits(max_connections=terms["max_connections"]),
         parameters=(
             ("method", terms["method"]),
@@ -95,8 +94,3 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
             ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
         ),
     )
-
-
-def in_projects(users: int) -> tuple[int, int]:
-    """Spread users over two projects where that comes out even: (projects, users in each)."""
-    return (2, users // 2) if users % 2 == 0 else (1, users)

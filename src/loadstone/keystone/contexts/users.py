@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Self
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, list_leftovers, remaining
@@ -24,6 +25,13 @@ class UsersSettings:
     # Rally's default is 20; at Keystone's hash cost more calls at once only wait in its queue.
     resource_management_workers: int = 8
     role: str = "member"
+
+    @classmethod
+    def spread(cls, users: int) -> Self | None:
+        """Give so many users, in two projects where that comes out even; None for no users."""
+        if users == 0:
+            return None
+        return cls(2, users // 2) if users % 2 == 0 else cls(1, users)
 
     def __post_init__(self) -> None:
         for field in fields(self)[:3]:
