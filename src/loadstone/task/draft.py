@@ -140,19 +140,20 @@ class _Reader:
             subtask.title, subtask.description, tuple(subtask.tags), tuple(workloads)
         )
 
-    def _warn_of_group(self, group: str | None, path: Path) -> None:
-        if group is not None:
+    def _warn_of_group(self, group: str, path: Path) -> None:
+        if group:
             said = "group means nothing, as in Rally"
             self.warnings.append(self.tree.problem((*path, "group"), said))
 
     def _workload(self, workload: shape.WorkloadShape, given: Any, path: Path) -> WorkloadDraft:
         runner = workload.runner
+        has_sla = "sla" in workload.model_fields_set
         return WorkloadDraft(
             path=path,
             scenario=_single(workload.scenario, (*path, "scenario")),
-            runner=None if runner is None else _single(runner, (*path, "runner")),
+            runner=_single(runner, (*path, "runner")) if runner else None,
             contexts=tuple(_parts(workload.contexts, (*path, "contexts"))),
-            sla=None if workload.sla is None else tuple(_parts(workload.sla, (*path, "sla"))),
+            sla=tuple(_parts(workload.sla, (*path, "sla"))) if has_sla else None,
             hooks=tuple(
                 HookDraft(
                     _single(hook.action, (*path, "hooks", i, "action")),
@@ -195,16 +196,15 @@ def _parts(named: dict[str, Any], path: Path) -> Iterator[Part]:
 
 def _old_workload(name: str, workload: shape.OldWorkloadShape, path: Path) -> WorkloadDraft:
     runner = workload.runner
+    has_sla = "sla" in workload.model_fields_set
     return WorkloadDraft(
         path=path,
         scenario=Part(name, workload.args, path[:1], (*path, "args")),
-        runner=None
-        if runner is None
-        else Part(
+        runner=Part(
             runner.type, runner.model_extra or {}, (*path, "runner", "type"), (*path, "runner")
         ),
         contexts=tuple(_parts(workload.context, (*path, "context"))),
-        sla=None if workload.sla is None else tuple(_parts(workload.sla, (*path, "sla"))),
+        sla=tuple(_parts(workload.sla, (*path, "sla"))) if has_sla else None,
         hooks=tuple(_old_hook(hook, (*path, "hooks", i)) for i, hook in enumerate(workload.hooks)),
         description=workload.description,
     )

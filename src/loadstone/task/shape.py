@@ -39,9 +39,9 @@ class OldWorkloadShape(Form):
 
     args: dict[str, Any] = Field(default_factory=dict)
     description: Text = ""
-    runner: OldRunnerShape | None = None
+    runner: OldRunnerShape = OldRunnerShape(type="serial")
     context: dict[str, Any] = Field(default_factory=dict)
-    sla: dict[str, Any] | None = None
+    sla: dict[str, Any] = Field(default_factory=dict)
     hooks: list[OldHookShape] = Field(default_factory=list)
 
 
@@ -64,9 +64,9 @@ class WorkloadShape(Form):
 
     scenario: Named
     description: Text = ""
-    runner: Named | None = None
+    runner: Named = Field(default_factory=dict)
     contexts: dict[str, Any] = Field(default_factory=dict)
-    sla: dict[str, Any] | None = None
+    sla: dict[str, Any] = Field(default_factory=dict)
     hooks: list[HookShape] = Field(default_factory=list)
 
 
@@ -75,7 +75,7 @@ class SubtaskShape(Form):
 
     title: str
     workloads: Annotated[list[Any], Field(min_length=1)]
-    group: str | None = None
+    group: str = ""
     description: Text = ""
     tags: Tags = Field(default_factory=list)
     run_in_parallel: bool = False
@@ -85,7 +85,7 @@ class SimpleSubtaskShape(WorkloadShape):
     """A subtask that is one workload."""
 
     title: Annotated[str, Field(max_length=128)]
-    group: str | None = None
+    group: str = ""
     tags: Tags = Field(default_factory=list)
 
 

@@ -16,10 +16,10 @@ class UsersForm(Form):
 
     tenants: Count = Field(1, description="How many projects.")
     users_per_tenant: Count = Field(1, description="How many users in each.")
-    user_password: str | None = Field(None, description="Their password; else a random one each.")
+    user_password: str = Field("", description="Their password; else a random one each.")
     resource_management_workers: Count = Field(20, description="How many are made at a time.")
-    project_domain: str | None = Field(None, description="The projects' domain.")
-    user_domain: str | None = Field(None, description="The users' domain.")
+    project_domain: str = Field("", description="The projects' domain.")
+    user_domain: str = Field("", description="The users' domain.")
     user_choice_method: Literal["random", "round_robin"] = Field(
         "random", description="Which user an iteration gets."
     )
@@ -29,10 +29,10 @@ class UsersForm(Form):
         return model.Users(
             tenants=self.tenants,
             users_per_tenant=self.users_per_tenant,
-            password=self.user_password,
+            password=self.user_password or None,
             workers=self.resource_management_workers,
-            project_domain=self.project_domain,
-            user_domain=self.user_domain,
+            project_domain=self.project_domain or None,
+            user_domain=self.user_domain or None,
             choice=self.user_choice_method,
             may_be_existing=self.model_fields_set <= {CHOICE},
         )
@@ -49,9 +49,9 @@ class RolesForm(ListForm):
 class ApiVersionForm(Form):
     """One client: a version, or one of service_type and service_name, with or without."""
 
-    version: str | float | None = Field(None, description="Such as 3 or 2.1.")
-    service_type: str | None = Field(None, description="Type in the catalog.")
-    service_name: str | None = Field(None, description="Name in the catalog.")
+    version: str | float = Field("", description="Such as 3 or 2.1.")
+    service_type: str = Field("", description="Type in the catalog.")
+    service_name: str = Field("", description="Name in the catalog.")
 
     @model_validator(mode="after")
     def _says_what(self) -> "ApiVersionForm":
@@ -73,14 +73,19 @@ class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
     def made(self) -> model.Context:
         """Give the context."""
         clients = (
-            model.ApiVersion(client, _version(form.version), form.service_type, form.service_name)
+            model.ApiVersion(
+                client,
+                _version(form.version),
+                form.service_type or None,
+                form.service_name or None,
+            )
             for client, form in self.root.items()
         )
         return model.ApiVersions(tuple(clients))
 
 
-def _version(given: str | float | None) -> str | None:
-    return given if given is None or isinstance(given, str) else f"{given:g}"
+def _version(given: str | float) -> str | None:
+    return (given or None) if isinstance(given, str) else f"{given:g}"
 
 
 class QuotasForm(RootModel[dict[str, dict[str, int]]]):

@@ -56,12 +56,12 @@ class PeriodicForm(Form):
 
     unit: Unit
     step: Count = Field(description="From one time to the next.")
-    start: Moment | None = Field(None, description="First time; default 0 s or iteration 1.")
-    end: Count | None = Field(None, description="Last time; default the end of the load.")
+    start: Moment = Field(0, description="First time; default 0 s or iteration 1.")
+    end: Count = Field(0, description="Last time; default the end of the load.")
 
     @field_validator("start")
     @classmethod
-    def _is_an_iteration(cls, value: int | None, info: ValidationInfo) -> int | None:
+    def _is_an_iteration(cls, value: int, info: ValidationInfo) -> int:
         if value == 0 and info.data.get("unit") == "iteration":
             raise ValueError("iterations are counted from 1")
         return value
@@ -69,8 +69,8 @@ class PeriodicForm(Form):
     def made(self) -> Periodic:
         """Give the trigger."""
         first = 0 if self.unit == "time" else 1
-        start = first if self.start is None else self.start
-        return Periodic(self.unit, self.step, start, self.end)
+        start = self.start if "start" in self.model_fields_set else first
+        return Periodic(self.unit, self.step, start, self.end or None)
 
 
 TriggerForm = EventForm | PeriodicForm

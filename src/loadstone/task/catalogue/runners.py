@@ -77,7 +77,7 @@ class RpsForm(Form):
         Discriminator(_form_of_rate),
     ] = Field(description="Iterations per second, or a rate that rises.")
     timeout: Timeout = 0
-    max_concurrency: Count | None = Field(None, description="At most so many in flight.")
+    max_concurrency: Count = Field(0, description="At most so many in flight; else any number.")
     max_cpu_count: Cpus = 1
 
     def made(self) -> Runner:
@@ -88,7 +88,7 @@ class RpsForm(Form):
         return self._with(rate)
 
     def _with(self, rate: float | Ramp) -> Runner:
-        return Rps(self.times, rate, self.timeout or None, self.max_concurrency)
+        return Rps(self.times, rate, self.timeout or None, self.max_concurrency or None)
 
 
 class SerialForm(Form):

@@ -11,8 +11,8 @@ from loadstone.task.catalogue.form import ROOT_RULES, Form, Percent, PositiveSec
 class FailureRateForm(Form):
     """Share of failed iterations, in percent."""
 
-    min: Percent | None = Field(None, description="At least so many percent fail; default 0.")
-    max: Percent | None = Field(None, description="At most so many percent fail; default 100.")
+    min: Percent = Field(0, description="At least so many percent fail.")
+    max: Percent = Field(100, description="At most so many percent fail.")
 
     @model_validator(mode="after")
     def _says_something(self) -> "FailureRateForm":
@@ -22,8 +22,7 @@ class FailureRateForm(Form):
 
     def made(self) -> model.SlaRule:
         """Give the rule."""
-        most = 100.0 if self.max is None else self.max
-        return model.FailureRate(self.min or 0.0, most)
+        return model.FailureRate(self.min, self.max)
 
 
 class SecondsForm(RootModel[PositiveSeconds]):

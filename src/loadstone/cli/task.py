@@ -1,0 +1,86 @@
+"""`loadstone task`: task files in Rally's words, looked at before any load."""
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, write_json
+
+if TYPE_CHECKING:
+    from loadstone.task.check import Checked
+    from loadstone.task.problem import Problem
+
+
+@click.group()
+def task() -> None:
+    """Look at task files: Rally's, for identity, as they are."""
+
+
+@task.command()
+@click.argument("file")
+@click.option(
+    "--task-args", "raw", metavar="TEXT", help="Template arguments as JSON, YAML or k=v,k2=v2."
+)
+@click.option("--task-args-file", "args_file", metavar="FILE", help="The same, from a file.")
+@JSON
+@click.pass_context
+def check(
+    ctx: click.Context, file: str, raw: str | None, args_file: str | None, to: TextIO | None
+) -> None:
+    """Say all that is wrong with FILE (-: stdin), one line each; touches no cloud.
+
+    Exit code 0: the task can be carried out; 2: it cannot.
+    """
+    from loadstone.task.problem import TaskInvalid
+    from loadstone.task.read import read
+
+    try:
+        checked = read(file, raw, args_file)
+    except TaskInvalid as invalid:
+        if to is not None:
+            write_json(_data(None, invalid.problems), to)
+        else:
+            click.echo(str(invalid))
+        ctx.exit(invalid.exit_code)
+    if to is not None:
+        write_json(_data(checked, ()), to)
+    else:
+        _show(file, checked)
+
+
+@task.command()
+def schema() -> None:
+    """Print the JSON Schema of task files, for editors and other programs."""
+    import json
+
+    from loadstone.task.schema import schema as made
+
+    click.echo(json.dumps(made(), indent=2))
+
+
+def _show(file: str, checked: "Checked") -> None:
+    for warning in checked.warnings:
+        click.echo(f"{warning.file}:{warning.line}: warning: {warning.words}")
+    subtasks = checked.task.subtasks
+    count = sum(len(subtask.workloads) for subtask in subtasks)
+    click.echo(f"{file}: good; subtasks: {len(subtasks)}, workloads: {count}")
+
+
+def _data(checked: "Checked | None", problems: "tuple[Problem, ...]") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    warnings = () if checked is None else checked.warnings
+    return {
+        "valid": checked is not None,
+        "problems": [asdict(problem) for problem in problems],
+        "warnings": [asdict(warning) for warning in warnings],
+        "title": None if checked is None else checked.task.title,
+        # Names only: arguments may hold passwords.
+        "subtasks": [
+            {
+                "title": subtask.title,
+                "workloads": [workload.scenario.name for workload in subtask.workloads],
+            }
+            for subtask in (() if checked is None else checked.task.subtasks)
+        ],
+    }
