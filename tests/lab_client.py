@@ -21,13 +21,16 @@ def until(held: Callable[[], bool], what: str) -> None:
 
 
 def token_of(variables: dict[str, str]) -> str:
-    """Issue a token for the administrator."""
+    """Issue a token, scoped to the project."""
     user = {
         "name": variables["OS_USERNAME"],
         "domain": {"id": variables["OS_USER_DOMAIN_ID"]},
         "password": variables["OS_PASSWORD"],
     }
-    scope = {"name": variables["OS_PROJECT_NAME"], "domain": {"id": "default"}}
+    scope = {
+        "name": variables["OS_PROJECT_NAME"],
+        "domain": {"id": variables["OS_PROJECT_DOMAIN_ID"]},
+    }
     body = {
         "auth": {
             "identity": {"methods": ["password"], "password": {"user": user}},

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from lab_client import assert_serves, until
+from lab_client import assert_serves, token_of, until, validation_of
 
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
@@ -78,3 +78,18 @@ def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path) -> N
     assert next(data.rglob("keystone.db"))
     deployment.down(started.name, purge=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_users_in_ldap_have_tokens_and_the_administrator_is_in_sql(start: Start) -> None:
+    started = start("workers=1", "identity=ldap")
+    assert_serves(started)
+    assert dict(started.facts())["identity"] == "ldap"
+    user = started.directory_users()[-1]
+    answer = validation_of(started.url, token_of(user))
+    assert answer.json()["token"]["user"]["domain"]["id"] == "directory"
+    holders = [
+        path
+        for path in started.folder.rglob("*")
+        if path.is_file() and user["OS_PASSWORD"].encode() in path.read_bytes()
+    ]
+    assert {path.relative_to(started.folder).parts[0] for path in holders} == {"secret"}

@@ -124,6 +124,7 @@ def _start(
         url=url_of(port),
         admin_password=password(),
         database_password=password(),
+        directory_password=password(),
     )
     parts = compose.parts(blueprint)
     _keep_old_logs(folder)

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import assert_never
 
 from loadstone import places
 from loadstone.keystone.deploy.cache import cache
 from loadstone.keystone.deploy.database import DATABASES, storage_folder
+from loadstone.keystone.deploy.directory import directory
 from loadstone.keystone.deploy.manage import Place
 from loadstone.keystone.deploy.schema import Schema
 from loadstone.keystone.deploy.service import Keystone
-from loadstone.keystone.deploy.settings import Settings
+from loadstone.keystone.deploy.settings import Identity, Option, Settings
 from loadstone.keystone.deploy.web import INTERPRETERS, SERVERS
 from loadstone.lab.database import Database
 from loadstone.lab.environment import Environment
@@ -31,6 +33,7 @@ class Blueprint:
     url: str
     admin_password: str = field(repr=False)
     database_password: str = field(repr=False)
+    directory_password: str = field(repr=False)
 
 
 def environment(folder: Path, settings: Settings) -> Environment:
@@ -53,16 +56,17 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     place = Place(contents.python, folder, folder / "logs" / "prepare.log")
     template, data = _data(blueprint, place)
     caches, cache_options = cache(settings.cache, folder, blueprint.ports)
+    directories, directory_options = _directory(blueprint)
     keystone = Keystone(
         place=place,
         settings=settings,
         url=blueprint.url,
-        options=cache_options,
+        options=(*cache_options, *directory_options),
         secret_options=(("database", "connection", data.connection()),),
         admin_password=blueprint.admin_password,
     )
     web = _web(blueprint, keystone.application())
-    servers = (template, data, *caches, keystone, *web)
+    servers = (template, data, *caches, *directories, keystone, *web)
     wanted = (package for part in servers for package in part.packages)
     contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(wanted)))
     return (contents, *servers)
@@ -79,6 +83,16 @@ def _data(blueprint: Blueprint, place: Place) -> tuple[Schema, Database]:
     database = build(storage_folder(folder, settings) / kind)
     template = places.labs() / "templates" / kind
     return Schema(database, template, build, place), database
+
+
+def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    match blueprint.settings.identity:
+        case Identity.SQL:
+            return (), ()
+        case Identity.LDAP:
+            return directory(blueprint.folder, blueprint.ports, blueprint.directory_password)
+        case _:
+            assert_never(blueprint.settings.identity)
 
 
 def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.deploy import directory
 from loadstone.keystone.deploy.manage import REGION
+from loadstone.keystone.deploy.settings import Identity
 from loadstone.lab import composition, processes
 from loadstone.lab.ports import HOST
 from loadstone.lab.state import Phase, State, secret_folder
@@ -57,20 +59,17 @@ class Deployment:
 
     def environment_variables(self) -> dict[str, str]:
         """Give what a client needs as OS_*; the password is in it."""
-        try:
-            secret = password_file(self.folder).read_text()
-        except FileNotFoundError:
-            raise EnvironmentUnusable(not_running(self.name)) from None
-        return {
-            "OS_AUTH_URL": self.url,
-            "OS_USERNAME": "admin",
-            "OS_PASSWORD": secret,
-            "OS_PROJECT_NAME": "admin",
-            "OS_USER_DOMAIN_ID": "default",
-            "OS_PROJECT_DOMAIN_ID": "default",
-            "OS_IDENTITY_API_VERSION": "3",
-            "OS_REGION_NAME": REGION,
-        }
+        return self._variables("admin", "admin", "default", password_file(self.folder))
+
+    def directory_users(self) -> tuple[dict[str, str], ...]:
+        """Give OS_* of each user that is kept in LDAP; none where users are in SQL."""
+        if dict(self.state.settings).get("identity") != Identity.LDAP:
+            return ()
+        file = directory.password_file(self.folder)
+        return tuple(
+            self._variables(user, directory.DOMAIN, directory.DOMAIN, file)
+            for user in directory.USERS
+        )
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Give what a report says of it."""
@@ -107,6 +106,22 @@ class Deployment:
         return tuple(
             (record.part, Path(path)) for record in self.state.records for path in record.logs
         )
+
+    def _variables(self, user: str, project: str, domain: str, password: Path) -> dict[str, str]:
+        try:
+            secret = password.read_text()
+        except FileNotFoundError:
+            raise EnvironmentUnusable(not_running(self.name)) from None
+        return {
+            "OS_AUTH_URL": self.url,
+            "OS_USERNAME": user,
+            "OS_PASSWORD": secret,
+            "OS_PROJECT_NAME": project,
+            "OS_USER_DOMAIN_ID": domain,
+            "OS_PROJECT_DOMAIN_ID": domain,
+            "OS_IDENTITY_API_VERSION": "3",
+            "OS_REGION_NAME": REGION,
+        }
 
     def _processes(self) -> tuple[processes.Process, ...]:
         if not self._was_started:

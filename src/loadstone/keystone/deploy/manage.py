@@ -32,6 +32,7 @@ class Order:
     sync: bool = False
     keys: bool = False
     jws: bool = False
+    directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
 
 

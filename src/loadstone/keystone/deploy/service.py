@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage
+from loadstone.keystone.deploy.directory import DOMAIN
 from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, Order, Place
-from loadstone.keystone.deploy.settings import Option, Settings, Token
+from loadstone.keystone.deploy.settings import Identity, Option, Settings, Token
 from loadstone.lab import state
 from loadstone.lab.part import LOADED, Application, Facts, Part, Say
 
@@ -69,6 +70,7 @@ class Keystone(Part):
             manage.options(*self._files),
             keys=True,
             jws=self.settings.token is Token.JWS,
+            directory=DOMAIN if self.settings.identity is Identity.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
         )
         manage.carry_out(order, self.place)
@@ -78,7 +80,12 @@ class Keystone(Part):
         chosen = {(s, o): v for s, o, v in self._options()}
         rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
         provider = chosen["token", "provider"]
-        return (("token", provider), ("cache", str(self.settings.cache)), ("hash rounds", rounds))
+        return (
+            ("token", provider),
+            ("cache", str(self.settings.cache)),
+            ("hash rounds", rounds),
+            ("identity", str(self.settings.identity)),
+        )
 
     def _options(self) -> tuple[Option, ...]:
         given = conf.options(self.place.folder, self.settings)

@@ -41,6 +41,13 @@ class Token(StrEnum):
     JWS = "jws"
 
 
+class Identity(StrEnum):
+    """Where users are kept (the administrator always in SQL)."""
+
+    SQL = "sql"
+    LDAP = "ldap"
+
+
 class Balance(StrEnum):
     """How haproxy shares requests out."""
 
@@ -76,6 +83,7 @@ class Settings:
     database: Database = Database.SQLITE
     storage: str = DISK  # disk, tmpfs, or a folder
     token: Token = Token.FERNET
+    identity: Identity = Identity.SQL
     cache: Cache = Cache.LOCAL
     hash_rounds: int | None = None
     conf: tuple[Option, ...] = ()
@@ -177,6 +185,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "database": _level(Database),
     "storage": _storage,
     "token": _level(Token),
+    "identity": _level(Identity),
     "cache": _level(Cache),
     # bcrypt's own bounds.
     "hash-rounds": _whole(4, 31),

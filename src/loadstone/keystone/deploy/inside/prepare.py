@@ -2,11 +2,12 @@
 
 Reads an order as JSON from standard input, because it holds the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool,
-"bootstrap": null | {"password", "url", "region"}}.
+"directory": null | name of a domain, "bootstrap": null | {"password", "url", "region"}}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -55,13 +56,32 @@ def make_jws_keys() -> None:
         jwt_utils.create_jws_keypair(str(private / "private.pem"), str(public / "public.pem"))
 
 
-def bootstrap_admin(password: str, url: str, region: str) -> None:
+def make_domain(name: str) -> None:
+    """Make the domain before anything asks for users: its own configuration is read then."""
+    domain = {"id": name, "name": name, "enabled": True, "description": "users in LDAP"}
+    with contextlib.suppress(exception.Conflict):
+        bootstrap.PROVIDERS.resource_api.create_domain(name, domain)
+
+
+def grant_directory(name: str, role_id: str) -> None:
+    """Make a project in the domain and give all of its users a role there."""
+    providers = bootstrap.PROVIDERS
+    project = {"id": f"{name}-project", "name": name, "domain_id": name, "enabled": True}
+    with contextlib.suppress(exception.Conflict):
+        providers.resource_api.create_project(project["id"], project)
+    for user in providers.identity_api.list_users(domain_scope=name):
+        with contextlib.suppress(exception.Conflict):
+            providers.assignment_api.add_role_to_user_and_project(
+                user_id=user["id"], project_id=project["id"], role_id=role_id
+            )
+
+
+def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, region: str) -> None:
     """Do bootstrap; an administrator who exists gets the password as if it were the first.
 
     Through the API a changed password leaves a revocation event, which every later validation
     would have to look at: a deployment that was started ten times would be slower than a new one.
     """
-    work = bootstrap.Bootstrapper()
     identity = bootstrap.PROVIDERS.identity_api
     try:
         admin = identity.get_user_by_name("admin", CONF.identity.default_domain_id)
@@ -89,7 +109,12 @@ def main() -> None:
     if order["jws"]:
         make_jws_keys()
     if order["bootstrap"]:
-        bootstrap_admin(**order["bootstrap"])
+        work = bootstrap.Bootstrapper()
+        if order["directory"]:
+            make_domain(order["directory"])
+        bootstrap_admin(work, **order["bootstrap"])
+        if order["directory"]:
+            grant_directory(order["directory"], work.member_role_id)
 
 
 main()

@@ -1,0 +1,77 @@
+"""Users in LDAP: a Keystone domain whose users are slapd's; projects and roles stay in SQL."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.keystone.deploy import conf
+from loadstone.keystone.deploy.settings import Option
+from loadstone.lab import slapd, state
+from loadstone.lab.part import Part, Say
+from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.slapd import Slapd
+
+DOMAIN = "directory"  # also the name of the project on which its users have a role
+USERS = tuple(f"user-{number}" for number in range(100))
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryDomain(Part):
+    """The configuration of the domain; it holds the directory's password."""
+
+    folder: Path  # of the deployment
+    port: int
+    password: str = field(repr=False)
+    name: str = "directory"
+
+    def prepare(self, say: Say) -> None:  # noqa: ARG002
+        """Write it."""
+        file = domains_folder(self.folder) / f"keystone.{DOMAIN}.conf"
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state.replace_file(file, conf.render(_options(self.port, self.password)))
+        state.replace_file(password_file(self.folder), self.password)
+
+
+def directory(
+    folder: Path, ports: Ports, password: str
+) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    """Give the parts of a directory, and what they make of keystone.conf."""
+    port = ports.give("slapd")
+    parts = (Slapd(folder, port, USERS, password), DirectoryDomain(folder, port, password))
+    return parts, (
+        ("identity", "domain_specific_drivers_enabled", "true"),
+        ("identity", "domain_config_dir", str(domains_folder(folder))),
+    )
+
+
+def password_file(folder: Path) -> Path:
+    """Give the file that holds the password of every user of the directory."""
+    return state.secret_folder(folder) / "directory-password"
+
+
+def domains_folder(folder: Path) -> Path:
+    """Give the folder of the domains' own configurations."""
+    return state.secret_folder(folder) / "domains"
+
+
+def _options(port: int, password: str) -> tuple[Option, ...]:
+    ldap = {
+        "url": f"ldap://{HOST}:{port}",
+        "user": slapd.MANAGER,
+        "password": password,
+        "suffix": slapd.SUFFIX,
+        "query_scope": "sub",
+        "user_tree_dn": slapd.PEOPLE,
+        "user_objectclass": "inetOrgPerson",
+        "user_id_attribute": "cn",
+        "user_name_attribute": "cn",
+        "user_mail_attribute": "mail",
+        "group_tree_dn": slapd.GROUPS,
+        "group_objectclass": "groupOfNames",
+        "group_id_attribute": "cn",
+        "group_name_attribute": "cn",
+        "group_member_attribute": "member",
+        "use_pool": "true",
+        "use_auth_pool": "true",
+    }
+    options = tuple(("ldap", key, value) for key, value in ldap.items())
+    return (("identity", "driver", "ldap"), *options)

@@ -1,0 +1,142 @@
+"""OpenLDAP's slapd, with users of its own."""
+
+import base64
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import logs, processes, state
+from loadstone.lab.part import Facts, Part, Say, listens
+from loadstone.lab.ports import HOST
+from loadstone.lab.processes import Command, Process
+from loadstone.lab.programs import Program
+
+SLAPD = Program("slapd", "slapd")
+SLAPADD = Program("slapadd", "slapd")
+SUFFIX = "dc=loadstone,dc=test"
+MANAGER = f"cn=manager,{SUFFIX}"
+PEOPLE = f"ou=people,{SUFFIX}"
+GROUPS = f"ou=groups,{SUFFIX}"
+CONF = """\
+include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+sizelimit unlimited
+database mdb
+maxsize 268435456
+suffix "{suffix}"
+rootdn "{manager}"
+rootpw {password}
+directory {data}
+index objectClass eq
+index cn,sn,mail,uid eq
+index member eq
+"""
+TREE = f"""\
+dn: {SUFFIX}
+objectClass: dcObject
+objectClass: organization
+o: loadstone
+
+dn: {PEOPLE}
+objectClass: organizationalUnit
+ou: people
+
+dn: {GROUPS}
+objectClass: organizationalUnit
+ou: groups
+
+"""
+PERSON = """\
+dn: cn={name},{people}
+objectClass: inetOrgPerson
+cn: {name}
+sn: {name}
+uid: {name}
+mail: {name}@loadstone.test
+userPassword: {hashed}
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Slapd(Part):
+    """One directory on loopback, made anew at each start."""
+
+    folder: Path  # of the deployment
+    port: int
+    users: tuple[str, ...]
+    password: str = field(repr=False)  # of the manager, and of every user
+    name: str = "slapd"
+    programs = (
+        SLAPD,
+        Program("/etc/ldap/schema/inetorgperson.schema", "slapd"),
+        # python-ldap comes without a wheel.
+        Program("cc", "gcc"),
+        Program("/usr/include/ldap.h", "libldap2-dev"),
+        Program("/usr/include/sasl/sasl.h", "libsasl2-dev"),
+    )
+    packages = ("python-ldap==3.4.8", "ldappool==3.0.0")
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "logs" / "slapd.log"
+
+    @property
+    def _conf(self) -> Path:
+        return state.secret_folder(self.folder) / "slapd.conf"
+
+    def prepare(self, say: Say) -> None:
+        """Write its configuration and fill it."""
+        say(f"making a directory of {len(self.users)} users")
+        data = self.folder / "run" / "ldap"
+        shutil.rmtree(data, ignore_errors=True)
+        data.mkdir(parents=True)
+        hashed = salted(self.password)
+        text = CONF.format(suffix=SUFFIX, manager=MANAGER, password=hashed, data=data)
+        state.replace_file(self._conf, text)
+        people = (PERSON.format(name=u, people=PEOPLE, hashed=hashed) for u in self.users)
+        with self._log.open("ab") as log:
+            done = subprocess.run(
+                (SLAPADD.path(), "-q", "-f", str(self._conf)),
+                input=(TREE + "".join(people)).encode(),
+                stdout=log,
+                stderr=log,
+                env=processes.clean_environment(self.folder),
+                cwd=os.sep,
+                check=False,
+            )
+        if done.returncode != 0:
+            raise EnvironmentUnusable(f"slapd could not be filled\n{logs.explain((self._log,))}")
+
+    def start(self) -> Process:
+        """Start it; -d keeps it in the foreground."""
+        url = f"ldap://{HOST}:{self.port}/"
+        arguments = (SLAPD.path(), "-f", str(self._conf), "-h", url, "-d", "0")
+        return processes.start(Command(arguments, self._log, self.folder))
+
+    def healthy(self) -> bool:
+        """It takes connections."""
+        return listens(self.port)
+
+    def facts(self) -> Facts:
+        """Version."""
+        return (("directory", f"slapd {SLAPD.version('-VV')} ({len(self.users)} users)"),)
+
+    def logs(self) -> tuple[Path, ...]:
+        """One log."""
+        return (self._log,)
+
+
+def salted(password: str) -> str:
+    """Give a password as OpenLDAP keeps it: {SSHA}, base64 of SHA-1(password, salt) and salt."""
+    salt = secrets.token_bytes(8)
+    digest = hashlib.sha1(password.encode() + salt).digest()  # noqa: S324  # OpenLDAP's own scheme
+    return "{SSHA}" + base64.b64encode(digest + salt).decode()
