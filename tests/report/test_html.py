@@ -21,6 +21,8 @@ KEPT = replace(
 
 
 def samples_of(trial):
+    if trial.samples_file is None:
+        raise EnvironmentUnusable("kept without samples")
     index, number = trial.samples_file.split("-")
     return SAMPLES[int(index), int(number)]
 

@@ -33,7 +33,7 @@ def test_the_answer_comes_first_with_its_interval():
             Capacity(None, None, 5.0, 0.0),
             "Token issue: N is below 5.00 a second; no rate was seen to be sustained.",
         ),
-        (Capacity(None, 5.0, 7.0, 0.0), "Token issue: N lies somewhere in 5 to 7 a second."),
+        (Capacity(None, 5.0, 7.0, 0.0), "Token issue: N lies somewhere in 5.0 to 7.0 a second."),
         (Capacity(None, None, None, 0.0), "Token issue: N was not found."),
     ],
 )
@@ -73,6 +73,22 @@ def test_stolen_cpu_is_named():
     assert "6.0 % of the CPU time was taken by other guests" in said(replace(ISSUE, trials=trials))
 
 
+def test_a_noisy_neighbour_on_the_same_machine_is_named():
+    trials = tuple(
+        replace(trial, usage=replace(trial.usage, service_cpu_s=trial.usage.service_cpu_s / 3))
+        for trial in ISSUE.trials
+    )
+    text = said(replace(ISSUE, trials=trials))
+    assert "Other work on this machine took" in text
+    assert "on a quiet machine N would be higher" in text
+    assert "Other work" not in said(ISSUE)
+
+
+def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
+    look = replace(ISSUE.trials[2], planned_s=2.0)
+    assert "keeps up" not in said(replace(ISSUE, trials=(look,)))
+
+
 def test_how_the_service_gives_way_is_said_with_figures():
     assert "At 8.40 a second only 7.17 complete: the work that waits grows by 0.14 s" in said(ISSUE)
     errors = Verdict(State.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
@@ -104,9 +120,10 @@ def test_rates_have_three_figures(value, shown):
 @pytest.mark.parametrize(
     ("capacity", "shown"),
     [
-        (Capacity(278.63, 277.2, 280.1, 0.95), "279 (277 to 280)"),
+        (Capacity(278.63, 277.2, 280.1, 0.95), "278.6 (277.2 to 280.1)"),
+        (Capacity(281.2, 276.2, 286.1, 0.95), "281 (276 to 286)"),
         (Capacity(98.06, 97.98, 98.14, 0.95), "98.06 (97.98 to 98.14)"),
-        (Capacity(5.0, 4.0, 6.0, 0.95), "5 (4 to 6)"),
+        (Capacity(5.0, 4.0, 6.0, 0.95), "5.0 (4.0 to 6.0)"),
         (Capacity(5.0, 5.0, 5.0, 0.95), "5.00 (5.00 to 5.00)"),
     ],
 )

@@ -19,12 +19,12 @@ def rate(value_rps: float | None) -> str:
 
 
 def precise(value_rps: float | None, width_rps: float) -> str:
-    """Give a rate to the first digit that half an interval of this width changes."""
+    """Give a rate to the digit in which half an interval of this width has 2 to 19 steps."""
     if value_rps is None or not math.isfinite(value_rps):
         return MISSING
     if width_rps <= 0 or not math.isfinite(width_rps):
         return rate(value_rps)
-    digits = max(0, min(3, -math.floor(math.log10(width_rps / 2))))
+    digits = max(0, min(3, -math.floor(math.log10(width_rps / 4))))
     return f"{value_rps:,.{digits}f}"
 
 
@@ -75,11 +75,11 @@ def n(capacity: Capacity | None) -> str:
 
 
 def interval(capacity: Capacity | None) -> str:
-    """Give the interval of N, with a dash where a side is not known."""
-    if capacity is None or (capacity.low_rps is None and capacity.high_rps is None):
+    """Give the interval of N; a dash where a side is not known."""
+    if capacity is None or capacity.low_rps is None or capacity.high_rps is None:
         return MISSING
-    width = _width(capacity)
-    return f"{precise(capacity.low_rps, width)} to {precise(capacity.high_rps, width)}"
+    low, high = capacity.low_rps, capacity.high_rps
+    return f"{precise(low, high - low)} to {precise(high, high - low)}"
 
 
 def offered(trial: Trial) -> str:
@@ -104,9 +104,3 @@ def errors(trial: Trial) -> str:
     kind, count = trial.summary.errors[0]
     total = trial.summary.failed
     return f"{total} ({kind})" if total == count else f"{total} ({kind} {count}, ...)"
-
-
-def _width(capacity: Capacity) -> float:
-    if capacity.low_rps is None or capacity.high_rps is None:
-        return 0.0
-    return capacity.high_rps - capacity.low_rps

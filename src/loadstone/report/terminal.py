@@ -77,7 +77,7 @@ def _finding(finding: Finding) -> Iterator[RenderableType]:
     yield Text.assemble((finding.title, "bold"), "  ", (finding.request, "dim"))
     unit = "" if figures.n(capacity) == figures.NOT_FOUND else " per second"
     number = Text.assemble(("N: ", "bold"), (f"{figures.n(capacity)}{unit}", "bold cyan"))
-    if capacity is not None and capacity.low_rps is not None and capacity.high_rps is not None:
+    if capacity is not None and words.has_interval(capacity):
         number.append(f"   interval {figures.interval(capacity)}")
         number.append(f"\n   {words.sureness(capacity)}", "dim")
     yield Padding(number, (0, 0, 0, 2))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone.analysis.model import Cause, State, Trial
+from loadstone.monitor.usage import Usage
 from loadstone.report import figures
 from loadstone.report.generator import generator_of
 from loadstone.result import Finding
@@ -13,8 +14,11 @@ BUSY = 0.9
 # Below this, the service does not get to use the machine.
 IDLE = 0.7
 STOLEN = 0.02
+OTHERS = 0.1
 # A trial shows the machine "at N" from this share of N on.
 NEAR = 0.9
+# A shorter trial shows that the service answers, not that it keeps up.
+LEAST_S = 5.0
 
 
 def of(finding: Finding) -> tuple[str, ...]:
@@ -47,9 +51,9 @@ def headline(finding: Finding) -> str:
     if capacity is None:
         return f"No capacity was found for {finding.title}: the search did not come to its end."
     subject = finding.title[:1].upper() + finding.title[1:]
-    rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
+    low, high = capacity.low_rps, capacity.high_rps
     found = figures.n(capacity)
-    if rate_rps is not None and low is not None and high is not None:
+    if has_interval(capacity):
         return f"{subject}: the service bears N = {found} a second ({_interval(capacity)})."
     if low is not None and high is not None:
         return f"{subject}: N lies somewhere in {found} a second."
@@ -60,12 +64,17 @@ def headline(finding: Finding) -> str:
     return f"{subject}: N was not found."
 
 
-def sureness(capacity: Capacity | None) -> str:
+def has_interval(capacity: Capacity | None) -> bool:
+    """Say whether N is one number with an interval around it."""
+    return capacity is not None and None not in (
+        capacity.rate_rps,
+        capacity.low_rps,
+        capacity.high_rps,
+    )
+
+
+def sureness(capacity: Capacity) -> str:
     """Say how sure the interval is."""
-    if capacity is None:
-        return "no interval"
-    if capacity.low_rps is None or capacity.high_rps is None:
-        return "known on one side only"
     if capacity.confidence <= 0:
         return "how sure is not known"
     return (
@@ -97,10 +106,23 @@ def limit(finding: Finding) -> Iterator[str]:
         )
     else:
         yield f"{busy}."
+    yield from _taken(usage)
+
+
+def _taken(usage: Usage) -> Iterator[str]:
     if usage.machine_steal >= STOLEN:
         yield (
             f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
             f"the same host: without them N would be higher."
+        )
+    if usage.service_busy is None:
+        return
+    generator = usage.generator_cpu_s / (usage.wall_s * usage.cores)
+    others = usage.machine_busy - usage.service_busy - generator
+    if others >= OTHERS:
+        yield (
+            f"Other work on this machine took {figures.percent(others)} of its CPU, the service "
+            f"{figures.percent(usage.service_busy)}: on a quiet machine N would be higher."
         )
 
 
@@ -208,16 +230,22 @@ def cpu_per_request_s(finding: Finding) -> float | None:
     return cpu_s / done if done and cpu_s > 0 else None
 
 
+def paced(finding: Finding) -> list[Trial]:
+    """Give the trials at a constant rate that were meant to last, by rate."""
+    found = [t for t in finding.trials if t.rate_rps is not None and t.planned_s >= LEAST_S]
+    return sorted(found, key=lambda t: t.rate_rps or 0.0)
+
+
 def last_sustained(finding: Finding) -> Trial | None:
     """Give the sustained trial with the highest rate."""
-    found = [t for t in finding.trials if t.verdict.state is State.SUSTAINED and t.rate_rps]
-    return max(found, key=lambda t: t.rate_rps or 0.0, default=None)
+    found = [t for t in paced(finding) if t.verdict.state is State.SUSTAINED]
+    return found[-1] if found else None
 
 
 def first_degraded(finding: Finding) -> Trial | None:
     """Give the degraded trial with the lowest rate."""
-    found = [t for t in finding.trials if t.verdict.state is State.DEGRADED and t.rate_rps]
-    return min(found, key=lambda t: t.rate_rps or 0.0, default=None)
+    found = [t for t in paced(finding) if t.verdict.state is State.DEGRADED]
+    return found[0] if found else None
 
 
 def at_n(finding: Finding) -> Trial | None:

@@ -7,6 +7,7 @@ from typing import Literal
 from loadstone.analysis import series
 from loadstone.analysis.model import TICK_S, State, Trial
 from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
 from loadstone.result import Finding
 from loadstone.search.model import Capacity
@@ -64,9 +65,7 @@ class Chart:
 
 def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
     """Give the charts of one finding that its trials can fill."""
-    paced = sorted(
-        (t for t in finding.trials if t.rate_rps is not None), key=lambda t: t.rate_rps or 0.0
-    )
+    paced = words.paced(finding)
     around = _around(finding)
     charts = [
         _throughput(paced, finding, prefix),
@@ -136,21 +135,26 @@ def _latency(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
 def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: SamplesOf) -> Chart:
     clouds: list[Series] = []
     lines: list[Series] = []
+    missing: list[str] = []
     for trial in trials:
-        if trial.samples_file is None:
+        name, tone = _name(trial), tone_of(trial)
+        try:
+            every = series.points(samples_of(trial))
+        except EnvironmentUnusable:
+            # Old samples may have been deleted; all that they were summed up to is still there.
+            missing.append(name)
             continue
-        every = series.points(samples_of(trial))
         few = series.thinned(every, MOST_POINTS)
         bins = series.bins(every, MOST_BINS)
-        name, tone = _name(trial), tone_of(trial)
         clouds.append(Series(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms)))
         lines.append(Series(f"{name}, median", "line", tone, _pairs(bins.middle_s, bins.p50_ms)))
+    note = f" The samples of {' and '.join(missing)} are not there any more." if missing else ""
     return Chart(
         id=f"{prefix}-time",
         title="Latency over time, next to N",
         summary=(
             "Each dot is one request, at the moment at which it was due. A level band is a service "
-            "that keeps up; a rising one is a waiting line that grows."
+            f"that keeps up; a rising one is a waiting line that grows.{note}"
         ),
         x_label="seconds since the trial began",
         y_label="latency, ms",

@@ -17,6 +17,7 @@ from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, svg
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
 from loadstone.result import Finding, Result
+from loadstone.search.model import Capacity
 
 BADGE = 6.0  # half the size of a verdict's mark in its table
 
@@ -65,9 +66,13 @@ def render(result: Result, samples_of: SamplesOf) -> str:
         sections=sections,
         charts=[_for_script(chart) for section in sections for chart in section.charts],
         version=version("loadstone"),
-        name=dict(result.environment.target).get("release", "the identity service"),
+        name=_named(dict(result.environment.target).get("release", "the identity service")),
     )
     return page
+
+
+def _named(service: str) -> str:
+    return service.replace("keystone", "Keystone", 1) if service[:8] == "keystone" else service
 
 
 def _template() -> Any:
@@ -97,16 +102,7 @@ def _section(index: int, finding: Finding, samples_of: SamplesOf) -> Section:
 
 
 def _tiles(finding: Finding) -> list[Tile]:
-    capacity = finding.capacity
-    unit = "" if capacity is None else "per second"
-    interval = figures.interval(capacity)
-    note = "no interval" if interval == figures.MISSING else f"interval {interval}"
-    tiles = [Tile("N, the capacity", figures.n(capacity), unit, note)]
-    if capacity is not None and capacity.confidence > 0:
-        sure = figures.percent(capacity.confidence)
-        tiles.append(
-            Tile("How sure", sure, "", "of such searches hold the truth in their interval")
-        )
+    tiles = _capacity_tiles(finding.capacity)
     tiles += _latency_tiles(words.last_sustained(finding))
     cost_s = words.cpu_per_request_s(finding)
     if cost_s is not None:
@@ -117,6 +113,18 @@ def _tiles(finding: Finding) -> list[Tile]:
         cores = "of 1 core" if near.usage.cores == 1 else f"of {near.usage.cores} cores"
         tiles.append(Tile("Busy at N", busy, "", cores))
     return tiles
+
+
+def _capacity_tiles(capacity: Capacity | None) -> list[Tile]:
+    number = figures.n(capacity)
+    unit = "" if number == figures.NOT_FOUND else "per second"
+    if capacity is None or not words.has_interval(capacity):
+        return [Tile("N, the capacity", number, unit, "no interval")]
+    tile = Tile("N, the capacity", number, unit, f"interval {figures.interval(capacity)}")
+    if capacity.confidence <= 0:
+        return [tile]
+    sure = figures.percent(capacity.confidence)
+    return [tile, Tile("How sure", sure, "", "of such searches hold the truth in their interval")]
 
 
 def _latency_tiles(trial: Trial | None) -> list[Tile]:
