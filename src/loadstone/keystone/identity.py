@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.things import Kind, Thing, Token
+from loadstone.keystone.things import Kind, Thing, Token, User
 from loadstone.target import Access
 from loadstone.target.access import unusable
 
@@ -85,11 +85,11 @@ class Identity:
         if not answer.ok:
             raise self._refused("assign a role", answer)
 
-    def issue_token(self, body: Mapping[str, Any]) -> Token:
-        """Authenticate with this body and give the token."""
-        answer = self._call("/auth/tokens", "POST", body, authenticated=False)
+    def log_in(self, user: User) -> Token:
+        """Issue a token for the user's project."""
+        answer = self._call("/auth/tokens", "POST", _password_body(user), authenticated=False)
         if answer.status_code != _CREATED:
-            raise self._refused("issue a token for a user of the run", answer)
+            raise self._refused(f"log in as {user.name}", answer)
         expires_at = datetime.fromisoformat(str(answer.json()["token"]["expires_at"]))
         return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
 
@@ -156,6 +156,18 @@ class Identity:
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {answer.status_code} {_message(answer)}{mend}"
         )
+
+
+def _password_body(user: User) -> dict[str, Any]:
+    return {
+        "auth": {
+            "identity": {
+                "methods": ["password"],
+                "password": {"user": {"id": user.id, "password": user.password}},
+            },
+            "scope": {"project": {"id": user.project_id}},
+        }
+    }
 
 
 def _message(answer: "Response") -> str:

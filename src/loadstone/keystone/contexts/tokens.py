@@ -1,7 +1,6 @@
 """Tokens to be validated, issued before the load begins."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity
@@ -20,16 +19,4 @@ def issue_tokens(
     identity = Identity(access)
     wanted = len(users) if count is None else count
     chosen = (users[number % len(users)] for number in range(wanted))
-    return each(lambda user: identity.issue_token(_password_body(user)), chosen, workers)
-
-
-def _password_body(user: User) -> dict[str, Any]:
-    return {
-        "auth": {
-            "identity": {
-                "methods": ["password"],
-                "password": {"user": {"id": user.id, "password": user.password}},
-            },
-            "scope": {"project": {"id": user.project_id}},
-        }
-    }
+    return each(identity.log_in, chosen, workers)

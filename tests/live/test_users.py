@@ -1,0 +1,161 @@
+"""Users made in a real Keystone, loaded as by the engine, and gone afterwards."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from loadstone.engine import local
+from loadstone.engine.samples import Outcome
+from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.keystone.things import Kind
+from loadstone.plan.load import ClosedLoad
+from loadstone.target import connect, from_environment
+
+pytestmark = pytest.mark.live
+
+RUN = "20261121-0931-ab12cd"
+NAME = f"loadstone-{RUN}"
+
+# A run that prepares users and then waits to be stopped.
+MAKE_USERS = """
+import os, sys
+from pathlib import Path
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.target import connect, from_environment
+settings = UsersSettings(2, int(sys.argv[2]))
+with connect(from_environment(os.environ, "--lab test")) as access:
+    with users(access, sys.argv[3], settings, Path(sys.argv[1]), print):
+        print("made", flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def access(lab_keystone):
+    with connect(from_environment(lab_keystone.environment_variables(), "--lab test")) as access:
+        yield access
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "created.jsonl"
+
+
+def names(access):
+    identity = Identity(access)
+    return {kind: sorted(t.name for t in identity.find(kind)) for kind in Kind}
+
+
+def outcomes(plan):
+    samples = local.run(plan).samples
+    return [(Outcome(o).name, int(s)) for o, s in zip(samples.outcome, samples.status, strict=True)]
+
+
+def test_every_user_gets_a_token_that_is_valid(access, journal):
+    before = names(access)
+    with users(access, RUN, UsersSettings(2, 3), journal, print) as people:
+        assert [user.name for user in people if user.name not in names(access)[Kind.USER]] == []
+        load = ClosedLoad(workers=2, iterations=len(people))
+        issue = compile_plan(SCENARIOS["issue"], access, people, (), load)
+        assert outcomes(issue) == [("OK", 201)] * len(people)
+        tokens = issue_tokens(access, people)
+        validate = compile_plan(SCENARIOS["validate"], access, people, tokens, load)
+        assert outcomes(validate) == [("OK", 200)] * len(people)
+    assert names(access) == before
+    assert remaining(journal) == ()
+
+
+@pytest.mark.parametrize("odd", ["q\"uo'te", "back\\slash\\n", "ünï ∞ 𝄞 code", "{brace}<user>%s"])
+def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch, odd):
+    monkeypatch.setattr(
+        "loadstone.keystone.contexts.users.secrets.token_urlsafe", lambda _size: odd
+    )
+    with users(access, RUN, UsersSettings(), journal, print) as people:
+        load = ClosedLoad(workers=1, iterations=1)
+        plan = compile_plan(SCENARIOS["issue"], access, people, (), load)
+        assert outcomes(plan) == [("OK", 201)]
+
+
+@contextmanager
+def making_users(lab_keystone, journal, run_id, per_tenant):
+    """Run MAKE_USERS in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAKE_USERS, str(journal), str(per_tenant), run_id],
+        env={**os.environ, **lab_keystone.environment_variables()},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(journal, words, process):
+    """Wait until the journal says so."""
+    while not journal.exists() or words not in journal.read_text():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def test_ctrl_c_while_users_are_made_leaves_nothing(lab_keystone, access, journal):
+    before = names(access)
+    with making_users(lab_keystone, journal, "int1", 20) as process:
+        wait_for(journal, "loadstone-int1-u5", process)
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate()
+    assert "KeyboardInterrupt" in shown
+    assert "made" not in journal.read_text()
+    assert names(access) == before
+    assert remaining(journal) == ()
+
+
+def test_ctrl_c_during_the_load_leaves_nothing(lab_keystone, access, journal):
+    before = names(access)
+    with making_users(lab_keystone, journal, "int2", 2) as process:
+        while process.stdout.readline().strip() != "made":
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    assert names(access) == before
+    assert remaining(journal) == ()
+
+
+def test_after_a_kill_the_command_removes_all(lab_keystone, access, journal):
+    before = names(access)
+    with making_users(lab_keystone, journal, "kill1", 20) as process:
+        wait_for(journal, "loadstone-kill1-u5", process)
+        process.kill()
+        process.wait()
+    assert names(access) != before
+    assert remaining(journal)
+    assert clean(access, journal, print) == ()
+    assert names(access) == before
+    assert clean(access, journal, print) == ()
+
+
+def test_a_kill_leaves_no_password_behind(lab_keystone, access, journal):
+    with making_users(lab_keystone, journal, "kill2", 1) as process:
+        while process.stdout.readline().strip() != "made":
+            assert process.poll() is None
+        command_line = Path(f"/proc/{process.pid}/cmdline").read_text()
+        process.kill()
+        process.wait()
+    secret = lab_keystone.environment_variables()["OS_PASSWORD"]
+    assert secret not in journal.read_text() + command_line
+    assert "password" not in journal.read_text()
+    assert clean(access, journal, print) == ()
