@@ -1,0 +1,44 @@
+from dataclasses import replace
+
+import pytest
+
+from loadstone.engine.health import Health
+from loadstone.engine.limits import judged, lag_bound_ms
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+
+GOOD = Health(0.02, 0.3, 2.0, cpu_s=1.0, wall_s=10.0, runqueue_wait_s=0.1, threads=1)
+
+
+@pytest.mark.parametrize(
+    ("load", "bound_ms"),
+    [
+        (OpenLoad(7, 60), 100 / 7),
+        (OpenLoad(50, 60), 5.0),  # a tenth of the gap would be 2 ms
+        (BandLoad(2, 9, 10, 1, 60), 10.0),
+        (ClosedLoad(4, 60), 5.0),
+    ],
+)
+def test_lag_is_believed_up_to_5_ms_or_a_tenth_of_the_gap(load: Load, bound_ms: float) -> None:
+    assert lag_bound_ms(load) == pytest.approx(bound_ms)
+    assert judged(replace(GOOD, lag_p99_ms=bound_ms), load).is_valid
+    assert not judged(replace(GOOD, lag_p99_ms=bound_ms * 1.01), load).is_valid
+
+
+def test_a_generator_with_its_core_to_itself_is_valid() -> None:
+    assert judged(GOOD, OpenLoad(100, 10)).limits == ()
+
+
+def test_more_than_70_percent_of_its_cores_is_a_limit() -> None:
+    assert judged(replace(GOOD, cpu_s=7.0), OpenLoad(100, 10)).is_valid
+    (limit,) = judged(replace(GOOD, cpu_s=7.2), OpenLoad(100, 10)).limits
+    assert limit == "the load generator used 72% of its core (at most 70% is believed)"
+    assert judged(replace(GOOD, cpu_s=7.2, threads=2), OpenLoad(100, 10)).is_valid
+
+
+def test_a_busy_machine_is_named_as_the_reason_of_the_lag() -> None:
+    late = replace(GOOD, lag_p99_ms=20.0, runqueue_wait_s=3.0)
+    (limit,) = judged(late, OpenLoad(100, 10)).limits
+    assert limit == (
+        "1 % of the requests were taken up more than 20.0 ms late (at most 5.0 ms is believed); "
+        "it waited for a core during 30% of the run: this machine is busy"
+    )

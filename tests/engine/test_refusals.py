@@ -1,0 +1,123 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from loopback import GET
+
+from loadstone.engine.local import InvalidPlan, run, run_in_rust
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
+from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Template, Text, text
+
+SECRET = "hunter2"
+ORIGIN = Origin("http", "127.0.0.1", 1)
+ONCE = ClosedLoad(1, iterations=1)
+
+
+def refusal(plan: Plan) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        run(plan)
+    message = str(raised.value)
+    assert SECRET not in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        (OpenLoad(0, 1), "load.rate_rps must be positive and finite, not 0"),
+        (OpenLoad(-1, 1), "load.rate_rps must be positive"),
+        (OpenLoad(1, 0), "load.duration_s must be positive"),
+        (OpenLoad(1e9, 3600), "load.rate_rps 1000000000/s for 3600 s is more than"),
+        (OpenLoad(1, 1e12), "load.duration_s must be at most a year"),
+        (OpenLoad(float("nan"), 1), "load.rate_rps expected value"),
+        (ClosedLoad(0, 1.0), "load.workers must be at least 1"),
+        (ClosedLoad(1), "load needs duration_s or iterations"),
+        (ClosedLoad(300, 1.0), "load.workers must not exceed limits.max_connections (256), is 300"),
+        (BandLoad(5, 5, 10, 1, 1), "load.low must be below load.high (5), is 5"),
+        (BandLoad(1, 5, 10, -1, 1), "load.ebb_rps must be zero or more"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused_by_name(load: Load, words: str) -> None:
+    assert words in refusal(Plan(ORIGIN, (GET,), load))
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (replace(GET, method="GE T"), "steps[0].method must be an HTTP method"),
+        (replace(GET, path=text("here")), "steps[0].path must start with a text that starts"),
+        (replace(GET, path=text("/a b")), "steps[0].path holds a byte that HTTP does not allow"),
+        (replace(GET, path=(Text("/"), Column("none"))), 'needs the column "none"'),
+        (replace(GET, headers=(("X", (Captured("t"),)),)), 'needs the capture "t", which no'),
+        (replace(GET, headers=(("X", (Column("users"),)),)), "row 1 holds a byte that HTTP"),
+        (replace(GET, headers=(("X", (Column("empty"),)),)), 'the column "empty", which is empty'),
+        (replace(GET, headers=(("X Y", text("")),)), "steps[0].headers.X Y is no header name"),
+        (replace(GET, headers=(("X", text("a\r\nb")),)), "steps[0].headers.X holds a byte"),
+        (replace(GET, headers=(("Content-Length", text("1")),)), "is written by the engine"),
+        (replace(GET, expect_status=()), "steps[0].expect_status must name at least one"),
+        (replace(GET, captures=(HeaderCapture("t", ""),)), "steps[0].captures.t names no header"),
+    ],
+)
+def test_a_step_that_would_be_no_http_is_refused_by_name(step: Step, words: str) -> None:
+    columns = {"users": ("ann", f"{SECRET}\r\nX-Admin: yes"), "empty": ()}
+    assert words in refusal(Plan(ORIGIN, (step,), ONCE, columns))
+
+
+def test_a_capture_is_no_part_of_a_path() -> None:
+    first = replace(GET, captures=(HeaderCapture("where", "Location"),))
+    path: Template = (Text("/"), Captured("where"))
+    message = refusal(Plan(ORIGIN, (first, replace(GET, path=path)), ONCE))
+    assert "steps[1].path cannot be filled from the capture" in message
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (Plan(ORIGIN, (), ONCE), "steps must be 1 to 255"),
+        (Plan(Origin("http", "", 1), (GET,), ONCE), "origin.host must not be empty"),
+        (Plan(Origin("http", "a", 70_000), (GET,), ONCE), "origin.port"),
+        (Plan(ORIGIN, (GET,), ONCE, limits=Limits(max_connections=0)), "limits.max_connections"),
+        (Plan(ORIGIN, (GET,), ONCE, limits=Limits(drain_s=-1)), "limits.drain_s must be zero"),
+        (Plan(ORIGIN, (GET,), ONCE, placement=Placement(0)), "placement.threads must be at least"),
+        (Plan(ORIGIN, (GET,), ONCE, placement=Placement(1, (9999,))), "core 9999 cannot be used"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_by_name(plan: Plan, words: str) -> None:
+    assert words in refusal(plan)
+
+
+def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
+    plan = json.loads(Plan(ORIGIN, (GET,), ONCE).to_json())
+    for change, words in [
+        ({"lod": 1}, "unknown field `lod`"),
+        ({"load": {**plan["load"], "rate": 1}}, "unknown field `rate`"),
+        ({"limits": {}}, "limits missing field `max_connections`"),
+        ({"columns": {"password": SECRET}}, "columns.password must be lists of texts"),
+    ]:
+        with pytest.raises(InvalidPlan) as raised:
+            run_in_rust(json.dumps(plan | change), None, 0.1)
+        assert words in str(raised.value)
+        assert SECRET not in str(raised.value)
+
+
+def test_a_host_that_does_not_exist_is_an_unusable_environment() -> None:
+    plan = Plan(Origin("http", "no-such-host.invalid", 80), (GET,), ONCE)
+    with pytest.raises(EnvironmentUnusable, match=r"^cannot find host no-such-host\.invalid: "):
+        run(plan)
+
+
+def test_files_that_are_no_certificates_are_refused_by_name(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    missing = str(tmp_path / "missing.pem")
+    for tls, path in [
+        (Tls(ca_file=missing), missing),
+        (Tls(ca_file=str(empty)), str(empty)),
+        (Tls(cert_file=missing, verify=False), missing),
+    ]:
+        message = refusal(Plan(Origin("https", "127.0.0.1", 1, tls), (GET,), ONCE))
+        assert message.startswith(f"{path}: ")

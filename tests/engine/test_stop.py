@@ -1,0 +1,150 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from loopback import OK, Behaviour, Connection, Serve, answering
+
+from loadstone.engine.local import run
+from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Outcome
+from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.model import Limits
+
+
+def silent(connection: Connection) -> None:
+    """Read requests and never answer."""
+    while connection.request() is not None:
+        pass
+
+
+def answering_after(released: threading.Event) -> Behaviour:
+    def behave(connection: Connection) -> None:
+        while connection.request() is not None:
+            released.wait(30)
+            connection.send(OK)
+
+    return behave
+
+
+def test_the_watch_sees_counts_and_stops_the_run(serve: Serve) -> None:
+    seen: list[Progress] = []
+
+    def watch(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.ok < 50
+
+    measured = run(serve(answering(OK)).plan(OpenLoad(200, 3600.0)), watch)
+    assert not measured.interrupted
+    assert set(measured.samples.outcome) == {Outcome.OK}
+    assert 50 <= len(measured.samples) < 20_000
+    assert [progress.due for progress in seen] == sorted(progress.due for progress in seen)
+    assert seen[-1].latency_ms > 0
+    assert seen[-1].sent >= seen[-1].ok >= 50
+
+
+def test_what_waits_when_the_run_stops_is_not_sent_and_what_is_under_way_ends(
+    serve: Serve,
+) -> None:
+    released = threading.Event()
+
+    def watch(progress: Progress) -> bool:
+        if progress.due < 20:
+            return True
+        released.set()
+        return False
+
+    limits = Limits(max_connections=2, drain_s=30.0)
+    plan = serve(answering_after(released)).plan(OpenLoad(200, 60.0), limits=limits)
+    samples = run(plan, watch).samples
+    counts = Counter(Outcome(code) for code in samples.outcome)
+    assert counts.pop(Outcome.OK) >= 2
+    assert set(counts) <= {Outcome.NOT_SENT}
+    unsent = samples.outcome == Outcome.NOT_SENT
+    assert (samples.sent_ns[unsent] == -1).all()
+    assert sorted(samples.iteration) == list(range(len(samples)))
+
+
+def test_outstanding_requests_may_take_no_longer_than_the_drain(serve: Serve) -> None:
+    limits = Limits(max_connections=2, drain_s=0.2, request_timeout_s=3600.0)
+    samples = run(serve(silent).plan(OpenLoad(50, 0.2), limits=limits)).samples
+    counts = Counter(Outcome(code) for code in samples.outcome)
+    assert counts == {Outcome.FIRST_BYTE_TIMEOUT: 2, Outcome.NOT_SENT: 8}
+    assert (samples.done_ns >= 400_000_000).all()
+
+
+def test_an_exception_of_the_watch_ends_the_run_and_is_raised(serve: Serve) -> None:
+    def watch(progress: Progress) -> bool:
+        raise ValueError(progress.due)
+
+    with pytest.raises(ValueError, match=r"^\d+$"):
+        run(serve(silent).plan(OpenLoad(10, 3600.0)), watch)
+
+
+def test_ctrl_c_keeps_what_was_measured(serve: Serve) -> None:
+    def watch(progress: Progress) -> bool:
+        if progress.ok >= 20:
+            os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    measured = run(serve(answering(OK)).plan(OpenLoad(100, 3600.0)), watch)
+    assert measured.interrupted
+    assert np.sum(measured.samples.outcome == Outcome.OK) >= 20
+
+
+def test_ctrl_c_twice_gives_up_what_is_under_way(serve: Serve) -> None:
+    def watch(progress: Progress) -> bool:
+        if progress.sent:
+            os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    limits = Limits(drain_s=3600.0, request_timeout_s=3600.0)
+    measured = run(serve(silent).plan(ClosedLoad(2, duration_s=3600.0), limits=limits), watch)
+    assert measured.interrupted
+    assert set(measured.samples.outcome) == {Outcome.FIRST_BYTE_TIMEOUT}
+
+
+def test_the_interpreter_is_free_while_the_engine_runs(serve: Serve) -> None:
+    """The server's threads are Python: with the lock held no request would be answered."""
+    measured = run(serve(answering(OK)).plan(ClosedLoad(2, iterations=100)))
+    assert set(measured.samples.outcome) == {Outcome.OK}
+
+
+def test_a_run_on_another_thread_than_the_main_one(serve: Serve) -> None:
+    plan = serve(answering(OK)).plan(ClosedLoad(2, iterations=100))
+    lengths: list[int] = []
+    thread = threading.Thread(target=lambda: lengths.append(len(run(plan).samples)))
+    thread.start()
+    thread.join(60)
+    assert lengths == [100]
+
+
+def test_ctrl_c_at_a_terminal_ends_the_run_within_the_drain(serve: Serve, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "from loadstone.engine.local import run\n"
+        "from loadstone.plan.load import OpenLoad\n"
+        "from loadstone.plan.model import Origin, Plan\n"
+        "from loadstone.plan.script import Step, text\n"
+        "step = Step('get', 'GET', text('/'))\n"
+        "origin = Origin('http', '127.0.0.1', int(sys.argv[1]))\n"
+        "plan = Plan(origin, (step,), OpenLoad(50, 3600.0))\n"
+        "told = lambda progress: print(progress.ok, flush=True) or True\n"
+        "print('interrupted', run(plan, told).interrupted)\n"
+    )
+    port = str(serve(answering(OK)).port)
+    with subprocess.Popen(
+        [sys.executable, str(program), port], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.read().split("\n")
+    assert process.returncode == 0
+    assert lines[-2] == "interrupted True"

@@ -1,0 +1,165 @@
+import datetime
+import ipaddress
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from loopback import GET, OK, Behaviour, Connection, Serve, answering
+
+from loadstone.engine.local import run
+from loadstone.engine.samples import Outcome
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Plan, Tls
+
+DAY = datetime.timedelta(days=1)
+
+
+class Authority:
+    """A certificate authority of the test's own, and the certificates that it signs."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        certificate = (
+            self._builder(self.name, self.key)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(self.key, hashes.SHA256())
+        )
+        self.file = folder / f"{name}.pem"
+        self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+    def _builder(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(self.name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - DAY)
+            .not_valid_after(now + DAY)
+        )
+
+    def issue(self, name: str) -> Path:
+        """Give a file with a certificate for 127.0.0.1 and its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        certificate = (
+            self._builder(subject, key)
+            .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+        path = self.folder / f"{name}.pem"
+        path.write_bytes(
+            certificate.public_bytes(serialization.Encoding.PEM)
+            + key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return path
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "ours")
+
+
+def over_tls(context: ssl.SSLContext, behaviour: Behaviour) -> Behaviour:
+    def behave(connection: Connection) -> None:
+        with context.wrap_socket(connection.socket, server_side=True) as wrapped:
+            connection.socket = wrapped
+            behaviour(connection)
+
+    return behave
+
+
+Secure = Callable[[Tls], Plan]
+
+
+@pytest.fixture
+def context(authority: Authority) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("server"))
+    return context
+
+
+@pytest.fixture
+def secure(serve: Serve, context: ssl.SSLContext) -> Secure:
+    """Give plans for a server over TLS."""
+    server = serve(over_tls(context, answering(OK)))
+
+    def plan(tls: Tls) -> Plan:
+        origin = replace(server.origin, scheme="https", tls=tls)
+        return Plan(origin, (GET,), ClosedLoad(2, iterations=6))
+
+    return plan
+
+
+def outcomes(plan: Plan) -> Counter[Outcome]:
+    return Counter(Outcome(code) for code in run(plan).samples.outcome)
+
+
+def test_a_certificate_of_a_known_authority_is_believed(
+    secure: Secure, authority: Authority
+) -> None:
+    measured = run(secure(Tls(ca_file=str(authority.file))))
+    assert Counter(measured.samples.outcome) == {Outcome.OK: 6}
+    assert measured.health.connections == 2
+
+
+def test_tls_1_2_will_do(secure: Secure, context: ssl.SSLContext, authority: Authority) -> None:
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert outcomes(secure(Tls(ca_file=str(authority.file)))) == {Outcome.OK: 6}
+
+
+def test_a_certificate_of_another_authority_is_not_believed(secure: Secure, tmp_path: Path) -> None:
+    other = Authority(tmp_path, "other")
+    assert outcomes(secure(Tls(ca_file=str(other.file)))) == {Outcome.TLS_FAILED: 6}
+
+
+def test_the_systems_authorities_do_not_know_it(secure: Secure) -> None:
+    assert outcomes(secure(Tls())) == {Outcome.TLS_FAILED: 6}
+
+
+def test_insecure_believes_anyone(secure: Secure) -> None:
+    assert outcomes(secure(Tls(verify=False))) == {Outcome.OK: 6}
+
+
+def test_a_certificate_for_another_name_is_not_believed(
+    secure: Secure, authority: Authority
+) -> None:
+    plan = secure(Tls(ca_file=str(authority.file)))
+    plan = replace(plan, origin=replace(plan.origin, host="localhost"))
+    assert set(outcomes(plan)) <= {Outcome.TLS_FAILED, Outcome.REFUSED}
+    assert outcomes(plan)[Outcome.TLS_FAILED] > 0
+
+
+def test_a_server_may_ask_for_our_certificate(
+    secure: Secure, context: ssl.SSLContext, authority: Authority
+) -> None:
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(authority.file)
+    ours = str(authority.issue("client"))
+    known = Tls(ca_file=str(authority.file), cert_file=ours)
+    assert outcomes(secure(known)) == {Outcome.OK: 6}
+    assert outcomes(secure(replace(known, key_file=ours))) == {Outcome.OK: 6}
+    without = outcomes(secure(Tls(ca_file=str(authority.file))))
+    assert Outcome.OK not in without
+    # The refusal arrives as an alert, or as a reset when it crosses our request.
+    assert set(without) <= {Outcome.TLS_FAILED, Outcome.RESET, Outcome.CLOSED_EARLY}
+
+
+def test_a_server_that_speaks_no_tls_fails_the_handshake(serve: Serve) -> None:
+    server = serve(lambda connection: connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+    origin = replace(server.origin, scheme="https", tls=Tls(verify=False))
+    assert outcomes(Plan(origin, (GET,), ClosedLoad(1, iterations=1))) == {Outcome.TLS_FAILED: 1}
