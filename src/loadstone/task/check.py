@@ -53,7 +53,7 @@ def check(outline: Outline, tree: Tree) -> Checked:
     checker = _Checker(tree, list(outline.problems), list(outline.warnings))
     subtasks = tuple(checker.subtask(draft) for draft in outline.subtasks)
     if checker.problems:
-        raise TaskInvalid(sorted(checker.problems, key=lambda one: (one.file, one.line or 0)))
+        raise TaskInvalid(checker.problems)
     task = Task(outline.title, subtasks, outline.description, outline.tags)
     return Checked(task, tuple(dict.fromkeys(checker.warnings)))
 

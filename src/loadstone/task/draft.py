@@ -88,10 +88,17 @@ class _Reader:
     warnings: list[Problem]
 
     def _shaped(self, form: type[S], value: Any, path: Path, what: str) -> S | None:
+        """Fill the form; what is wrong is said, and left out so that the rest is looked at, too."""
         try:
             return form.model_validate(value)
         except ValidationError as wrong:
             self.problems.extend(words.problems(wrong, self.tree, path, what, form))
+            bad = {error["loc"][0] for error in wrong.errors() if error["loc"]}
+        if not isinstance(value, dict) or not bad:
+            return None
+        try:
+            return form.model_validate({key: part for key, part in value.items() if key not in bad})
+        except ValidationError:
             return None
 
     def version_2(self, value: dict[str, Any]) -> Outline:

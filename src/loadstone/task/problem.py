@@ -23,5 +23,6 @@ class TaskInvalid(InvalidInput):
     """A task file cannot be carried out; holds every problem, one line each."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(dict.fromkeys(problems))
+        once = dict.fromkeys(problems)
+        self.problems = tuple(sorted(once, key=lambda one: (one.file, one.line or 0)))
         super().__init__("\n".join(map(str, self.problems)))

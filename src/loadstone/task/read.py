@@ -7,8 +7,8 @@ from datetime import date
 from loadstone.task import arguments, template
 from loadstone.task.check import Checked, check
 from loadstone.task.draft import outline
+from loadstone.task.limits import MAX_BYTES
 from loadstone.task.problem import Problem, TaskInvalid
-from loadstone.task.rendering import MAX_BYTES
 from loadstone.task.tree import Path, Tree, Value, parse
 
 

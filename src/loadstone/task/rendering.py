@@ -4,6 +4,7 @@ A template is a program. It may read files of its own folder only, cannot reach 
 internals (sandbox), and ends by force when it uses more CPU or memory than any task needs.
 """
 
+import builtins
 import json
 import math
 import re
@@ -13,21 +14,40 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import (
+    FunctionLoader,
+    Template,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    meta,
+    nodes,
+)
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+from jinja2.sandbox import SandboxedEnvironment
 
-CPU_S = 5
-MEMORY_BYTES = 512 * 2**20
-MAX_BYTES = 2_000_000
+from loadstone.task.limits import CPU_S, MAX_BYTES, MEMORY_BYTES
+
 MARKED_MAX_BYTES = 10 * MAX_BYTES  # a mark is longer than many a line
-
 MAIN = "the task file"  # the name under which the loader gives it; includes are paths
 # Private-use characters around "file:line" in front of what comes from that line.
 OPEN, CLOSE = "\ue000", "\ue001"
 MARK = re.compile(f"{OPEN}(\\d+):(\\d+){CLOSE}")
+# What a template can raise, by its own expressions or by what it includes.
+FAILURES = (
+    TemplateError,
+    MemoryError,
+    RecursionError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    TypeError,
+    ValueError,
+)
 
 
 class Refused(Exception):
@@ -51,6 +71,8 @@ def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
         return _render(asked)
     except Refused as refused:
         return refused.answer
+    except FAILURES as wrong:
+        return _refused(wrong, asked["name"]).answer
 
 
 def _render(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,14 +85,11 @@ def _render(asked: Mapping[str, Any]) -> dict[str, Any]:
         form = "next template task arguments" if len(missing) > 1 else "template task argument"
         words = f"Please specify {form}: {', '.join(sorted(missing))}"
         raise Refused(name, first, f"{words} (--task-args or --task-args-file)")
-    text = _output(plain, name, arguments, MAX_BYTES)
+    text = _output(plain, arguments, MAX_BYTES)
     return {"text": text, "origins": _origins(text, folder, asked)}
 
 
-def _environment(folder: Path, name: str, source: str) -> "SandboxedEnvironment":
-    from jinja2 import FunctionLoader
-    from jinja2.sandbox import SandboxedEnvironment
-
+def _environment(folder: Path, name: str, source: str) -> SandboxedEnvironment:
     def load(wanted: str) -> tuple[str, str, Callable[[], bool]]:
         if wanted == MAIN:
             return source, name, lambda: True
@@ -83,8 +102,6 @@ def _environment(folder: Path, name: str, source: str) -> "SandboxedEnvironment"
 
 def _included(folder: Path, wanted: str) -> str:
     """Read a file that the template names; nothing outside the task's own folder."""
-    from jinja2 import TemplateNotFound
-
     root = folder.resolve()
     path = (folder / wanted).resolve()
     inside = path.is_relative_to(root) and not PurePosixPath(wanted).is_absolute()
@@ -98,13 +115,9 @@ def _included(folder: Path, wanted: str) -> str:
 
 
 def _missing(
-    environment: "SandboxedEnvironment", source: str, arguments: Mapping[str, Any]
+    environment: SandboxedEnvironment, source: str, arguments: Mapping[str, Any]
 ) -> dict[str, int]:
     """Give the undeclared variables that Rally would not forgive, each with its first line."""
-    import builtins
-
-    from jinja2 import TemplateSyntaxError, meta, nodes
-
     try:
         tree = environment.parse(source)
         undeclared = meta.find_undeclared_variables(tree)
@@ -125,30 +138,34 @@ def _forgiven(name: str, source: str) -> bool:
     return bool(by_set or re.search(rf"{name}\s*\|\s*default\(", source))
 
 
-def _output(
-    environment: "SandboxedEnvironment", name: str, arguments: Mapping[str, Any], cap: int
-) -> str:
-    from jinja2 import TemplateError
-
-    try:
-        parts = _parts(environment.get_template(MAIN), arguments, cap)
-        return "".join(parts)
-    except MemoryError:
-        words = f"the template needs more than {MEMORY_BYTES // 2**20} MB of memory"
-        raise Refused(name, None, words) from None
-    except RecursionError as wrong:
-        words = "the template includes or calls itself without end"
-        raise Refused(*_place(wrong, name), words) from None
-    except TemplateError as wrong:
-        words = " ".join((wrong.message or type(wrong).__name__).split())
-        raise Refused(*_place(wrong, name), words) from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as wrong:
-        # What the template's own expressions raise: 1 / 0, 1 + "a", an undecodable file.
-        words = str(wrong) if isinstance(wrong, ValueError) else f"{type(wrong).__name__}: {wrong}"
-        raise Refused(*_place(wrong, name), words) from None
+def _refused(wrong: BaseException, name: str) -> Refused:
+    """Put what went wrong in words, at its line."""
+    match wrong:
+        case TemplateSyntaxError():
+            return Refused(wrong.filename or name, wrong.lineno, _line(wrong.message))
+        case MemoryError():
+            words = f"the template needs more than {MEMORY_BYTES // 2**20} MB of memory"
+            return Refused(name, None, words)
+        case RecursionError():
+            words = "the template nests, includes or calls itself too deep"
+        case TemplateError():
+            words = _line(wrong.message)
+        case ValueError():
+            words = str(wrong)
+        case _:
+            words = f"{type(wrong).__name__}: {wrong}"
+    return Refused(*_innermost(wrong.__traceback__, name), words)
 
 
-def _parts(template: "Template", arguments: Mapping[str, Any], cap: int) -> Iterator[str]:
+def _line(message: str | None) -> str:
+    return " ".join((message or "the template cannot be rendered").split())
+
+
+def _output(environment: SandboxedEnvironment, arguments: Mapping[str, Any], cap: int) -> str:
+    return "".join(_parts(environment.get_template(MAIN), arguments, cap))
+
+
+def _parts(template: Template, arguments: Mapping[str, Any], cap: int) -> Iterator[str]:
     size = 0
     for part in template.generate(**{key: _shown(value) for key, value in arguments.items()}):
         size += len(part)
@@ -165,14 +182,6 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _place(wrong: BaseException, name: str) -> tuple[str, int | None]:
-    from jinja2 import TemplateSyntaxError
-
-    if isinstance(wrong, TemplateSyntaxError):
-        return wrong.filename or name, wrong.lineno
-    return _innermost(wrong.__traceback__, name)
-
-
 def _innermost(trace: TracebackType | None, name: str) -> tuple[str, int | None]:
     """Give the template's line that a failure came from: the last frame outside of Python files."""
     frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.endswith(".py")]
@@ -183,27 +192,29 @@ def _innermost(trace: TracebackType | None, name: str) -> tuple[str, int | None]
 def _origins(text: str, folder: Path, asked: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Say which line of which file each rendered line came from.
 
-    Rendered once more with marks in it. Marks can change what filters and comparisons see, so
-    the text with its marks removed must be the text without them; else line n is line n.
+    Rendered once more with marks in it. Marks can change what filters and comparisons see: where
+    a line without its marks is not the line, its place is that in the rendered text.
     """
-    name = asked["name"]
+    name, lines = asked["name"], text.split("\n")
     environment = _environment(folder, name, asked["source"])
     files: list[str] = []
     environment.add_extension(_marks(files))
-    count = text.count("\n") + 1
+    rendered = [(f"{name} (rendered)", line) for line in range(1, len(lines) + 1)]
     try:
-        marked = _output(environment, name, asked["arguments"], MARKED_MAX_BYTES).split("\n")
-    except Refused:
-        marked = []
-    if len(marked) != count:
-        return [(f"{name} (rendered)", line) for line in range(1, count + 1)]
-    return list(_read_marks(marked, files))
+        marked = _output(environment, asked["arguments"], MARKED_MAX_BYTES).split("\n")
+    except FAILURES:
+        return rendered
+    if len(marked) != len(lines):
+        return rendered
+    return [
+        origin if MARK.sub("", with_marks) == line else fallback
+        for origin, with_marks, line, fallback in zip(
+            _read_marks(marked, files), marked, lines, rendered, strict=True
+        )
+    ]
 
 
 def _marks(files: list[str]) -> type:
-    from jinja2.ext import Extension
-    from jinja2.lexer import Token, TokenStream
-
     class Marks(Extension):
         """Puts a mark in front of each line of the template's own text."""
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.task.limits import CPU_S, MAX_BYTES, MEMORY_BYTES
 from loadstone.task.problem import Problem, TaskInvalid
-from loadstone.task.rendering import CPU_S, MAX_BYTES, MEMORY_BYTES
 from loadstone.task.tree import Origins
 
 # The child stops itself by CPU time; this is for a machine that gives it none.

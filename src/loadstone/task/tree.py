@@ -11,11 +11,9 @@ from typing import Any, NoReturn
 
 import yaml
 
+from loadstone.task.limits import MAX_DEPTH, MAX_VALUES
 from loadstone.task.problem import Problem, TaskInvalid
 
-# Rally's largest sample holds 1,400 values; a task of 20,000 lines some 60,000.
-MAX_VALUES = 200_000
-MAX_DEPTH = 64
 # libyaml where PyYAML was built with it (ten times as fast), else the same in Python.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -46,7 +44,7 @@ class Tree:
 
 def parse(text: str, file: str, origins: Origins | None = None) -> Tree:
     """Read YAML; `origins` gives file and line of each line of `text` where it was rendered."""
-    places = _Places(file, origins)
+    places = _Places(file, origins, text.rstrip("\n").count("\n"))
     try:
         _refuse_bombs(text, places)
         root = yaml.compose(text, LOADER)
@@ -68,14 +66,12 @@ def parse(text: str, file: str, origins: Origins | None = None) -> Tree:
 class _Places:
     file: str
     origins: Origins | None
+    last: int  # the text's last line; libyaml puts what is missing at its end one line later
 
     def at(self, line: int) -> tuple[str, int]:
         """Give file and line (from 1) of a line (from 0) of the text."""
-        if self.origins is None:
-            return self.file, line + 1
-        if not self.origins:
-            return self.file, 1
-        return self.origins[min(line, len(self.origins) - 1)]
+        line = min(line, self.last)
+        return (self.file, line + 1) if self.origins is None else self.origins[line]
 
     def of(self, part: yaml.Node | yaml.Event, words: str) -> Problem:
         return self.problem(_line(part), words)

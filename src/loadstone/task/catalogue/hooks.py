@@ -22,7 +22,11 @@ class SysCallForm(RootModel[str]):
     @field_validator("root")
     @classmethod
     def _can_be_split(cls, value: str) -> str:
-        if not shlex.split(value):
+        try:
+            command = shlex.split(value)
+        except ValueError as wrong:
+            raise ValueError(f"cannot be split into words: {wrong}") from None
+        if not command:
             raise ValueError("names no command")
         return value
 
