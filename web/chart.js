@@ -72,7 +72,9 @@ function seriesOf(line, colour) {
 
 // N and its interval: an empty line that carries the marks, so that hiding a series keeps them.
 function bandOf(band, colour) {
-  const lines = band.at === null ? [] : [{ xAxis: band.at }];
+  const on = band.axis === "x" ? "xAxis" : "yAxis";
+  const lines = band.at === null ? [] : [{ [on]: band.at }];
+  const position = band.axis === "x" ? "end" : "insideEndTop";
   return {
     name: "N",
     type: "line",
@@ -80,13 +82,13 @@ function bandOf(band, colour) {
     silent: true,
     markArea: {
       itemStyle: { color: colour("n"), opacity: 0.16 },
-      data: [[{ xAxis: band.low }, { xAxis: band.high }]],
+      data: [[{ [on]: band.low }, { [on]: band.high }]],
     },
     markLine: {
       symbol: "none",
       animation: false,
       lineStyle: { color: colour("n"), width: 1.5, type: "solid" },
-      label: { formatter: band.label, color: colour("n"), fontWeight: 600, position: "end" },
+      label: { formatter: band.label, color: colour("n"), fontWeight: 600, position },
       data: lines,
     },
   };

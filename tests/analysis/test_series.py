@@ -69,3 +69,11 @@ def test_a_trial_of_hardly_a_request_has_no_bins(count):
     assert len(points) == count
     assert len(series.bins(points, 80).middle_s) == 0
     assert len(series.thinned(points, 5)) == count
+
+
+def test_shares_say_how_many_were_answered_within_which_time():
+    points = series.points(of(np.arange(1000) / 10, np.arange(1, 1001) / 1000))
+    within_ms, percent = series.shares(points)
+    assert within_ms[percent == 50] == pytest.approx(500.5)
+    assert (within_ms[0], within_ms[-1]) == (pytest.approx(1), pytest.approx(1000))
+    assert len(series.shares(series.points(of([], [])))[0]) == 0

@@ -80,3 +80,11 @@ def bins(every: Points, most: int) -> Bins:
         p95_ms=np.array([np.percentile(groups[i], 95) for i in full]),
         width_s=width_s,
     )
+
+
+def shares(every: Points) -> tuple[Column, Column]:
+    """Give latencies in ms and how many percent of the iterations ended well within each."""
+    if not every.is_ok.any():
+        return np.empty(0), np.empty(0)
+    percent = np.append(np.arange(0.0, 99.5, 0.5), [99.5, 99.9, 100.0])
+    return np.percentile(every.latency_ms[every.is_ok], percent), percent

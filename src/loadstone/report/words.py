@@ -201,8 +201,9 @@ def method(finding: Finding) -> Iterator[str]:
         return
     saturated = sum(trial.rate_rps is None for trial in finding.trials)
     constant = len(finding.trials) - saturated
+    count = f"{len(finding.trials)} trials" if len(finding.trials) > 1 else "1 trial"
     yield (
-        f"N rests on {len(finding.trials)} trials with {figures.seconds(finding.load_s)} of load "
+        f"The search made {count} with {figures.seconds(finding.load_s)} of load "
         f"({figures.seconds(finding.wall_s)} in all)."
     )
     if saturated:

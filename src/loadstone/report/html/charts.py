@@ -1,6 +1,7 @@
 """What each chart shows, as values that the static drawing and the script both draw."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,7 @@ Tone = Literal[
 
 MOST_POINTS = 1200  # of one trial in one chart
 MOST_BINS = 80
+LEAST_IN_BIN = 30  # completions
 TONES: dict[State, Tone] = {
     State.SUSTAINED: "sustained",
     State.DEGRADED: "degraded",
@@ -40,12 +42,13 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """N and its interval, marked on the x axis."""
+    """N and its interval, marked on one axis."""
 
     low: float
     high: float
     at: float | None
     label: str
+    axis: Literal["x", "y"] = "x"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class Chart:
     y_label: str
     series: tuple[Series, ...]
     band: Band | None = None
-    from_zero: bool = False  # y
-    is_over_time: bool = False
+    from_zero_y: bool = False
+    from_zero_x: bool = False
 
 
 def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
@@ -72,6 +75,8 @@ def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...
         _latency(paced, finding, prefix),
         _latency_over_time(around, prefix, samples_of),
         _backlog(around, prefix),
+        _saturated(finding, prefix),
+        _shares(finding, prefix, samples_of),
     ]
     return tuple(chart for chart in charts if any(line.data for line in chart.series))
 
@@ -126,9 +131,44 @@ def _latency(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
         series=tuple(
             Series(name, "line", tone, tuple((t.rate_rps or 0.0, figure(t)) for t in valid))
             for tone, name, figure in wanted
+            if len(valid) > 1
         ),
         band=_band(finding.capacity),
-        from_zero=True,
+        from_zero_y=True,
+    )
+
+
+def _saturated(finding: Finding, prefix: str) -> Chart:
+    """Show what N rests on when it was metered: completions per second of a busy service."""
+    band = _band(finding.capacity, "y")
+    near = band.low * words.NEAR if band else 0.0
+    busy = [
+        t
+        for t in finding.trials
+        if figures.is_metered(t) and t.health.is_valid and t.summary.throughput_rps >= near
+    ]
+    ok = [int(n) for t in busy for n in t.ticks.ok]
+    # Wide enough that one completion more or less is not a wave.
+    per_tick = sum(ok) / len(ok) if ok else 0.0
+    wide = max(1, round(LEAST_IN_BIN / per_tick)) if per_tick else 1
+    data = tuple(
+        ((start + wide / 2) * TICK_S, sum(ok[start : start + wide]) / (wide * TICK_S))
+        for start in range(0, len(ok) - wide + 1, wide)
+    )
+    return Chart(
+        id=f"{prefix}-saturated",
+        title="Completed per second, kept busy",
+        summary=(
+            "What the service completed while it was never without work, "
+            f"{figures.seconds(wide * TICK_S)} at a time: the level is its capacity, the waves are "
+            "why N has an interval."
+        ),
+        x_label="seconds of saturation",
+        y_label="completed per second",
+        series=(Series("completed", "line", "metered", data),) if len(data) > 3 else (),
+        band=band,
+        from_zero_y=True,
+        from_zero_x=True,
     )
 
 
@@ -159,8 +199,8 @@ def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: Sampl
         x_label="seconds since the trial began",
         y_label="latency, ms",
         series=(*clouds, *lines),
-        from_zero=True,
-        is_over_time=True,
+        from_zero_y=True,
+        from_zero_x=True,
     )
 
 
@@ -180,12 +220,34 @@ def _backlog(trials: tuple[Trial, ...], prefix: str) -> Chart:
             )
             for t in trials
         ),
-        from_zero=True,
-        is_over_time=True,
+        from_zero_y=True,
+        from_zero_x=True,
     )
 
 
-def _band(capacity: Capacity | None) -> Band | None:
+def _shares(finding: Finding, prefix: str, samples_of: SamplesOf) -> Chart:
+    trial = words.last_sustained(finding)
+    data: tuple[Xy, ...] = ()
+    if trial is not None:
+        # Without its samples a trial has no such curve; the page says so beside the one over time.
+        with suppress(EnvironmentUnusable):
+            data = _pairs(*series.shares(series.points(samples_of(trial))))
+    return Chart(
+        id=f"{prefix}-shares",
+        title="Answered within, below N",
+        summary=(
+            "How many percent of the requests were answered within which time, at the highest "
+            "rate that was sustained."
+        ),
+        x_label="latency, ms",
+        y_label="% of the requests",
+        series=(Series(_name(trial), "line", "sustained", data),) if trial and data else (),
+        from_zero_y=True,
+        from_zero_x=True,
+    )
+
+
+def _band(capacity: Capacity | None, axis: Literal["x", "y"] = "x") -> Band | None:
     if capacity is None:
         return None
     sides = (capacity.low_rps, capacity.rate_rps, capacity.high_rps)
@@ -193,7 +255,7 @@ def _band(capacity: Capacity | None) -> Band | None:
     if not known:
         return None
     label = f"N = {figures.n(capacity)}"
-    return Band(low=known[0], high=known[-1], at=capacity.rate_rps, label=label)
+    return Band(low=known[0], high=known[-1], at=capacity.rate_rps, label=label, axis=axis)
 
 
 def _name(trial: Trial) -> str:

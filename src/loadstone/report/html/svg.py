@@ -19,7 +19,7 @@ def draw(chart: Chart) -> str:
         f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(chart.title)}. {escape(chart.summary)}">',
         *_grid(chart, x, y),
-        *(_band(chart.band, x) if chart.band else ()),
+        *(_band(chart.band, x, y) if chart.band else ()),
     ]
     for series in chart.series:
         parts.extend(_series(series, x, y))
@@ -32,9 +32,9 @@ def scales(chart: Chart) -> tuple[Scale, Scale]:
     xs = [x for series in chart.series for x, _ in series.data]
     ys = [y for series in chart.series for _, y in series.data]
     if chart.band is not None:
-        xs += [chart.band.low, chart.band.high]
-    x = fitted(xs, LEFT, WIDTH - RIGHT, from_zero=chart.is_over_time)
-    return x, fitted(ys, HEIGHT - BOTTOM, TOP, from_zero=chart.from_zero)
+        (xs if chart.band.axis == "x" else ys).extend((chart.band.low, chart.band.high))
+    x = fitted(xs, LEFT, WIDTH - RIGHT, from_zero=chart.from_zero_x)
+    return x, fitted(ys, HEIGHT - BOTTOM, TOP, from_zero=chart.from_zero_y)
 
 
 def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
@@ -55,19 +55,23 @@ def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
     )
 
 
-def _band(band: Band, x: Scale) -> Iterator[str]:
-    left, right = x(band.low), x(band.high)
-    height = HEIGHT - TOP - BOTTOM
-    yield (
-        f'<rect class="band" x="{left}" y="{TOP}" width="{max(right - left, 2):.1f}" '
-        f'height="{height}"/>'
-    )
-    if band.at is not None:
-        yield f'<path class="n" d="M{x(band.at)} {TOP}V{HEIGHT - BOTTOM}"/>'
-    middle = x(band.at if band.at is not None else (band.low + band.high) / 2)
-    anchor = "end" if middle > WIDTH - 90 else "start"
-    shift = -6 if anchor == "end" else 6
-    yield _text("n-label", middle + shift, TOP + 12, anchor, band.label)
+def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
+    scale = x if band.axis == "x" else y
+    ends = sorted((scale(band.low), scale(band.high)))
+    wide = f"{max(ends[1] - ends[0], 2):.1f}"
+    at = scale(band.at if band.at is not None else (band.low + band.high) / 2)
+    line = "n" if band.at is not None else "n none"
+    if band.axis == "y":
+        across = WIDTH - RIGHT - LEFT
+        yield f'<rect class="band" x="{LEFT}" y="{ends[0]}" width="{across}" height="{wide}"/>'
+        yield f'<path class="{line}" d="M{LEFT} {at}H{WIDTH - RIGHT}"/>'
+        yield _text("n-label", WIDTH - RIGHT - 4, at - 6, "end", band.label)
+        return
+    down = HEIGHT - TOP - BOTTOM
+    yield f'<rect class="band" x="{ends[0]}" y="{TOP}" width="{wide}" height="{down}"/>'
+    yield f'<path class="{line}" d="M{at} {TOP}V{HEIGHT - BOTTOM}"/>'
+    anchor = "end" if at > WIDTH - 90 else "start"
+    yield _text("n-label", at + (-6 if anchor == "end" else 6), TOP + 12, anchor, band.label)
 
 
 def _series(series: Series, x: Scale, y: Scale) -> Iterator[str]:
