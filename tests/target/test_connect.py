@@ -1,6 +1,8 @@
 import socket
 import ssl
 import subprocess
+import threading
+from contextlib import ExitStack
 
 import pytest
 from fake_keystone import answering, serving
@@ -88,7 +90,6 @@ def test_a_keystone_that_is_down_behind_its_front(variables):
 
 def test_http_spoken_where_something_else_listens(variables):
     with socket.create_server(("127.0.0.1", 0)) as odd:
-        import threading
 
         def close_each():
             for _ in range(8):
@@ -103,6 +104,26 @@ def test_http_spoken_where_something_else_listens(variables):
         refused({**variables, "OS_AUTH_URL": f"http://127.0.0.1:{odd.getsockname()[1]}/v3"})
         odd.shutdown(socket.SHUT_RDWR)
         closer.join()
+
+
+def test_a_service_that_never_answers(variables, monkeypatch):
+    monkeypatch.setattr("loadstone.target.session.ANSWER_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        line = refused({**variables, "OS_AUTH_URL": f"http://127.0.0.1:{port}/v3"})
+    assert "connected, and no answer within" in line
+
+
+def test_a_host_that_drops_what_comes(variables, monkeypatch):
+    monkeypatch.setattr("loadstone.target.session.CONNECT_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        address = full.getsockname()
+        for _ in range(3):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(address)
+        line = refused({**variables, "OS_AUTH_URL": f"http://127.0.0.1:{address[1]}/v3"})
+    assert "no connection within" in line
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from loadstone.keystone.things import Kind, Leftover, Thing, domain_name, is_of_
 from loadstone.target import Access
 
 _WORKERS = 8
-# A service may show only part of a long list at once, and a slow create may still come through.
-_ROUNDS = 50
+# A service may show only a part of a long list at once ([DEFAULT] list_limit); this many parts.
+_ROUNDS = 1000
 
 Say = Callable[[str], None]
 

@@ -1,7 +1,8 @@
 """Many small API calls at once."""
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,17 +13,42 @@ def each(call: Callable[[T], R], items: Iterable[T], workers: int) -> tuple[R, .
     """Call for each item, `workers` at a time; results in the order of the items.
 
     The first failure, or Ctrl-C, starts no further call, waits for those on their way, and is
-    raised: when this returns or raises, nothing is being made or removed any more.
+    raised: when this returns or raises, nothing is being made or removed any more. Only a second
+    Ctrl-C does not wait.
     """
-    with ThreadPoolExecutor(workers, thread_name_prefix="loadstone") as pool:
-        futures = [pool.submit(call, item) for item in items]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            for future in futures:
-                future.cancel()
-    failures = [f.exception() for f in futures if not f.cancelled() and f.exception()]
-    for failure in failures:
-        if failure is not None:
-            raise failure
-    return tuple(future.result() for future in futures)
+    todo = deque(enumerate(items))
+    count = len(todo)
+    done: dict[int, R] = {}
+    failures: list[Exception] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set() and (job := _taken(todo)) is not None:
+            number, item = job
+            try:
+                done[number] = call(item)
+            except Exception as error:
+                failures.append(error)
+                stop.set()
+
+    # Daemons, for an executor's threads would hold up the end of the program after a second Ctrl-C.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, count))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+    return tuple(done[number] for number in range(count))
+
+
+def _taken(todo: deque[tuple[int, T]]) -> tuple[int, T] | None:
+    try:
+        return todo.popleft()
+    except IndexError:
+        return None

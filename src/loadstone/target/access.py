@@ -115,8 +115,6 @@ def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
     """Say in one line why the cloud cannot be used, and what to do."""
     from keystoneauth1 import exceptions
 
-    from loadstone.target.session import REQUEST_TIMEOUT_S
-
     where = cloud.auth_url
     match error:
         case exceptions.Unauthorized():
@@ -131,9 +129,7 @@ def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
         case exceptions.SSLError():
             return EnvironmentUnusable(f"{where}: {_tls_words(error)}")
         case exceptions.ConnectTimeout():
-            return EnvironmentUnusable(
-                f"{where}: no answer within {REQUEST_TIMEOUT_S:.0f} s; is the host right, and up?"
-            )
+            return EnvironmentUnusable(f"{where}: {_timeout_words(error)}")
         case exceptions.ConnectFailure():
             return EnvironmentUnusable(f"{where}: {_connection_words(cloud, error)}")
         case _:
@@ -153,6 +149,19 @@ def _connection_words(cloud: Cloud, error: BaseException) -> str:
             case OSError() if cause.strerror:
                 return f"cannot be reached ({cause.strerror}); check host, port and network"
     return "the connection was closed without an answer; is this http where https is served?"
+
+
+def _timeout_words(error: BaseException) -> str:
+    from requests.exceptions import ConnectTimeout
+
+    from loadstone.target.session import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
+
+    if any(isinstance(cause, ConnectTimeout) for cause in _causes(error)):
+        return (
+            f"no connection within {CONNECT_TIMEOUT_S:.0f} s; "
+            "check host, port, network and firewall"
+        )
+    return f"connected, and no answer within {ANSWER_TIMEOUT_S:.0f} s; is it overloaded, or hung?"
 
 
 def _tls_words(error: BaseException) -> str:

@@ -22,9 +22,9 @@ def require_permission(cloud: Cloud, yes: bool) -> None:
         ) from error
     outside = sorted({str(a[4][0]) for a in found if not _is_loopback(str(a[4][0]))})
     if outside:
+        named = host if host == outside[0] else f"{host} ({outside[0]})"
         raise InvalidInput(
-            f"{host} ({outside[0]}) is not this machine and load may harm it; "
-            f"if you may load it, add {FLAG}"
+            f"{named} is not this machine and load may harm it; if you may load it, add {FLAG}"
         )
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import requests
 from keystoneauth1.session import Session
@@ -14,8 +14,9 @@ from urllib3.util import Retry
 
 from loadstone.target.cloud import Cloud
 
+CONNECT_TIMEOUT_S = 10.0
 # As long as an overloaded Keystone may still need for its backlog, and no hang for ever.
-REQUEST_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 60.0
 # More connections than any context has workers, so that none is thrown away.
 _POOL_SIZE = 64
 
@@ -42,6 +43,22 @@ class _ClosedConnections(Retry):
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
 
+class _TwoTimeouts(HTTPAdapter):
+    """Waits less long for a connection than for an answer; keystoneauth knows only one time."""
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: bool | str = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
+        both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
+        return super().send(request, stream, both, verify, cert, proxies)
+
+
 def open_session(cloud: Cloud) -> Session:
     """Give a keystoneauth session on connections of its own, which the caller closes."""
     for library in ("keystoneauth", "urllib3"):
@@ -54,7 +71,7 @@ def open_session(cloud: Cloud) -> Session:
         total=3, connect=0, read=3, redirect=0, status=0, other=0, allowed_methods=None
     )
     for scheme in ("http://", "https://"):
-        connections.mount(scheme, HTTPAdapter(pool_maxsize=_POOL_SIZE, max_retries=retries))
+        connections.mount(scheme, _TwoTimeouts(pool_maxsize=_POOL_SIZE, max_retries=retries))
     tls = cloud.tls
     if not tls.verify:
         # The user has said so; it need not be said again for each request.
@@ -65,6 +82,5 @@ def open_session(cloud: Cloud) -> Session:
         session=connections,
         verify=tls.ca_file or tls.verify,
         cert=cert,
-        timeout=REQUEST_TIMEOUT_S,
         app_name="loadstone",
     )
