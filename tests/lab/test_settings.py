@@ -1,6 +1,7 @@
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone import deployment
 from loadstone.keystone.deploy import conf, settings
 from loadstone.keystone.deploy.settings import Cache, Settings
 
@@ -27,6 +28,7 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("release=new", "30.0.0"),
         ("conf.token=3", "conf.SECTION.OPTION"),
         ("conf.token.expiration=3\n[cache]", "one line"),
+        ("conf.database.connection=sqlite://", "database="),
         ("workers", "KEY=VALUE"),
     ],
 )
@@ -44,3 +46,9 @@ def test_the_single_process_server_has_one_worker_and_no_more() -> None:
     assert settings.read([("web", "single")]).workers == 1
     with pytest.raises(InvalidInput, match="workers=1"):
         settings.read([("web", "single"), ("workers", "2")])
+
+
+def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", "/proc/nowhere")
+    with pytest.raises(EnvironmentUnusable, match=r"cannot start it in /proc/nowhere[^\n]*$"):
+        deployment.up("it", Settings(), lambda _: None)

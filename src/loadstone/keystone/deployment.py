@@ -38,30 +38,17 @@ def up(
 ) -> Deployment:
     """Start a deployment, or give the one that runs; `owned`: it ends when this process does."""
     folder = _folder(name)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    busy = f"another loadstone is starting or stopping {name}; wait for it"
-    with locks.held(folder / watcher.LOCK, busy=busy):
-        before = state.read(folder)
-        if before is not None and Deployment(folder, before).is_running:
-            return _same(Deployment(folder, before), settings)
-        shut_down(folder)  # what a crash, or a part that died, left behind
-        run = secrets.token_hex(8)
-        guard = watcher.watch(folder, run)
-        try:
-            deployment = _start(folder, run, settings, before, say)
-        except OSError as problem:
-            _abandon(folder, guard)
-            raise EnvironmentUnusable(
-                f"cannot start {name} in {folder}: {problem.strerror or problem}"
-            ) from problem
-        except BaseException:
-            _abandon(folder, guard)
-            raise
-        if owned:
-            _guards[folder] = guard
-        else:
-            guard.release()
-        return deployment
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        busy = f"another loadstone is starting or stopping {name}; wait for it"
+        with locks.held(folder / watcher.LOCK, busy=busy):
+            before = state.read(folder)
+            if before is not None and Deployment(folder, before).is_running:
+                return _same(Deployment(folder, before), settings)
+            shut_down(folder)  # what a crash, or a part that died, left behind
+            return _guarded(folder, settings, before, say, owned=owned)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
 
 
 def down(name: str, *, purge: bool = False) -> None:
@@ -106,9 +93,27 @@ def every() -> tuple[Deployment, ...]:
 _guards: dict[Path, watcher.Watcher] = {}
 
 
-def _abandon(folder: Path, guard: watcher.Watcher) -> None:
-    shut_down(folder)
-    guard.release()
+def _guarded(
+    folder: Path,
+    settings: Settings,
+    before: State | None,
+    say: Callable[[str], None],
+    *,
+    owned: bool,
+) -> Deployment:
+    run = secrets.token_hex(8)
+    guard = watcher.watch(folder, run)
+    try:
+        deployment = _start(folder, run, settings, before, say)
+    except BaseException:
+        shut_down(folder)
+        guard.release()
+        raise
+    if owned:
+        _guards[folder] = guard
+    else:
+        guard.release()
+    return deployment
 
 
 def _start(

@@ -11,14 +11,16 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import locks
+from loadstone.lab import locks, room
 from loadstone.lab.part import Facts, Part, Say
 from loadstone.lab.processes import MARK
 
 MARKER = "loadstone.json"  # the packages that were asked for and are installed
 LOG_LINES = 4
+SIZE_MB = 150  # Keystone 30 and its web servers
 _OURS = getattr(sys, "_base_executable", sys.executable)
 
 
@@ -59,6 +61,7 @@ class Environment(Part):
                 return
             if installed is None:
                 say(f"making an environment for {self.title} (once)")
+                room.require(self.root, SIZE_MB)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._run(_create(self.interpreter or _OURS, self.folder))
             missing = tuple(p for p in self.contents if p not in (installed or ()))
@@ -91,26 +94,28 @@ class Environment(Part):
         self.root.mkdir(parents=True, exist_ok=True)
         variables = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
         variables |= {"UV_PYTHON_DOWNLOADS": "never", MARK: str(self.deployment)}
-        with self._log.open("w") as log:
-            # In its own folder: a pyproject.toml of the user's is no business of uv's here.
-            done = subprocess.run(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=variables,
-                cwd=self.root,
-                check=False,
-            )
+        # In its own folder: a pyproject.toml of the user's is no business of uv's here.
+        done = subprocess.run(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=variables,
+            cwd=self.root,
+            check=False,
+        )
         if done.returncode != 0:
-            raise EnvironmentUnusable(self._reason())
+            self._fail(done.stdout)
 
-    def _reason(self) -> str:
-        said = self._log.read_text(errors="replace")
+    def _fail(self, said: str) -> NoReturn:
+        if self._installed() is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
         if "No space left" in said:
-            return f"cannot install {self.title}: no space left on {self.root}"
+            raise EnvironmentUnusable(f"cannot install {self.title}: no room left in {self.root}")
+        self._log.write_text(said)
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        return (
+        raise EnvironmentUnusable(
             f"cannot install {self.title} (network? package index? log: {self._log}):\n  "
             + "\n  ".join(lines[-LOG_LINES:])
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage
 from loadstone.keystone.deploy.manage import Order, Place
-from loadstone.lab import composition, locks, processes, state
+from loadstone.lab import composition, locks, processes, room, state
 from loadstone.lab.database import Database
 from loadstone.lab.part import Part, Say
 
@@ -38,11 +38,7 @@ class Schema(Part):
                 shutil.rmtree(self.template, ignore_errors=True)
                 self._make(say)
                 (self.template / COMPLETE).touch()
-        half = data.with_name(f".{data.name}")
-        shutil.rmtree(half, ignore_errors=True)
-        half.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(self.template / "data", half)
-        half.rename(data)
+        room.copy(self.template / "data", data)
 
     def logs(self) -> tuple[Path, ...]:
         """What db_sync said."""

@@ -165,6 +165,8 @@ def _option(key: str) -> tuple[str, str]:
     match = re.fullmatch(r"conf\.([\w-]+)\.(\w+)", key)
     if match is None:
         raise InvalidInput(f"--with {key}: must be conf.SECTION.OPTION, as conf.token.expiration")
+    if (match[1], match[2]) == ("database", "connection"):
+        raise InvalidInput(f"{key} is the lab's own: choose with --with database=")
     return match[1], match[2]
 
 
