@@ -170,6 +170,40 @@ def test_two_processes_use_one_store(tmp_path):
         assert len(other.get(RESULT.run_id).findings[0].trials) == 1
 
 
+def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(tmp_path):
+    script = """if True:
+        import sys
+        from dataclasses import replace
+        from pathlib import Path
+        sys.path.insert(0, sys.argv[2])
+        from realistic import keystone
+        from loadstone.store import Store
+        result, _ = keystone()
+        result = replace(result, run_id=f"20261121-0931-{sys.argv[3]}")
+        sys.stdin.readline()
+        with Store.open(Path(sys.argv[1])) as store:
+            store.begin(replace(result, status="running", findings=result.findings[1:]))
+            for number in range(10, 20):
+                trial = replace(result.findings[1].trials[0], number=number)
+                store.keep_trial(result.run_id, 0, trial, None)
+    """
+    tests = Path(__file__).parent.parent
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, tmp_path, tests, str(i)], stdin=subprocess.PIPE
+        )
+        for i in range(3)
+    ]
+    for process in processes:
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+        assert process.returncode == 0
+    with Store.open(tmp_path) as store:
+        assert [entry.trials for entry in store.every()] == [13, 13, 13]
+
+
 def test_a_locked_database_is_named(tmp_path):
     with Store.open(tmp_path, patience_s=0.05) as store:
         holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
