@@ -1,0 +1,96 @@
+"""`loadstone task`."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from loadstone.cli.task import task
+
+GOOD = "version: 2\ntitle: T\nsubtasks:\n- title: S\n  scenario: {Authenticate.keystone: {}}\n"
+TRAP = GOOD + "  sla: {max_avg_duration: 1}\n"
+BAD = GOOD.replace("keystone:", "keyston:")
+
+
+def run(*words, stdin=None):
+    return CliRunner().invoke(task, list(words), input=stdin)
+
+
+def test_a_good_task_is_called_good(write):
+    path = write(GOOD)
+    shown = run("check", path)
+    assert shown.exit_code == 0
+    assert shown.output == f"{path}: good; subtasks: 1, workloads: 1\n"
+
+
+def test_a_warning_does_not_make_a_task_bad(write):
+    path = write(TRAP)
+    shown = run("check", path)
+    assert shown.exit_code == 0
+    assert shown.output.startswith(f"{path}:6: warning: this sla section has no failure_rate")
+
+
+def test_a_bad_task_ends_with_2_and_a_line_for_each_error(write):
+    path = write(BAD)
+    shown = run("check", path)
+    assert shown.exit_code == 2
+    assert shown.output == (
+        f'{path}:5: no scenario "Authenticate.keyston"; did you mean "Authenticate.keystone"?\n'
+    )
+
+
+def test_the_task_can_come_from_stdin():
+    assert run("check", "-", stdin=GOOD).output.startswith("-: good")
+    assert run("check", "-", stdin=BAD).output.startswith("stdin:5: no scenario")
+
+
+@pytest.mark.parametrize(("text", "code"), [(TRAP, 0), (BAD, 2)])
+def test_the_result_is_given_as_data(text, code, write):
+    path = write(text)
+    shown = run("check", path, "--json", "-")
+    data = json.loads(shown.output)
+    assert shown.exit_code == code
+    assert data["valid"] is (code == 0)
+    said = data["warnings"] if code == 0 else data["problems"]
+    assert [(one["file"], one["line"]) for one in said] == [(path, 6 if code == 0 else 5)]
+    if code == 0:
+        assert data["subtasks"] == [{"title": "S", "workloads": ["Authenticate.keystone"]}]
+
+
+def test_template_arguments_are_taken(write):
+    path = write(GOOD + "  runner: {constant: {times: {{ times }}, concurrency: {{ c }}}}\n")
+    given = write("times: 4", "args.yaml")
+    assert run("check", path, "--task-args-file", given, "--task-args", "c=2").exit_code == 0
+    assert (
+        "Please specify template task argument: c"
+        in run("check", path, "--task-args", '{"times": 4}').output
+    )
+
+
+def test_the_schema_knows_every_plugin():
+    shown = run("schema")
+    assert shown.exit_code == 0
+    parts = json.loads(shown.output)["$defs"]
+    assert "KeystoneBasic.create_user" in parts["scenario"]["properties"]
+    assert set(parts["runner"]["properties"]) == {
+        "constant",
+        "constant_for_duration",
+        "rps",
+        "serial",
+    }
+    assert {"users", "roles", "quotas", "api_versions"} <= set(parts["contexts"]["properties"])
+    assert {"failure_rate", "outliers", "max_percentiles"} <= set(parts["sla"]["properties"])
+    times = parts["ConstantForm"]["properties"]["times"]
+    assert (times["minimum"], times["default"]) == (1, 1)
+    for text in _refs(parts):
+        assert text.removeprefix("#/$defs/") in parts
+
+
+def _refs(value):
+    if isinstance(value, dict):
+        yield from (value[key] for key in value if key == "$ref")
+        for part in value.values():
+            yield from _refs(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _refs(part)
