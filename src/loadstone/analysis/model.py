@@ -46,6 +46,8 @@ class Summary:
     latency: Percentiles  # from the intended start, of iterations that ended well
     service_time: Percentiles  # from the actual send
     backlog_growth: float  # seconds of offered work per second: 1 - capacity / rate when overloaded
+    # Least-squares slope of latency over intended start, in s per s, the first sixth left out.
+    latency_slope: float = 0.0
 
     @property
     def failed(self) -> int:

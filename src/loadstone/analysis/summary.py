@@ -22,6 +22,7 @@ WORDS = {
     Outcome.CLOSED_EARLY: "connection closed early",
     Outcome.BAD_HTTP: "answer is not HTTP",
 }
+WARM_UP_SHARE = 1 / 6
 MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs
 
 
@@ -39,6 +40,7 @@ def summarise(samples: Samples, steps: int, counts: Ticks, rate_rps: float | Non
         latency=percentiles((rows.done_ns - rows.due_ns)[ok] / 1e6),
         service_time=percentiles((rows.done_ns - rows.sent_ns)[ok] / 1e6),
         backlog_growth=0.0 if rate_rps is None else growth(counts.in_flight / rate_rps),
+        latency_slope=slope(rows.due_ns[ok] / 1e9, (rows.done_ns - rows.due_ns)[ok] / 1e9),
     )
 
 
@@ -67,6 +69,16 @@ def growth(backlog_s: NDArray[np.float64]) -> float:
         return 0.0
     i, j = np.triu_indices(len(y), k=1)
     return float(np.median((y[j] - y[i]) / ((j - i) * stride * TICK_S)))
+
+
+def slope(at_s: NDArray[np.float64], latency_s: NDArray[np.float64]) -> float:
+    """Least-squares slope in s per s without the first sixth (60 s of 360: ISP RAS 2015)."""
+    if len(at_s) < 3:
+        return 0.0
+    judged = at_s >= at_s.min() + WARM_UP_SHARE * (at_s.max() - at_s.min())
+    x = at_s[judged] - at_s[judged].mean()
+    spread = float(x @ x)
+    return float(x @ latency_s[judged]) / spread if spread > 0 else 0.0
 
 
 def _span_s(rows: Iterations) -> float:

@@ -20,6 +20,8 @@ class Ask:
     alarm_s: float | None = None
     # Seconds of backlog gained by its end at which the trial is degraded; None: the judge's own.
     rise_s: float | None = None
+    # Seconds to wait before the load begins.
+    pause_s: float = 0.0
 
     def offer(self, number: int) -> Offer:
         """Give the trial's terms as the judge reads them."""

@@ -47,9 +47,9 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     ceiling_rps = session.settings.ceiling_rps
     first = OpenLoad(min(FIRST_RPS, ceiling_rps), FIRST_S)
     trial = yield from session.ask(first, "does it answer")
-    if trial.summary.ok <= trial.summary.due // 2:
+    if trial.summary.due and trial.summary.ok <= trial.summary.due // 2:
         raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
-    response_s = trial.summary.service_time.mean_ms / 1000
+    response_s = trial.summary.service_time.mean_ms / 1000 if trial.summary.ok else 1 / FIRST_RPS
     before_rps, workers = 0.0, 1 if response_s < SLOW_S else STEP
     while True:
         if _upper_rps(workers, response_s, before_rps) > ceiling_rps:

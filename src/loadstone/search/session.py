@@ -33,12 +33,17 @@ class Session:
         return self.settings.budget_s - self.spent_s
 
     def ask(
-        self, load: Load, purpose: str, alarm_s: float | None = None, rise_s: float | None = None
+        self,
+        load: Load,
+        purpose: str,
+        alarm_s: float | None = None,
+        rise_s: float | None = None,
+        pause_s: float = 0.0,
     ) -> Asking:
         """Ask for a trial, again if the generator was the limit."""
         reasons: tuple[str, ...] = ()
         for _ in range(TRIES):
-            trial = yield Ask(load, purpose, alarm_s, rise_s)
+            trial = yield Ask(load, purpose, alarm_s, rise_s, pause_s)
             self.spent_s += trial.summary.load_s
             if trial.verdict.state is not State.INVALID:
                 if trial.verdict.state is State.SUSTAINED and trial.rate_rps is not None:

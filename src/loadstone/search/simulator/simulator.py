@@ -64,6 +64,7 @@ class Simulator:
     def measure(self, ask: Ask) -> Trial:
         """Run one trial on the virtual clock; outstanding requests are waited for."""
         self._trials += 1
+        self.now_s += ask.pause_s
         offer = ask.offer(self._trials)
         run = Run()
         poisson = self._random if self._service.is_poisson else None
@@ -80,12 +81,12 @@ class Simulator:
             due_s = source.due_s
             ends_s = run.pending[0][0] if run.pending else inf
             at_s = min(due_s, ends_s)
+            if at_s == inf and planned_s == inf:
+                return look_s  # as many iterations as were wanted
             if at_s >= look_s:
                 if look_s >= planned_s - 1e-9 or not watch(run.progress(look_s)):
                     return look_s
                 look_s += TICK_S
-            elif at_s == inf:
-                return look_s
             elif due_s < ends_s:
                 self._arrive(run, source, due_s)
             else:

@@ -1,0 +1,1 @@
+"""Methods as others published them, for those who must reproduce their figures."""

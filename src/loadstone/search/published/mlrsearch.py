@@ -1,0 +1,157 @@
+"""Multiple loss ratio search (FD.io CSIT, draft-ietf-bmwg-mlrsearch) through its own package.
+
+Made for packet loss; an overloaded identity service loses nothing, it queues. So the loss of a
+trial is the backlog gained in it plus the errors.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from loadstone.analysis.model import Trial
+from loadstone.errors import EnvironmentUnusable
+from loadstone.plan.load import OpenLoad
+from loadstone.search.guard import guarded
+from loadstone.search.model import Capacity, Strategy
+from loadstone.search.session import Session
+from loadstone.search.settings import Settings
+
+LOWEST_RPS = 1.0
+TRIAL_S = 10.0
+TRIALS_S = 60.0  # summed per load
+WIDTH = 0.01
+LOSS = 0.005
+UNNOTICED = 2  # requests of backlog that are no loss
+MEASURED_CONFIDENCE = 0.19  # share of simulated services within the interval (docs/methodology.md)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the package asks for, from its own thread."""
+
+    load: OpenLoad
+
+
+Answer = Trial | None  # None: stop
+
+
+def mlrsearch(settings: Settings) -> Strategy:
+    """Search with the package's controller."""
+    if find_spec("MLRsearch") is None:
+        raise EnvironmentUnusable("method mlrsearch needs a package: pip install MLRsearch")
+    session = Session(settings)
+    return guarded(session, _search(session))
+
+
+def _search(session: Session) -> Strategy:
+    wanted: queue.Queue[Wanted | Capacity | BaseException] = queue.Queue()
+    answers: queue.Queue[Answer] = queue.Queue()
+    # The package calls its measurer; a strategy is asked. A thread of its own turns one into the
+    # other; it only ever runs while we wait for it.
+    highest_rps = session.settings.ceiling_rps
+    thread = threading.Thread(target=_play, args=(wanted, answers, highest_rps), daemon=True)
+    thread.start()
+    try:
+        while True:
+            next_one = wanted.get()
+            if isinstance(next_one, BaseException):
+                raise next_one
+            if isinstance(next_one, Capacity):
+                return next_one
+            answers.put((yield from session.ask(next_one.load, "MLRsearch")))
+    finally:
+        answers.put(None)
+        thread.join()
+
+
+class _Stopped(Exception):
+    """The search was given up; ends the package's thread."""
+
+
+def _play(
+    wanted: "queue.Queue[Wanted | Capacity | BaseException]",
+    answers: "queue.Queue[Answer]",
+    highest_rps: float,
+) -> None:
+    def measure(load: OpenLoad) -> Trial:
+        wanted.put(Wanted(load))
+        trial = answers.get()
+        if trial is None:
+            raise _Stopped
+        return trial
+
+    try:
+        wanted.put(_controlled(measure, highest_rps))
+    except _Stopped:
+        return
+    except Exception as error:
+        wanted.put(error)
+
+
+def _controlled(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Capacity:
+    from MLRsearch import (  # type: ignore[import-untyped]  # has no types
+        AbstractMeasurer,
+        Config,
+        MeasurementResult,
+        MultipleLossRatioSearch,
+        SearchGoal,
+    )
+
+    class Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package is not typed
+        def measure(self, intended_duration: float, intended_load: float) -> Any:
+            trial = measure(OpenLoad(float(intended_load), float(intended_duration)))
+            due = trial.summary.due
+            return MeasurementResult(
+                intended_duration=intended_duration,
+                intended_load=intended_load,
+                offered_count=due,
+                intended_count=due,
+                forwarding_count=due - _lost(trial),
+                duration_with_overheads=trial.summary.load_s,
+            )
+
+    goal = SearchGoal(
+        loss_ratio=LOSS,
+        exceed_ratio=0.5,
+        relative_width=WIDTH,
+        initial_trial_duration=TRIAL_S,
+        final_trial_duration=TRIAL_S,
+        duration_sum=TRIALS_S,
+        preceding_targets=2,
+        expansion_coefficient=2,
+        fail_fast=False,
+    )
+    config = Config(
+        goals=[goal],
+        min_load=LOWEST_RPS,
+        max_load=highest_rps,
+        search_duration_max=1e9,
+        warmup_duration=None,
+    )
+    found = MultipleLossRatioSearch(config=config).search(Measurer(), lambda _: None)[goal]
+    return _stated(*(_number(getattr(found, name)) for name in FOUND))
+
+
+FOUND = ("conditional_throughput", "relevant_lower_bound", "relevant_upper_bound")
+
+
+def _stated(rate: float | None, low: float | None, high: float | None) -> Capacity:
+    words = ("MLRsearch states no confidence; this one was measured over simulated services",)
+    return Capacity(rate, low, high, MEASURED_CONFIDENCE, words)
+
+
+def _number(bound: object) -> float | None:
+    return None if bound is None else float(bound)  # type: ignore[arg-type]  # the package's Decimal-like
+
+
+def _lost(trial: Trial) -> int:
+    in_flight = trial.ticks.in_flight
+    n = len(in_flight)
+    start = np.median(in_flight[n // 10 : max(1, n // 3)])
+    gained = float(np.median(in_flight[-max(1, n // 10) :]) - start)
+    return max(0, round(gained - UNNOTICED)) + trial.summary.failed

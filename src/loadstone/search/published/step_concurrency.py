@@ -1,0 +1,46 @@
+"""Concurrency and number of requests raised together while all succeed.
+
+The wrapper around Rally of the Red Hat reference architecture (2016): concurrency = times = c,
+c grows by 10 while the success rate is what is expected, 60 s of pause between the runs.
+"""
+
+from loadstone.plan.load import ClosedLoad
+from loadstone.search.guard import guarded
+from loadstone.search.model import Capacity, Strategy
+from loadstone.search.session import Session
+from loadstone.search.settings import Settings
+
+STEP = 10
+PAUSE_S = 60.0
+EXPECTED_SUCCESS = 1.0
+MOST = 1000
+
+
+def step_concurrency(settings: Settings) -> Strategy:
+    """Search as the wrapper did, within the budget."""
+    session = Session(settings)
+    return guarded(session, _search(session))
+
+
+def _search(session: Session) -> Strategy:
+    held, held_rps, failed = 0, 0.0, None
+    concurrency = STEP
+    while failed is None and concurrency <= MOST and session.left_s > 0:
+        trial = yield from session.ask(
+            ClosedLoad(concurrency, iterations=concurrency),
+            f"{concurrency} at once",
+            pause_s=PAUSE_S if held else 0.0,
+        )
+        summary = trial.summary
+        if summary.ok < EXPECTED_SUCCESS * summary.due:
+            failed = f"{concurrency} at once failed: {summary.failed} of {summary.due}"
+        else:
+            held, held_rps = concurrency, summary.ok / summary.load_s
+            concurrency += STEP
+    if not held:
+        return Capacity(None, None, None, 0.0, (failed or "the budget was too small",))
+    words = (
+        f"{held} at once succeed; {failed or 'no more was tried'}",
+        f"a number at once is not a rate: {held_rps:.4g}/s is what {held} at once took",
+    )
+    return Capacity(held_rps, None, None, 0.0, words)
