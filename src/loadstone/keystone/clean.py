@@ -89,7 +89,10 @@ def _remove_kind(identity: Identity, journal: Journal, kind: Kind, domain: Thing
         ]
         if not ours:
             break
-        for result in each(lambda thing: _remove_one(identity, journal, thing), ours, _WORKERS):
+        # Whoever presses Ctrl-C here has been patient before; what is removed twice does no harm.
+        for result in each(
+            lambda thing: _remove_one(identity, journal, thing), ours, _WORKERS, waits=False
+        ):
             failed |= result
     return failed
 

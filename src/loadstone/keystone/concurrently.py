@@ -9,12 +9,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def each(call: Callable[[T], R], items: Iterable[T], workers: int) -> tuple[R, ...]:
+def each(
+    call: Callable[[T], R], items: Iterable[T], workers: int, *, waits: bool = True
+) -> tuple[R, ...]:
     """Call for each item, `workers` at a time; results in the order of the items.
 
     The first failure, or Ctrl-C, starts no further call, waits for those on their way, and is
-    raised: when this returns or raises, nothing is being made or removed any more. Only a second
-    Ctrl-C does not wait.
+    raised: when this returns or raises, nothing is being made any more. Where `waits` is false,
+    and after a second Ctrl-C, an interrupt does not wait.
     """
     todo = deque(enumerate(items))
     count = len(todo)
@@ -31,17 +33,18 @@ def each(call: Callable[[T], R], items: Iterable[T], workers: int) -> tuple[R, .
                 failures.append(error)
                 stop.set()
 
-    # Daemons, for an executor's threads would hold up the end of the program after a second Ctrl-C.
+    # Daemons: an executor's threads would hold up the end of the program after Ctrl-C.
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, count))]
     for thread in threads:
         thread.start()
     try:
         for thread in threads:
             thread.join()
-    finally:
+    except BaseException:
         stop.set()
-        for thread in threads:
+        for thread in threads if waits else ():
             thread.join()
+        raise
     if failures:
         raise failures[0]
     return tuple(done[number] for number in range(count))

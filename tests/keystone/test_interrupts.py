@@ -1,0 +1,82 @@
+"""Signals, on a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from loadstone.keystone.clean import clean, remaining
+
+RUN = "int1"
+NAME = f"loadstone-{RUN}"
+
+# A run that prepares users and then waits to be stopped.
+MAKE_USERS = """
+import os, sys
+from pathlib import Path
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.target import connect, from_environment
+with connect(from_environment(os.environ, "--lab test")) as access:
+    with users(access, "int1", UsersSettings(2, 3), Path(sys.argv[1]), print):
+        print("made", flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def process(variables, journal):
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", MAKE_USERS, str(journal)],
+        env={**os.environ, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def held(fake, wanted):
+    """Hold calls of this method up: gives when the first has come, and what lets them all go."""
+    come, go = threading.Event(), threading.Event()
+
+    def hold(method, path):
+        if wanted in ((method, path), method):
+            come.set()
+            go.wait(timeout=60)
+
+    fake.disturb = hold
+    return come, go
+
+
+def test_ctrl_c_while_users_are_made_waits_for_those_on_their_way(fake, process, journal):
+    come, go = held(fake, ("POST", "/v3/users"))
+    assert come.wait(timeout=60)
+    process.send_signal(signal.SIGINT)
+    go.set()
+    shown, trouble = process.communicate()
+    assert "made\n" not in shown
+    assert "KeyboardInterrupt" in trouble
+    assert not any(fake.things.values())
+    assert remaining(journal) == ()
+
+
+def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, journal, said):
+    while process.stdout.readline().strip() != "made":
+        assert process.poll() is None
+    come, go = held(fake, "DELETE")
+    process.send_signal(signal.SIGINT)
+    assert come.wait(timeout=60)
+    process.send_signal(signal.SIGINT)
+    shown, _ = process.communicate()
+    go.set()
+    assert f"remove with: loadstone results clean {RUN} --lab test" in shown
+    assert f"user {NAME}-u1" in shown
+    fake.disturb = lambda _method, _path: None
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
