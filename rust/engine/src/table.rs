@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding};
-use parquet::column::reader::ColumnReader;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use crate::samples::Samples;
+
+mod read;
+
+pub use read::read;
 
 const SCHEMA: &str = "message samples {
     required int64 due_ns;
@@ -27,7 +29,6 @@ const SCHEMA: &str = "message samples {
     required int32 outcome (INTEGER(8, false));
     required int32 action (INTEGER(8, false));
 }";
-const COLUMNS: usize = 9;
 /// These repeat: a dictionary and run lengths say them in a few bits.
 const REPEATING: [&str; 4] = ["connection", "status", "outcome", "action"];
 /// Rows of a row group: what a reader holds in memory at once.
@@ -57,26 +58,22 @@ fn reason(error: ParquetError) -> String {
     }
 }
 
-/// The columns of a sample table, lent.
+fn general(text: &str) -> ParquetError {
+    ParquetError::General(text.to_owned())
+}
+
+/// The columns of a sample table, lent: those of [`Samples`].
+#[expect(missing_docs)]
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
-    /// As in [`Samples`], and so are the others.
     pub due_ns: &'a [i64],
-    #[expect(missing_docs)]
     pub sent_ns: &'a [i64],
-    #[expect(missing_docs)]
     pub first_byte_ns: &'a [i64],
-    #[expect(missing_docs)]
     pub done_ns: &'a [i64],
-    #[expect(missing_docs)]
     pub iteration: &'a [u32],
-    #[expect(missing_docs)]
     pub connection: &'a [u16],
-    #[expect(missing_docs)]
     pub status: &'a [u16],
-    #[expect(missing_docs)]
     pub outcome: &'a [u8],
-    #[expect(missing_docs)]
     pub action: &'a [u8],
 }
 
@@ -223,7 +220,7 @@ fn write_column<T: DataType>(
     batches: impl Iterator<Item = impl AsRef<[T::T]>>,
 ) -> Result<(), ParquetError> {
     let Some(mut column) = group.next_column()? else {
-        return Err(ParquetError::General("the schema has too few columns".to_owned()));
+        return Err(general("the schema has too few columns"));
     };
     for batch in batches {
         column.typed::<T>().write_batch(batch.as_ref(), None, None)?;
@@ -236,63 +233,4 @@ pub fn write(path: &Path, columns: &Columns<'_>) -> Result<(), BadFile> {
     let mut writer = TableWriter::create(path)?;
     writer.append(columns)?;
     writer.finish()
-}
-
-/// Reads a sample file.
-pub fn read(path: &Path) -> Result<Samples, BadFile> {
-    let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
-    let file = File::open(path).map_err(|error| refuse(&error.to_string()))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| refuse(&reason(error)))?;
-    let ours = parse_message_type(SCHEMA).map_err(|error| refuse(&reason(error)))?;
-    if reader.metadata().file_metadata().schema().get_fields() != ours.get_fields() {
-        return Err(refuse("it is a Parquet file, but no sample table"));
-    }
-    let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-    let mut samples = Samples::with_capacity(rows);
-    for index in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(index).map_err(|error| refuse(&reason(error)))?;
-        read_group(&*group, &mut samples).map_err(|error| refuse(&reason(error)))?;
-    }
-    if samples.columns().are_even() && samples.len() == rows {
-        return Ok(samples);
-    }
-    Err(refuse("it is damaged: its columns differ in length"))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the schema says how many bits are used"
-)]
-fn read_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
-    let rows = usize::try_from(group.metadata().num_rows())?;
-    let mut codes: Vec<i32> = Vec::new();
-    for index in 0..COLUMNS {
-        let times = match index {
-            0 => &mut into.due_ns,
-            1 => &mut into.sent_ns,
-            2 => &mut into.first_byte_ns,
-            _ => &mut into.done_ns,
-        };
-        codes.clear();
-        match group.get_column_reader(index)? {
-            ColumnReader::Int64ColumnReader(mut reader) => {
-                while reader.read_records(rows, None, None, times)?.0 > 0 {}
-            }
-            ColumnReader::Int32ColumnReader(mut reader) => {
-                while reader.read_records(rows, None, None, &mut codes)?.0 > 0 {}
-            }
-            _ => return Err(ParquetError::General("a column has another type".to_owned())),
-        }
-        let codes = codes.iter();
-        match index {
-            4 => into.iteration.extend(codes.map(|&code| code as u32)),
-            5 => into.connection.extend(codes.map(|&code| code as u16)),
-            6 => into.status.extend(codes.map(|&code| code as u16)),
-            7 => into.outcome.extend(codes.map(|&code| code as u8)),
-            8 => into.action.extend(codes.map(|&code| code as u8)),
-            _ => {}
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,69 @@
+use super::*;
+use crate::script::Script;
+
+fn golden(name: &str) -> Plan {
+    let path = format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    Plan::from_json(&std::fs::read_to_string(path).unwrap()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_golden_plans_are_read_field_by_field() {
+    let plan = golden("plan_open.json");
+    assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0 });
+    assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
+    assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
+    assert_eq!(plan.steps[0].captures[0].header, "X-Subject-Token");
+    assert_eq!(plan.steps[1].expect_status, [200, 203]);
+    assert_eq!(plan.columns["user"], ["ann", "bob"]);
+    assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
+    let closed = Load::Closed { workers: 8, duration_s: None, iterations: Some(1000) };
+    assert!(golden("plan_closed.json").load == closed);
+    let (fill_rps, ebb_rps, duration_s) = (60.0, 0.0, 90.0);
+    let band = Load::Band { low: 4, high: 16, fill_rps, ebb_rps, duration_s };
+    assert!(golden("plan_band.json").load == band);
+}
+
+#[test]
+fn the_golden_plans_requests_are_laid_out_to_the_byte() {
+    let script = Script::new(&golden("plan_open.json")).unwrap_or_else(|e| panic!("{e}"));
+    let mut buffer = Vec::new();
+    let issue = script.fill(&script.requests[0], 2, &[Vec::new()], &mut buffer);
+    let agent = concat!("User-Agent: loadstone/", env!("CARGO_PKG_VERSION"), "\r\n");
+    assert_eq!(
+        text(issue),
+        format!(
+            "POST /v3/auth/tokens HTTP/1.1\r\nHost: keystone.example:5000\r\n{agent}Accept: */*\r\n\
+             Content-Type: application/json\r\nContent-Length: 33\r\n\r\n\
+             {{\"user\": \"ann\", \"p\": \"pässword\"}}"
+        )
+    );
+    let validate = script.fill(&script.requests[1], 3, &[b"gAAA".to_vec()], &mut buffer);
+    assert_eq!(
+        text(validate),
+        format!(
+            "GET /v3/auth/tokens HTTP/1.1\r\nHost: keystone.example:5000\r\n{agent}Accept: */*\r\n\
+             X-Auth-Token: gAAA\r\nX-Subject-Token: gAAA\r\n\r\n"
+        )
+    );
+}
+
+#[test]
+fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
+    for (scheme, host, port, expected) in [
+        (Scheme::Http, "a.example", 80, "Host: a.example\r\n"),
+        (Scheme::Http, "a.example", 443, "Host: a.example:443\r\n"),
+        (Scheme::Https, "a.example", 443, "Host: a.example\r\n"),
+        (Scheme::Http, "::1", 8080, "Host: [::1]:8080\r\n"),
+    ] {
+        let mut plan = golden("plan_open.json");
+        plan.origin = Origin { scheme, host: host.to_owned(), port, ..plan.origin };
+        let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
+        let mut buffer = Vec::new();
+        let request = script.fill(&script.requests[0], 0, &[Vec::new()], &mut buffer);
+        assert!(text(request).contains(expected), "{expected}");
+    }
+}

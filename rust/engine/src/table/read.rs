@@ -1,0 +1,79 @@
+//! Reads what the table writer wrote, and refuses everything else.
+
+use std::fs::File;
+use std::path::Path;
+
+use parquet::column::reader::ColumnReader;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::parser::parse_message_type;
+
+use super::{BadFile, GROUP_ROWS, SCHEMA, general, reason};
+use crate::samples::Samples;
+
+const COLUMNS: usize = 9;
+
+/// Reads a sample file.
+pub fn read(path: &Path) -> Result<Samples, BadFile> {
+    let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
+    // The reader was seen to panic on files damaged at random.
+    let read = std::panic::catch_unwind(|| read_table(path));
+    let read = read.map_err(|_| refuse("it is damaged"))?;
+    read.map_err(|error| refuse(&reason(error)))
+}
+
+fn read_table(path: &Path) -> Result<Samples, ParquetError> {
+    let reader = SerializedFileReader::new(File::open(path)?)?;
+    let metadata = reader.metadata().file_metadata();
+    if metadata.schema().get_fields() != parse_message_type(SCHEMA)?.get_fields() {
+        return Err(general("it is a Parquet file, but no sample table"));
+    }
+    // What the file claims of itself is believed up to a bound: it may be damaged.
+    let rows = usize::try_from(metadata.num_rows())?;
+    let mut samples = Samples::with_capacity(rows.min(GROUP_ROWS));
+    for index in 0..reader.num_row_groups() {
+        read_group(&*reader.get_row_group(index)?, &mut samples)?;
+    }
+    if samples.columns().are_even() && samples.len() == rows {
+        return Ok(samples);
+    }
+    Err(general("it is damaged: its columns differ in length"))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the schema says how many bits are used"
+)]
+fn read_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
+    let rows = usize::try_from(group.metadata().num_rows())?;
+    let mut codes: Vec<i32> = Vec::new();
+    for index in 0..COLUMNS {
+        let times = match index {
+            0 => &mut into.due_ns,
+            1 => &mut into.sent_ns,
+            2 => &mut into.first_byte_ns,
+            _ => &mut into.done_ns,
+        };
+        codes.clear();
+        match group.get_column_reader(index)? {
+            ColumnReader::Int64ColumnReader(mut reader) => {
+                while reader.read_records(rows, None, None, times)?.0 > 0 {}
+            }
+            ColumnReader::Int32ColumnReader(mut reader) => {
+                while reader.read_records(rows, None, None, &mut codes)?.0 > 0 {}
+            }
+            _ => return Err(general("a column has another type")),
+        }
+        let codes = codes.iter();
+        match index {
+            4 => into.iteration.extend(codes.map(|&code| code as u32)),
+            5 => into.connection.extend(codes.map(|&code| code as u16)),
+            6 => into.status.extend(codes.map(|&code| code as u16)),
+            7 => into.outcome.extend(codes.map(|&code| code as u8)),
+            8 => into.action.extend(codes.map(|&code| code as u8)),
+            _ => {}
+        }
+    }
+    Ok(())
+}

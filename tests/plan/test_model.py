@@ -1,0 +1,69 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
+from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Text, text
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def plan(load: Load) -> Plan:
+    issue = Step(
+        action="issue",
+        method="POST",
+        path=text("/v3/auth/tokens"),
+        headers=(("Content-Type", text("application/json")),),
+        body=(
+            Text('{"user": "'),
+            Column("user"),
+            Text('", "p": "'),
+            Column("password"),
+            Text('"}'),
+        ),
+        expect_status=(201,),
+        captures=(HeaderCapture("token", "X-Subject-Token"),),
+    )
+    token = (Captured("token"),)
+    validate = Step(
+        action="validate",
+        method="GET",
+        path=text("/v3/auth/tokens"),
+        headers=(("X-Auth-Token", token), ("X-Subject-Token", token)),
+        expect_status=(200, 203),
+    )
+    return Plan(
+        origin=Origin(
+            "https",
+            "keystone.example",
+            5000,
+            Tls(ca_file="ca.pem", cert_file="client.pem", key_file="client.key"),
+        ),
+        steps=(issue, validate),
+        load=load,
+        columns={"user": ("ann", "bob"), "password": ("pässword", "b")},
+        limits=Limits(max_connections=64),
+        placement=Placement(threads=2, cores=(0, 1)),
+    )
+
+
+LOADS: dict[str, Load] = {
+    "plan_open.json": OpenLoad(rate_rps=12.5, duration_s=30.0),
+    "plan_closed.json": ClosedLoad(workers=8, iterations=1000),
+    "plan_band.json": BandLoad(low=4, high=16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0),
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_a_plan_crosses_to_rust_as_the_golden_file_says(name: str) -> None:
+    """The engine's own tests read the same files."""
+    assert json.loads(plan(LOADS[name]).to_json()) == json.loads((DATA / name).read_text())
+
+
+def test_a_plan_that_is_kept_or_printed_holds_no_secret() -> None:
+    kept = plan(LOADS["plan_open.json"]).without_secrets()
+    assert kept.columns == {"user": ("2 values",), "password": ("2 values",)}
+    for shown in (kept.to_json(), repr(kept), repr(plan(LOADS["plan_open.json"]))):
+        assert "ssword" not in shown.replace("password", "")
