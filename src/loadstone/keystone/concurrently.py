@@ -38,16 +38,20 @@ def each(
     for thread in threads:
         thread.start()
     try:
-        for thread in threads:
-            thread.join()
+        _join(threads)
     except BaseException:
         stop.set()
-        for thread in threads if waits else ():
-            thread.join()
+        if waits:
+            _join(threads)
         raise
     if failures:
         raise failures[0]
     return tuple(done[number] for number in range(count))
+
+
+def _join(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join()
 
 
 def _taken(todo: deque[tuple[int, T]]) -> tuple[int, T] | None:
