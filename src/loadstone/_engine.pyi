@@ -5,7 +5,14 @@ from typing import Any, Final, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EngineUnusable", "InvalidPlan", "read_samples", "run", "write_samples"]
+__all__ = [
+    "EngineUnusable",
+    "InvalidPlan",
+    "__version__",
+    "read_samples",
+    "run",
+    "write_samples",
+]
 __version__: Final[str]
 
 class InvalidPlan(ValueError): ...

@@ -216,6 +216,18 @@ def test_several_threads_send_the_schedule_together(
     assert len(set(measured.samples.connection)) == measured.health.connections
 
 
+def test_a_closed_loop_has_no_more_threads_than_workers(serve: Serve) -> None:
+    plan = Plan(
+        serve(answering(OK)).origin,
+        (GET,),
+        ClosedLoad(1, iterations=5),
+        placement=Placement(threads=4),
+    )
+    measured = run(plan)
+    assert len(measured.samples) == 5
+    assert measured.health.threads == 1
+
+
 def test_the_generator_tells_its_own_cost(serve: Serve) -> None:
     health = run(serve(answering(OK)).plan(OpenLoad(200, 0.5))).health
     assert 0 < health.cpu_s <= health.wall_s

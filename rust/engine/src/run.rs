@@ -47,16 +47,22 @@ pub struct Run {
 /// Descriptors that the process needs beside the connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 /// Rows for which memory is set aside at most; pages are only taken as they are written.
-const MOST_EXPECTED_ROWS: f64 = 50e6;
+const MOST_EXPECTED_ROWS: f64 = 5e6;
 
 impl Run {
     /// Looks up the host, reads the files that the plan names and lays out the requests.
     pub fn prepare(plan: &Plan) -> Result<Self, Refusal> {
         let script = Arc::new(Script::new(plan)?);
         raise_descriptors(u64::from(plan.limits.max_connections) + SPARE_DESCRIPTORS)?;
-        // A band is one number in flight: no thread could keep its share of it alone.
-        let is_band = matches!(plan.load, Load::Band { .. });
-        let threads = if is_band { 1 } else { plan.placement.threads };
+        let threads = match plan.load {
+            Load::Open { .. } => plan.placement.threads,
+            // A thread without a worker would have nothing to do, and not learn of the end.
+            Load::Closed { workers, .. } => {
+                plan.placement.threads.min(u16::try_from(workers).unwrap_or(u16::MAX))
+            }
+            // A band is one number in flight: no thread could keep its share of it alone.
+            Load::Band { .. } => 1,
+        };
         Ok(Self {
             load: plan.load.clone(),
             placement: Placement { threads, ..plan.placement.clone() },
@@ -163,7 +169,7 @@ impl Run {
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
-        reason = "between 0 and 50 million"
+        reason = "between 0 and 5 million"
     )]
     fn expected_rows(&self) -> usize {
         let iterations = match self.load {

@@ -78,6 +78,11 @@ fn watched(
         if let Some(error) = failure {
             return Err(error);
         }
+        // A Ctrl-C at the last moment must not lose what was measured either.
+        is_interrupted |= match py.check_signals() {
+            Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => true,
+            looked => looked.map(|()| false)?,
+        };
         let measured = measured.map_err(|_| PyRuntimeError::new_err("the engine has a bug"))?;
         Ok((measured.map_err(|refusal| raised(&refusal))?, is_interrupted))
     })

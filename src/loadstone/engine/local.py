@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadstone._engine import EngineUnusable, InvalidPlan
+from loadstone._engine import EngineUnusable, InvalidPlan, __version__
 from loadstone._engine import run as run_in_rust
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
@@ -22,6 +22,11 @@ class Measured:
     samples: Samples
     health: Health
     interrupted: bool  # by Ctrl-C; the caller ends the program once it has kept the samples
+
+
+def version() -> str:
+    """Give the version of the Rust core."""
+    return __version__
 
 
 def run(plan: Plan, watch: Watch | None = None) -> Measured:
