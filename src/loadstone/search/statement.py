@@ -15,6 +15,9 @@ HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECT
 # Of N: what slow noise and drift move unseen during one search. Without it the interval covers a
 # service that slows by 0.1 % a minute in 88 runs of 100, with it in 97 (docs/methodology.md).
 ALLOWANCE = 0.004
+# Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
+# search was not seen by it.
+UNSEEN = 0.006
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
@@ -29,7 +32,8 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     if sides.flags & HARD:
         return _contradicted(sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
-    low, high = found.rate_rps - half_width, found.rate_rps + half_width
+    low = found.rate_rps - half_width - UNSEEN * found.rate_rps
+    high = found.rate_rps + half_width
     low, high = _for_depth(depths, found, low, high)
     return Capacity(found.rate_rps, low, high, CONFIDENCE, (*words, *_more_time(found)))
 
