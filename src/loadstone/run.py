@@ -147,6 +147,7 @@ class Trip:
 
         def trial(ask: Ask) -> Trial:
             self.require_alive()
+            time.sleep(ask.pause_s)
             order, access = self.order, self.subject.access
             plan = compile_plan(scenario, access, people, tokens, ask.load, order.limits)
             watchdog = alarm(ask.load, ask.alarm_s, order.goal)

@@ -14,7 +14,10 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         words = ("the load generator was the limit, not the service", *limit.args, *at_least)
         return Capacity(None, held, None, 0.0, words)
     except OnlyErrors as errors:
-        return Capacity(None, None, None, 0.0, ("the service answers errors only", *errors.args))
+        held = session.sustained_rps
+        before = (f"it had sustained {held:.4g}/s before",) if held else ()
+        words = ("the service answers errors only", *errors.args, *before)
+        return Capacity(None, None, None, 0.0, words)
 
 
 def at_least(ceiling_rps: float) -> Capacity:

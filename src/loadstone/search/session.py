@@ -16,7 +16,7 @@ class GeneratorWasLimit(Exception):
 
 
 class OnlyErrors(Exception):
-    """Hardly anything ends well, however low the rate; carries the reasons."""
+    """Nothing ends well: the service fails, or is gone; carries the reasons."""
 
 
 class Session:
@@ -45,6 +45,8 @@ class Session:
         for _ in range(TRIES):
             trial = yield Ask(load, purpose, alarm_s, rise_s, pause_s)
             self.spent_s += trial.summary.load_s
+            if trial.summary.failed and not trial.summary.ok:
+                raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
             if trial.verdict.state is not State.INVALID:
                 if trial.verdict.state is State.SUSTAINED and trial.rate_rps is not None:
                     self.sustained_rps = max(self.sustained_rps or 0.0, trial.rate_rps)
