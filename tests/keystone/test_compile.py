@@ -115,7 +115,14 @@ def test_every_scenario_compiles_into_requests(access, journal, scenario):
         tokens = issue_tokens(access, people) if scenario.needs_tokens else ()
         plan = compile_plan(scenario, access, people, tokens, LOAD)
     for step in plan.steps:
-        assert fill(plan, step.path).startswith("/v3/")
+        assert fill(plan, step.path).startswith("/v3")
         if step.body:
             json.loads(fill(plan, step.body))
         assert all(fill(plan, value) for _, value in step.headers)
+
+
+def test_tokens_and_users_that_do_not_match_row_by_row_are_refused(access, journal):
+    with users(access, RUN, UsersSettings(users_per_tenant=2), journal, str) as people:
+        tokens = issue_tokens(access, people, count=3)
+        with pytest.raises(InvalidInput, match="3 tokens were prepared for 2 users"):
+            compile_plan(SCENARIOS["rescope"], access, people, tokens, LOAD)

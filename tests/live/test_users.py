@@ -159,3 +159,13 @@ def test_a_kill_leaves_no_password_behind(lab_keystone, access, journal):
     assert secret not in journal.read_text() + command_line
     assert "password" not in journal.read_text()
     assert clean(access, journal, print) == ()
+
+
+def test_every_scenario_is_answered_as_expected(access, journal):
+    with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
+        tokens = issue_tokens(access, people)
+        load = ClosedLoad(workers=1, iterations=2)
+        for scenario in SCENARIOS.values():
+            plan = compile_plan(scenario, access, people, tokens, load)
+            answered = {outcome for outcome, _ in outcomes(plan)}
+            assert answered == {"OK"}, scenario.name

@@ -46,6 +46,12 @@ def compile_plan(
     for name, values in columns.items():
         if not values:
             raise InvalidInput(f"{scenario.name} needs at least one {name}, and none was prepared")
+    # Row i of a token and row i of a user's name must be of one user.
+    if "token" in columns and len(columns) > 1 and len(tokens) % max(len(users), 1):
+        raise InvalidInput(
+            f"{scenario.name} needs as many tokens for each user: {len(tokens)} tokens were "
+            f"prepared for {len(users)} users"
+        )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
     return Plan(origin(access), steps, load, columns, limits)
 

@@ -2,10 +2,12 @@
 
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
 from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
 
 SCENARIOS: dict[str, Scenario] = {
     "issue": ISSUE_TOKEN,
     "validate": VALIDATE_TOKEN,
+    **TOKEN_LIFE,
 }
 
 __all__ = ["SCENARIOS", "Scenario"]

@@ -1,0 +1,127 @@
+"""More of a token's life: chains, other ways to get one, what it opens."""
+
+from loadstone.keystone.scenarios.authenticate import PASSWORD_BODY
+from loadstone.keystone.scenarios.model import JSON_HEADERS, SUBJECT_TOKEN, Scenario, filled
+from loadstone.plan.script import Captured, Column, HeaderCapture, Step, text
+
+_OWN = Captured("token")
+_KEEP_TOKEN = (HeaderCapture(name="token", header="X-Subject-Token"),)
+_ACCEPT = ("Accept", text("application/json"))
+_ABOUT_ITSELF = (_ACCEPT, ("X-Auth-Token", (_OWN,)), ("X-Subject-Token", (_OWN,)))
+_AS_TOKEN = (_ACCEPT, ("X-Auth-Token", (SUBJECT_TOKEN,)))
+
+
+def _issue(action: str) -> Step:
+    return Step(
+        action=action,
+        method="POST",
+        path=text("/auth/tokens"),
+        headers=JSON_HEADERS,
+        body=PASSWORD_BODY,
+        expect_status=(201,),
+        captures=_KEEP_TOKEN,
+    )
+
+
+def _about_itself(action: str, method: str, status: int) -> Step:
+    return Step(action, method, text("/auth/tokens"), _ABOUT_ITSELF, expect_status=(status,))
+
+
+ISSUE_AND_VALIDATE = Scenario(
+    name="KeystoneBasic.authenticate_user_and_validate_token",
+    title="token issue, then validation",
+    request="POST /v3/auth/tokens, GET /v3/auth/tokens (each token validated once, by itself)",
+    steps=(
+        _issue("keystone_v3.fetch_token"),
+        _about_itself("keystone_v3.validate_token", "GET", 200),
+    ),
+)
+
+# Keystone keeps each revocation until the token would have expired, and every validation looks
+# through them: this scenario slows its target down while it runs and for a while after.
+ISSUE_AND_REVOKE = Scenario(
+    name="Keystone.issue_and_revoke_token",
+    title="token issue, then revocation",
+    request="POST /v3/auth/tokens, DELETE /v3/auth/tokens (leaves a revocation event each)",
+    steps=(
+        _issue("keystone_v3.fetch_token"),
+        _about_itself("keystone_v3.revoke_token", "DELETE", 204),
+    ),
+)
+
+ISSUE_UNSCOPED = Scenario(
+    name="Keystone.issue_unscoped_token",
+    title="unscoped token issue",
+    request="POST /v3/auth/tokens (password, unscoped)",
+    steps=(
+        Step(
+            action="keystone_v3.issue_unscoped_token",
+            method="POST",
+            path=text("/auth/tokens"),
+            headers=JSON_HEADERS,
+            body=filled(
+                '{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":"<user>",'
+                '"domain":{"name":"<domain>"},"password":"<password>"}}},"scope":"unscoped"}}',
+                user=Column("user_name"),
+                domain=Column("domain_name"),
+                password=Column("password"),
+            ),
+            expect_status=(201,),
+        ),
+    ),
+)
+
+# No password is hashed: beside the issue with a password it shows what the hash costs.
+RESCOPE = Scenario(
+    name="Keystone.rescope_token",
+    title="token rescope",
+    request="POST /v3/auth/tokens (token, project scope)",
+    steps=(
+        Step(
+            action="keystone_v3.rescope_token",
+            method="POST",
+            path=text("/auth/tokens"),
+            headers=JSON_HEADERS,
+            body=filled(
+                '{"auth":{"identity":{"methods":["token"],"token":{"id":"<token>"}},'
+                '"scope":{"project":{"name":"<project>","domain":{"name":"<domain>"}}}}}',
+                token=SUBJECT_TOKEN,
+                project=Column("project_name"),
+                domain=Column("domain_name"),
+            ),
+            expect_status=(201,),
+        ),
+    ),
+)
+
+CATALOG = Scenario(
+    name="Keystone.get_catalog",
+    title="catalog",
+    request="GET /v3/auth/catalog (as each user)",
+    steps=(Step("keystone_v3.get_catalog", "GET", text("/auth/catalog"), _AS_TOKEN),),
+)
+
+OWN_PROJECTS = Scenario(
+    name="Keystone.list_own_projects",
+    title="own projects",
+    request="GET /v3/auth/projects (as each user)",
+    steps=(Step("keystone_v3.list_own_projects", "GET", text("/auth/projects"), _AS_TOKEN),),
+)
+
+# No token, no database: what web server and framework alone bear.
+DISCOVER = Scenario(
+    name="Keystone.discover",
+    title="version discovery",
+    request="GET /v3 (no token)",
+    steps=(Step("keystone_v3.discover", "GET", (), (_ACCEPT,)),),
+)
+
+TOKEN_LIFE = {
+    "issue-validate": ISSUE_AND_VALIDATE,
+    "issue-revoke": ISSUE_AND_REVOKE,
+    "issue-unscoped": ISSUE_UNSCOPED,
+    "rescope": RESCOPE,
+    "catalog": CATALOG,
+    "projects": OWN_PROJECTS,
+    "discover": DISCOVER,
+}
