@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import requests
+import yaml
 from lab_client import quietly, token_of, until, validation_of
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -72,6 +73,13 @@ def test_a_shell_can_evaluate_env(lab_keystone: Deployment) -> None:
     assert dict(pair.split("=", 1) for pair in pairs) == lab_keystone.environment_variables()
 
 
+def test_clouds_yaml_names_the_same_cloud(lab_keystone: Deployment) -> None:
+    printed = command("lab", "env", lab_keystone.name, "--clouds-yaml").stdout
+    entry = yaml.safe_load(printed)["clouds"][lab_keystone.name]
+    assert entry["auth"]["auth_url"] == lab_keystone.url
+    assert entry["auth"]["password"] == lab_keystone.environment_variables()["OS_PASSWORD"]
+
+
 def test_logs_shows_the_log_of_a_part(lab_keystone: Deployment) -> None:
     shown = command("lab", "logs", lab_keystone.name, "uwsgi", "-n", "400").stdout
     assert "WSGI app 0" in shown
@@ -101,6 +109,18 @@ def test_up_of_one_that_runs_gives_that_one(lab_keystone: Deployment) -> None:
     assert again.pids() == lab_keystone.pids()
     with pytest.raises(InvalidInput, match="other settings"):
         deployment.up(lab_keystone.name, small(), quietly)
+
+
+def test_one_that_runs_is_not_taken_over(lab_keystone: Deployment) -> None:
+    code = (
+        "import sys; from loadstone.keystone import deployment\n"
+        "deployment.up(sys.argv[1], deployment.Settings(), print, owned=True)"
+    )
+    taken = subprocess.run(
+        [sys.executable, "-c", code, lab_keystone.name], capture_output=True, text=True, check=False
+    )
+    assert "another uses it" in taken.stderr
+    assert lab_keystone.failure() is None
 
 
 def test_down_leaves_no_process_and_no_password(name: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -18,16 +19,16 @@ def lab() -> None:
 @click.option("--threads", metavar="N", help="Threads of each (default: 1).")
 @click.option("--port", metavar="P", help="Port on 127.0.0.1 (default: a free one).")
 @click.option("--with", "pairs", multiple=True, metavar="KEY=VALUE", help="Any setting; repeat.")
-def up(
-    name: str, workers: str | None, threads: str | None, port: str | None, pairs: tuple[str, ...]
-) -> None:
+@click.option("--settings", "file", metavar="FILE", help="Settings as YAML; the others win.")
+def up(name: str, pairs: tuple[str, ...], file: str | None, **short: str | None) -> None:
     """Start the deployment NAME and print its URL."""
     from loadstone.keystone import deployment
     from loadstone.keystone.deploy import settings
+    from loadstone.keystone.deploy.settings_file import read_file
 
-    short = (("workers", workers), ("threads", threads), ("port", port))
-    given = [(key, value) for key, value in short if value is not None]
-    chosen = settings.read([*(settings.split(pair) for pair in pairs), *given])
+    from_file = read_file(Path(file)) if file is not None else ()
+    given = [(key, value) for key, value in short.items() if value is not None]
+    chosen = settings.read([*from_file, *(settings.split(pair) for pair in pairs), *given])
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
     click.echo(started.url)
 
@@ -54,7 +55,7 @@ def list_(target: str | None) -> None:
             file.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
         return
     head = ("NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB")
-    table = [head, *(tuple(_cell(value) for value in asdict(row).values()) for row in rows)]
+    table = [head, *(["-" if v is None else str(v) for v in asdict(row).values()] for row in rows)]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     for line in table:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
@@ -63,11 +64,18 @@ def list_(target: str | None) -> None:
 
 @lab.command()
 @click.argument("name")
-def env(name: str) -> None:
+@click.option("--clouds-yaml", is_flag=True, help="As a clouds.yaml, with NAME as its entry.")
+def env(name: str, clouds_yaml: bool) -> None:
     """Print NAME's OS_* variables for a shell: eval "$(loadstone lab env NAME)"."""
     from loadstone.keystone import deployment
 
-    for key, value in deployment.find(name).environment_variables().items():
+    found = deployment.find(name)
+    if clouds_yaml:
+        import yaml
+
+        click.echo(yaml.safe_dump({"clouds": {name: found.cloud()}}, sort_keys=False), nl=False)
+        return
+    for key, value in found.environment_variables().items():
         click.echo(f"export {key}={shlex.quote(value)}")
 
 
@@ -89,7 +97,3 @@ def logs(name: str, part: str | None, lines: int) -> None:
         if part in (None, of):
             click.echo(f"==> {of}: {path}")
             click.echo("".join(f"{line}\n" for line in tail(path, lines)), nl=False)
-
-
-def _cell(value: object) -> str:
-    return "-" if value is None else str(value)

@@ -44,7 +44,7 @@ def up(
         with locks.held(folder / watcher.LOCK, busy=busy):
             before = state.read(folder)
             if before is not None and Deployment(folder, before).is_running:
-                return _same(Deployment(folder, before), settings)
+                return _same(Deployment(folder, before), settings, owned=owned)
             shut_down(folder)  # what a crash, or a part that died, left behind
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
@@ -167,7 +167,12 @@ def _facts(
     return mine + of_parts + tuple((f"[{s}] {o}", value) for s, o, value in settings.conf)
 
 
-def _same(running: Deployment, settings: Settings) -> Deployment:
+def _same(running: Deployment, settings: Settings, *, owned: bool) -> Deployment:
+    if owned and running.folder not in _guards:
+        raise EnvironmentUnusable(
+            f"lab {running.name} runs already, and another uses it; end it: "
+            f"loadstone lab down {running.name}"
+        )
     asked = replace(settings, port=None) if settings.port is None else settings
     has = settings_.read(running.state.settings)
     if asked.port is None:

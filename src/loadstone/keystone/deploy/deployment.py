@@ -61,6 +61,16 @@ class Deployment:
         """Give what a client needs as OS_*; the password is in it."""
         return self._variables("admin", "admin", "default", password_file(self.folder))
 
+    def cloud(self) -> dict[str, object]:
+        """Give the same as an entry of clouds.yaml."""
+        variables = self.environment_variables()
+        auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
+        return {
+            "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
+            "region_name": REGION,
+            "identity_api_version": "3",
+        }
+
     def directory_users(self) -> tuple[dict[str, str], ...]:
         """Give OS_* of each user that is kept in LDAP; none where users are in SQL."""
         if dict(self.state.settings).get("identity") != Identity.LDAP:

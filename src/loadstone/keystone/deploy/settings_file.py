@@ -1,0 +1,43 @@
+"""Settings of a deployment from a YAML file: the same keys as `--with`, `conf` as sections."""
+
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def read_file(path: Path) -> Pairs:
+    """Give KEY, VALUE pairs, ready to be followed by those of the command line."""
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except OSError as problem:
+        raise InvalidInput(f"{path}: {problem.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: not YAML: {' '.join(str(problem).split())}") from None
+    if not isinstance(tree, dict):
+        raise InvalidInput(f"{path}: must be a mapping of settings, as `workers: 2`")
+    conf = tree.pop("conf", None) or {}
+    if not isinstance(conf, dict) or not all(isinstance(o, dict) for o in conf.values()):
+        raise InvalidInput(
+            f"{path}: conf must be sections of options, as `token: {{expiration: 60}}`"
+        )
+    plain = tuple((str(key), _word(path, str(key), value)) for key, value in tree.items())
+    options = tuple(
+        (f"conf.{section}.{option}", _word(path, f"conf.{section}.{option}", value))
+        for section, chosen in conf.items()
+        for option, value in chosen.items()
+    )
+    return plain + options
+
+
+def _word(path: Path, key: str, value: object) -> str:
+    match value:
+        case bool():  # before int, of which it is a kind
+            return "true" if value else "false"
+        case str() | int() | float():
+            return str(value)
+        case _:
+            raise InvalidInput(f"{path}: {key} must be one value, not {value!r}")

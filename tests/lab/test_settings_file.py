@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.deploy import settings
+from loadstone.keystone.deploy.settings import Database
+from loadstone.keystone.deploy.settings_file import read_file
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "lab.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "database: mariadb\nworkers: 3\nconf:\n  token: {expiration: 60}\n  cache: {debug: true}\n",
+    )
+    chosen = settings.read([*read_file(path), ("workers", "4")])
+    assert chosen.database is Database.MARIADB
+    assert chosen.workers == 4
+    assert chosen.conf == (("token", "expiration", "60"), ("cache", "debug", "true"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- workers", "workers: [1]", "conf: 3", "conf: {token: 3}", "workers: {", "a: \0"]
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InvalidInput, match=r"lab\.yaml: .*"):
+        settings.read(read_file(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_file(tmp_path / "none.yaml")
