@@ -1,3 +1,4 @@
+import errno
 import json
 import threading
 
@@ -189,3 +190,21 @@ def test_the_journal_names_each_thing_before_it_is_made(fake, access, journal, s
         pass
     assert fake.calls["POST", "/v3/users"] == 6
     assert unannounced == []
+
+
+def test_a_full_disk_stops_the_making_and_not_the_removal(fake, access, journal, said, monkeypatch):
+    written = []
+
+    def fsync(descriptor):
+        written.append(descriptor)
+        if len(written) > 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("loadstone.keystone.journal.os.fsync", fsync)
+    with (
+        pytest.raises(EnvironmentUnusable, match=r"created\.jsonl: cannot be written \(No space"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert fake.calls["POST", "/v3/users"] > 0
+    assert left(fake) == []

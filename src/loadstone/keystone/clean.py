@@ -1,12 +1,13 @@
 """Removal of what a run made, and of nothing else; as often as one likes."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
-from loadstone.keystone.journal import Journal, Record, read
+from loadstone.keystone.journal import Journal, Record, Unwritable, read
 from loadstone.keystone.things import Kind, Leftover, Thing, domain_name, is_of_run
 from loadstone.target import Access
 
@@ -29,10 +30,15 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     _require_same_cloud(record, access)
     journal = Journal(path, record.run_id)
     try:
-        failed = _remove_all(Identity(access), journal, say)
+        failed = _remove_all(Identity(access), journal)
     except EnvironmentUnusable as error:
         failed = {"": str(error)}
-    return _leftovers(path, failed)
+    if failed:
+        return _leftovers(path, failed)
+    for announced in remaining(path):
+        _note(journal, announced.thing)
+    say(f"removed all that the run made in {access.identity_url}")
+    return ()
 
 
 def remaining(path: Path) -> tuple[Leftover, ...]:
@@ -59,8 +65,8 @@ def _require_same_cloud(record: Record, access: Access) -> None:
         )
 
 
-def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
-    """Remove users, projects, then their domain; give the names that would not go, with why."""
+def _remove_all(identity: Identity, journal: Journal) -> dict[str, str]:
+    """Remove users, projects, then their domain; give what would not go (name: why)."""
     name = domain_name(journal.run_id)
     failed: dict[str, str] = {}
     for domain in identity.find(Kind.DOMAIN, name=name):
@@ -71,11 +77,8 @@ def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str
             failed.setdefault(name, f"it holds {strangers[0].kind} {strangers[0].name}")
         else:
             failed |= _remove_one(identity, journal, domain)
-    if not failed and not identity.find(Kind.DOMAIN, name=name):
-        record = read(journal.path)
-        for thing in record.remaining if record else ():
-            journal.removed(thing)
-        say(f"removed all that the run made in {identity.access.identity_url}")
+    if not failed and identity.find(Kind.DOMAIN, name=name):
+        failed[name] = "it was removed and is still there"
     return failed
 
 
@@ -104,8 +107,14 @@ def _remove_one(identity: Identity, journal: Journal, thing: Thing) -> dict[str,
         raise
     except EnvironmentUnusable as error:
         return {thing.name: str(error)}
-    journal.removed(thing)
+    _note(journal, thing)
     return {}
+
+
+def _note(journal: Journal, thing: Thing) -> None:
+    # A full disk must not keep anything in the cloud; at worst it is looked for once more.
+    with suppress(Unwritable):
+        journal.removed(thing)
 
 
 def _inhabitants(identity: Identity, domain: Thing) -> tuple[Thing, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.things import Kind, Thing
 from loadstone.target import Access
 
@@ -29,6 +30,10 @@ class Record:
         """The command that removes what remains."""
         target = f" {self.chosen}" if self.chosen.startswith("--") else ""
         return f"loadstone results clean {self.run_id}{target}"
+
+
+class Unwritable(EnvironmentUnusable):
+    """The journal cannot go on, so nothing more may be made."""
 
 
 class Journal:
@@ -66,10 +71,13 @@ class Journal:
 
     def _append(self, event: str, **fields: str | None) -> None:
         line = json.dumps({"event": event, **fields}) + "\n"
-        with self._lock, self.path.open("a", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self._lock, self.path.open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise Unwritable(f"{self.path}: cannot be written ({error.strerror})") from error
 
 
 def read(path: Path) -> Record | None:

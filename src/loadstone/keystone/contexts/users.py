@@ -73,7 +73,7 @@ def _make(
     identity: Identity, settings: UsersSettings, journal: Journal, say: Callable[[str], None]
 ) -> tuple[User, ...]:
     tenants, per_tenant = settings.tenants, settings.users_per_tenant
-    say(f"creating {tenants * per_tenant} users in {tenants} projects")
+    say(f"creating {_count(tenants * per_tenant, 'user')} in {_count(tenants, 'project')}")
     role_id = identity.role_id(settings.role)
     domain = _create(identity, journal, Kind.DOMAIN, domain_name(journal.run_id), {})
     place = {"domain_id": _id(domain)}
@@ -120,6 +120,10 @@ def _create(
         raise
     journal.created(thing)
     return thing
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _id(thing: Thing) -> str:
