@@ -78,6 +78,8 @@ subtasks:
         ("contexts: {quotas: {nova: {cpus: 1}}}", "nova has no quota of cpus, only of instances"),
         ("contexts: {quotas: {glance: {}}}", "knows no quotas of glance"),
         ("contexts: {api_versions: {nova: {}}}", "needs version, service_type or service_name"),
+        ("contexts: {api_versions: {nove: {version: 2}}}", "knows no client nove, only barbican"),
+        ("contexts: {api_versions: {keystone: {version: 2}}}", "must be 3"),
         ("contexts: {network: {}}", "context network is Rally's, but Loadstone does not make it"),
         ("sla: {failure_rate: {}}", "needs min, max or both"),
         ("sla: {max_avg_duration: 0}", "must be more than 0, not 0"),

@@ -40,7 +40,7 @@ def test_a_bad_task_ends_with_2_and_a_line_for_each_error(write):
 
 
 def test_the_task_can_come_from_stdin():
-    assert run("check", "-", stdin=GOOD).output.startswith("-: good")
+    assert run("check", "-", stdin=GOOD).output.startswith("stdin: good")
     assert run("check", "-", stdin=BAD).output.startswith("stdin:5: no scenario")
 
 

@@ -140,6 +140,7 @@ ENDLESS = {
     "memory": "{{ 'a' * 10**10 }}",
     "range": "{% for i in range(10**9) %}{% endfor %}",
     "itself": '{% include "self.yaml" %}',
+    "loops in loops": "{% for i in [1] %}" * 30 + "{% endfor %}" * 30,
     "nesting": "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
 }
 

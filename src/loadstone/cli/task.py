@@ -45,7 +45,7 @@ def check(
     if to is not None:
         write_json(_data(checked, ()), to)
     else:
-        _show(file, checked)
+        _show("stdin" if file == "-" else file, checked)
 
 
 @task.command()

@@ -40,7 +40,8 @@ MARK = re.compile(f"{OPEN}(\\d+):(\\d+){CLOSE}")
 FAILURES = (
     TemplateError,
     MemoryError,
-    RecursionError,
+    RuntimeError,
+    SyntaxError,
     ArithmeticError,
     AttributeError,
     LookupError,

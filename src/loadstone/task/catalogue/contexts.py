@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, RootModel, model_validator
 
 from loadstone.task import model
-from loadstone.task.catalogue.foreign import QUOTAS
+from loadstone.task.catalogue.foreign import CLIENTS, QUOTAS
 from loadstone.task.catalogue.form import ROOT_RULES, Count, Form, ListForm
 
 CHOICE = "user_choice_method"
@@ -66,9 +66,20 @@ class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
     """Client name to the version of its API."""
 
     model_config = ROOT_RULES
-    root: Annotated[
-        dict[Annotated[str, Field(pattern="^[a-z]+$")], ApiVersionForm], Field(min_length=1)
-    ]
+    root: Annotated[dict[str, ApiVersionForm], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_clients(self) -> "ApiVersionsForm":
+        for client, form in self.root.items():
+            if client not in CLIENTS:
+                raise ValueError(f"knows no client {client}, only {', '.join(CLIENTS)}")
+            if client != "keystone":
+                continue
+            if "version" not in form.model_fields_set or len(form.model_fields_set) > 1:
+                raise ValueError("takes only a version for keystone")
+            if _version(form.version) != "3":
+                raise ValueError("of keystone must be 3: Loadstone speaks no other")
+        return self
 
     def made(self) -> model.Context:
         """Give the context."""

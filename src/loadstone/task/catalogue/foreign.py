@@ -118,3 +118,25 @@ QUOTAS: dict[str, tuple[str, ...]] = {
         "trunk",
     ),
 }
+
+# Clients whose API version a task may choose.
+CLIENTS = (
+    "barbican",
+    "cinder",
+    "designate",
+    "glance",
+    "gnocchi",
+    "heat",
+    "ironic",
+    "keystone",
+    "magnum",
+    "manila",
+    "mistral",
+    "neutron",
+    "nova",
+    "octavia",
+    "swift",
+    "trove",
+    "watcher",
+    "zaqar",
+)

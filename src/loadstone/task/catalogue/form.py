@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 # Rally's schemas take whole numbers where a number is wanted, and no texts, booleans or nulls.
-RULES = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-ROOT_RULES = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+RULES = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
+ROOT_RULES = ConfigDict(strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
 
 class Form(BaseModel):
