@@ -1,5 +1,8 @@
 from collections import Counter
+from dataclasses import replace
+from typing import Literal
 
+import pytest
 from loopback import GET, OK, POST, Behaviour, Connection, Serve, answering
 
 from loadstone.engine.local import run
@@ -90,6 +93,31 @@ def test_a_crash_while_a_post_is_served_is_not_hidden(serve: Serve) -> None:
     measured = run(server.plan(ClosedLoad(1, iterations=2), POST))
     assert list(measured.samples.outcome) == [Outcome.OK, Outcome.CLOSED_EARLY]
     assert measured.health.retries == 0
+
+
+@pytest.mark.parametrize(
+    ("connection", "accepted"), [("kept", 1), ("iteration", 5), ("request", 10)]
+)
+def test_a_connection_carries_what_the_plan_says(
+    serve: Serve, connection: Literal["kept", "iteration", "request"], accepted: int
+) -> None:
+    server = serve(answering(OK))
+    plan = server.plan(ClosedLoad(1, iterations=5), GET, POST)
+    measured = run(replace(plan, connection=connection))
+    assert Counter(measured.samples.outcome) == {Outcome.OK: 10}
+    assert len(server.accepted) == measured.health.connections == accepted
+
+
+def test_a_request_with_a_connection_of_its_own_announces_the_close(serve: Serve) -> None:
+    seen: list[bytes] = []
+
+    def behave(connection: Connection) -> None:
+        seen.append(connection.request() or b"")
+        connection.send(OK)
+
+    plan = serve(behave).plan(ClosedLoad(1, iterations=1))
+    run(replace(plan, connection="request"))
+    assert b"\r\nConnection: close\r\n" in seen[0]
 
 
 def test_http_1_0_keeps_a_connection_only_when_it_says_so(serve: Serve) -> None:

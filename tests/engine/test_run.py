@@ -126,6 +126,25 @@ def test_a_band_keeps_the_number_in_flight_between_its_edges(serve: Serve) -> No
     assert np.sum((level[1:] == 6) & (level[:-1] == 5)) > 3
 
 
+def test_poisson_arrivals_are_the_same_for_the_same_seed(serve: Serve) -> None:
+    server = serve(answering(OK))
+
+    def due(seed: int) -> list[int]:
+        samples = run(server.plan(OpenLoad(400, 0.5, "poisson", seed))).samples
+        return sorted(samples.due_ns)
+
+    first, again, other = due(1), due(1), due(2)
+    assert first == again != other
+    # The gaps of a constant rate would all be the same.
+    assert np.std(np.diff(first)) > 0.5 * np.mean(np.diff(first))
+
+
+def test_a_worker_thinks_between_its_iterations(serve: Serve) -> None:
+    load = ClosedLoad(1, iterations=4, think_s=0.05)
+    samples = run(serve(answering(OK)).plan(load)).samples
+    assert (samples.due_ns[1:] - samples.done_ns[:-1] == 50_000_000).all()
+
+
 def test_holes_are_filled_from_columns_row_by_row(serve: Serve) -> None:
     seen: list[bytes] = []
 

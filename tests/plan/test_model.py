@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -7,10 +8,11 @@ from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Text, text
 
+Connection = Literal["kept", "iteration", "request"]
 DATA = Path(__file__).parent.parent / "data"
 
 
-def plan(load: Load) -> Plan:
+def plan(load: Load, connection: Connection = "kept") -> Plan:
     issue = Step(
         action="issue",
         method="POST",
@@ -45,25 +47,26 @@ def plan(load: Load) -> Plan:
         load=load,
         columns={"user": ("ann", "bob"), "password": ("pässword", "b")},
         limits=Limits(max_connections=64),
+        connection=connection,
         placement=Placement(threads=2, cores=(0, 1)),
     )
 
 
-LOADS: dict[str, Load] = {
-    "plan_open.json": OpenLoad(rate_rps=12.5, duration_s=30.0),
-    "plan_closed.json": ClosedLoad(workers=8, iterations=1000),
-    "plan_band.json": BandLoad(low=4, high=16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0),
+PLANS = {
+    "plan_open.json": plan(OpenLoad(12.5, 30.0, "poisson", seed=42)),
+    "plan_closed.json": plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
+    "plan_band.json": plan(BandLoad(4, 16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0), "request"),
 }
 
 
-@pytest.mark.parametrize("name", LOADS)
+@pytest.mark.parametrize("name", PLANS)
 def test_a_plan_crosses_to_rust_as_the_golden_file_says(name: str) -> None:
     """The engine's own tests read the same files."""
-    assert json.loads(plan(LOADS[name]).to_json()) == json.loads((DATA / name).read_text())
+    assert json.loads(PLANS[name].to_json()) == json.loads((DATA / name).read_text())
 
 
 def test_a_plan_that_is_kept_or_printed_holds_no_secret() -> None:
-    kept = plan(LOADS["plan_open.json"]).without_secrets()
+    kept = PLANS["plan_open.json"].without_secrets()
     assert kept.columns == {"user": ("2 values",), "password": ("2 values",)}
-    for shown in (kept.to_json(), repr(kept), repr(plan(LOADS["plan_open.json"]))):
+    for shown in (kept.to_json(), repr(kept), repr(PLANS["plan_open.json"])):
         assert "ssword" not in shown.replace("password", "")

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::connection::{Answer, Connection, Question};
 use crate::deadline::Deadline;
 use crate::pacer::Arrival;
+use crate::plan::Reuse;
 use crate::samples::{Outcome, Sample};
 use crate::script::Request;
 use crate::worker::Worker;
@@ -114,6 +115,9 @@ impl Carrier<'_> {
             }
             sample.due_ns = sample.done_ns;
         }
+        if self.worker.reuse == Reuse::Iteration {
+            self.connection = None;
+        }
         sample
     }
 
@@ -172,7 +176,7 @@ impl Carrier<'_> {
         if is_crossed(request, &answer, last_used_ns) {
             return Attempt::Crossed(answer);
         }
-        if answer.fault.is_none() {
+        if answer.fault.is_none() && worker.reuse != Reuse::Request {
             self.connection = Some(connection);
         }
         Attempt::Ended(answer)

@@ -13,14 +13,19 @@ fn text(bytes: &[u8]) -> &str {
 #[test]
 fn the_golden_plans_are_read_field_by_field() {
     let plan = golden("plan_open.json");
-    assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0 });
+    let arrivals = Arrivals::Poisson;
+    assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0, arrivals, seed: 42 });
     assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
     assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
     assert_eq!(plan.steps[0].captures[0].header, "X-Subject-Token");
     assert_eq!(plan.steps[1].expect_status, [200, 203]);
     assert_eq!(plan.columns["user"], ["ann", "bob"]);
     assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
-    let closed = Load::Closed { workers: 8, duration_s: None, iterations: Some(1000) };
+    assert_eq!(plan.connection, Reuse::Kept);
+    assert_eq!(golden("plan_closed.json").connection, Reuse::Iteration);
+    assert_eq!(golden("plan_band.json").connection, Reuse::Request);
+    let iterations = Some(1000);
+    let closed = Load::Closed { workers: 8, duration_s: None, iterations, think_s: 0.25 };
     assert!(golden("plan_closed.json").load == closed);
     let (fill_rps, ebb_rps, duration_s) = (60.0, 0.0, 90.0);
     let band = Load::Band { low: 4, high: 16, fill_rps, ebb_rps, duration_s };

@@ -15,7 +15,7 @@ use crate::control::{Command, Control};
 use crate::dispatch::{dispatch, grid_ns, keep_deadlines};
 use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
-use crate::plan::{Load, Placement, Plan};
+use crate::plan::{Load, Placement, Plan, Reuse};
 use crate::progress::{Counters, Progress};
 use crate::samples::Samples;
 use crate::script::Script;
@@ -36,6 +36,7 @@ pub struct Run {
     load: Load,
     placement: Placement,
     max_connections: u16,
+    reuse: Reuse,
     timeouts: Timeouts,
     script: Arc<Script>,
     target: Arc<Target>,
@@ -67,6 +68,7 @@ impl Run {
             load: plan.load.clone(),
             placement: Placement { threads, ..plan.placement.clone() },
             max_connections: plan.limits.max_connections,
+            reuse: plan.connection,
             timeouts: Timeouts {
                 connect_ns: nanos(plan.limits.connect_timeout_s),
                 request_ns: nanos(plan.limits.request_timeout_s),
@@ -125,6 +127,7 @@ impl Run {
             pacer: Pacer::new(&self.load, share, started),
             share,
             max_connections: self.max_connections,
+            reuse: self.reuse,
             expected_rows: self.expected_rows(),
         }));
         let grid_ns = grid_ns(self.rate_rps() / f64::from(share.threads));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Refusal;
-use crate::plan::{Origin, Part, Plan, Scheme, Step};
+use crate::plan::{Origin, Part, Plan, Reuse, Scheme, Step};
 
 /// What one iteration sends.
 pub(crate) struct Script {
@@ -58,7 +58,8 @@ impl Script {
         if plan.steps.is_empty() || plan.steps.len() > usize::from(u8::MAX) {
             return Err(Refusal::plan("steps", "must be 1 to 255"));
         }
-        let mut names = Names { columns: &plan.columns, captures: BTreeMap::new() };
+        let mut names =
+            Names { columns: &plan.columns, captures: BTreeMap::new(), reuse: plan.connection };
         let mut requests = Vec::new();
         for (index, step) in plan.steps.iter().enumerate() {
             requests.push(names.request(&format!("steps[{index}]"), step, &plan.origin)?);
@@ -122,6 +123,7 @@ fn push_decimal(out: &mut Vec<u8>, mut value: usize) {
 struct Names<'a> {
     columns: &'a BTreeMap<String, Vec<String>>,
     captures: BTreeMap<String, usize>,
+    reuse: Reuse,
 }
 
 impl Names<'_> {
@@ -159,7 +161,7 @@ impl Names<'_> {
         let mut head = vec![bytes(&format!("{} ", step.method))];
         head.extend(self.pieces(&path_at, &step.path, Place::Path)?);
         head.push(bytes(" HTTP/1.1\r\n"));
-        for (name, value) in default_headers(origin) {
+        for (name, value) in default_headers(origin, self.reuse) {
             if !step.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
                 head.push(bytes(&format!("{name}: {value}\r\n")));
             }
@@ -235,9 +237,17 @@ impl Names<'_> {
     }
 }
 
-fn default_headers(origin: &Origin) -> [(&'static str, String); 3] {
+fn default_headers(origin: &Origin, reuse: Reuse) -> Vec<(&'static str, String)> {
     let agent = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
-    [("Host", host(origin)), ("User-Agent", agent.to_owned()), ("Accept", "*/*".to_owned())]
+    let mut headers = vec![
+        ("Host", host(origin)),
+        ("User-Agent", agent.to_owned()),
+        ("Accept", "*/*".to_owned()),
+    ];
+    if reuse == Reuse::Request {
+        headers.push(("Connection", "close".to_owned()));
+    }
+    headers
 }
 
 fn host(origin: &Origin) -> String {

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::health::Histogram;
 use crate::lane::{Lane, carry};
 use crate::pacer::{Arrival, Pacer, Share};
+use crate::plan::Reuse;
 use crate::progress::Counters;
 use crate::samples::{Outcome, Sample, Samples};
 use crate::script::Script;
@@ -36,6 +37,7 @@ pub(crate) struct Assignment {
     pub share: Share,
     /// Over all threads.
     pub max_connections: u16,
+    pub reuse: Reuse,
     /// Rows that this thread is likely to record.
     pub expected_rows: usize,
 }
@@ -55,6 +57,7 @@ pub(crate) struct Worker {
     pub target: Arc<Target>,
     pub timeouts: Timeouts,
     pub counters: Arc<Counters>,
+    pub reuse: Reuse,
     share: Share,
     most_lanes: usize,
     lanes: RefCell<Vec<Rc<Lane>>>,
@@ -97,6 +100,7 @@ impl Worker {
             target: given.target,
             timeouts: given.timeouts,
             counters: given.counters,
+            reuse: given.reuse,
             share: given.share,
             most_lanes: given.share.of(given.max_connections.into()) as usize,
             lanes: RefCell::default(),

@@ -6,16 +6,22 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class OpenLoad:
-    """Iteration i is due at i / rate, however slow the answers (open loop)."""
+    """Iterations are due at a rate, however slow the answers (open loop).
+
+    Constant: iteration i is due at i / rate. Poisson: the gaps are exponential with mean 1 / rate,
+    the same for the same seed, as of many users who know nothing of each other.
+    """
 
     rate_rps: float
     duration_s: float
+    arrivals: Literal["constant", "poisson"] = "constant"
+    seed: int = 0  # of Poisson arrivals
     kind: Literal["open"] = "open"
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoad:
-    """Each of `workers` starts its next iteration when its last one ends (closed loop).
+    """Each of `workers` starts its next iteration `think_s` after its last one ended (closed loop).
 
     Ends after `duration_s`, or after `iterations` in all, whichever is given and comes first.
     """
@@ -23,6 +29,7 @@ class ClosedLoad:
     workers: int
     duration_s: float | None = None
     iterations: int | None = None
+    think_s: float = 0.0
     kind: Literal["closed"] = "closed"
 
 

@@ -60,6 +60,9 @@ class Plan:
     load: Load
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: Limits = Limits()
+    # A connection carries requests as long as the server keeps it, or those of one iteration, or
+    # one (which announces `Connection: close`); a new one costs its handshakes, as latency.
+    connection: Literal["kept", "iteration", "request"] = "kept"
     placement: Placement = Placement()
 
     def to_json(self) -> str:

@@ -1,0 +1,107 @@
+//! Which numbers of a plan make sense; a refusal names the field.
+
+use crate::Refusal;
+use crate::plan::{Limits, Load, Plan};
+
+impl Plan {
+    /// Refuses what cannot be carried out.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.origin.host.is_empty() {
+            return Err(Refusal::plan("origin.host", "must not be empty"));
+        }
+        let limits = &self.limits;
+        positive("limits.connect_timeout_s", limits.connect_timeout_s)?;
+        positive("limits.request_timeout_s", limits.request_timeout_s)?;
+        not_negative("limits.drain_s", limits.drain_s)?;
+        at_least_one("limits.max_connections", u32::from(limits.max_connections))?;
+        at_least_one("placement.threads", u32::from(self.placement.threads))?;
+        if self.placement.threads > limits.max_connections {
+            return Err(Refusal::plan(
+                "placement.threads",
+                "must not exceed limits.max_connections",
+            ));
+        }
+        self.load.check(limits)
+    }
+}
+
+impl Load {
+    fn check(&self, limits: &Limits) -> Result<(), Refusal> {
+        match *self {
+            Self::Open { rate_rps, duration_s, .. } => {
+                positive("load.rate_rps", rate_rps)?;
+                duration("load.duration_s", duration_s)?;
+                countable("load.rate_rps", rate_rps, duration_s)
+            }
+            Self::Closed { workers, duration_s, iterations, think_s } => {
+                at_least_one("load.workers", workers)?;
+                if workers > u32::from(limits.max_connections) {
+                    let most = limits.max_connections;
+                    let reason =
+                        format!("must not exceed limits.max_connections ({most}), is {workers}");
+                    return Err(Refusal::plan("load.workers", reason));
+                }
+                if duration_s.is_none() && iterations.is_none() {
+                    return Err(Refusal::plan("load", "needs duration_s or iterations"));
+                }
+                duration_s.map_or(Ok(()), |value| duration("load.duration_s", value))?;
+                iterations.map_or(Ok(()), |value| at_least_one("load.iterations", value))?;
+                if think_s > YEAR_S {
+                    let reason = format!("must be at most a year, not {think_s}");
+                    return Err(Refusal::plan("load.think_s", reason));
+                }
+                not_negative("load.think_s", think_s)
+            }
+            Self::Band { low, high, fill_rps, ebb_rps, duration_s } => {
+                if low >= high {
+                    let reason = format!("must be below load.high ({high}), is {low}");
+                    return Err(Refusal::plan("load.low", reason));
+                }
+                positive("load.fill_rps", fill_rps)?;
+                not_negative("load.ebb_rps", ebb_rps)?;
+                duration("load.duration_s", duration_s)?;
+                countable("load.fill_rps", fill_rps.max(ebb_rps), duration_s)
+            }
+        }
+    }
+}
+
+/// Iterations are numbered in 32 bits.
+fn countable(field: &str, rate_rps: f64, duration_s: f64) -> Result<(), Refusal> {
+    if rate_rps * duration_s < f64::from(u32::MAX) {
+        return Ok(());
+    }
+    let reason = format!("{rate_rps}/s for {duration_s} s is more than {} iterations", u32::MAX);
+    Err(Refusal::plan(field, reason))
+}
+
+const YEAR_S: f64 = 365.0 * 86_400.0;
+
+fn duration(field: &str, value: f64) -> Result<(), Refusal> {
+    positive(field, value)?;
+    if value > YEAR_S {
+        return Err(Refusal::plan(field, format!("must be at most a year, not {value}")));
+    }
+    Ok(())
+}
+
+fn positive(field: &str, value: f64) -> Result<(), Refusal> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(Refusal::plan(field, format!("must be positive and finite, not {value}")))
+}
+
+fn not_negative(field: &str, value: f64) -> Result<(), Refusal> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    Err(Refusal::plan(field, format!("must be zero or more and finite, not {value}")))
+}
+
+fn at_least_one(field: &str, value: u32) -> Result<(), Refusal> {
+    if value > 0 {
+        return Ok(());
+    }
+    Err(Refusal::plan(field, "must be at least 1"))
+}

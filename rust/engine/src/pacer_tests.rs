@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const ALONE: Share = Share { thread: 0, threads: 1 };
+
+fn pacer(load: &Load, share: Share) -> Pacer {
+    Pacer::new(load, share, Arc::default())
+}
+
+fn open(rate_rps: f64, duration_s: f64, arrivals: Arrivals) -> Load {
+    Load::Open { rate_rps, duration_s, arrivals, seed: 7 }
+}
+
+fn due(pacer: &mut Pacer) -> Vec<Arrival> {
+    std::iter::from_fn(|| pacer.take(i64::MAX - 1)).collect()
+}
+
+#[test]
+fn four_per_second_for_one_second() {
+    let load = open(4.0, 1.0, Arrivals::Constant);
+    let due_ms: Vec<_> =
+        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+    assert_eq!(due_ms, [0, 250, 500, 750]);
+}
+
+#[test]
+fn nothing_is_taken_before_it_is_due() {
+    let mut pacer = pacer(&open(10.0, 1.0, Arrivals::Constant), ALONE);
+    assert!(pacer.take(0).is_some());
+    assert!(pacer.take(99_999_999).is_none());
+    assert_eq!(pacer.next_due_ns(), Some(100_000_000));
+}
+
+#[test]
+fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
+    let (workers, iterations, think_s) = (2, Some(3), 0.0);
+    let load = Load::Closed { workers, duration_s: None, iterations, think_s };
+    let mut pacer = pacer(&load, ALONE);
+    assert_eq!(pacer.take(0), Some(Arrival { iteration: 0, due_ns: 0 }));
+    assert_eq!(pacer.take(0), Some(Arrival { iteration: 1, due_ns: 0 }));
+    assert_eq!(pacer.take(5), None);
+    pacer.ended(7, 0);
+    assert_eq!(pacer.take(8), Some(Arrival { iteration: 2, due_ns: 7 }));
+    assert!(pacer.is_over(8));
+}
+
+#[test]
+fn a_band_fills_to_its_top_and_again_from_its_bottom() {
+    let load = Load::Band { low: 1, high: 3, fill_rps: 1e3, ebb_rps: 0.0, duration_s: 1.0 };
+    let mut pacer = pacer(&load, ALONE);
+    assert_eq!((0..10).filter_map(|ms| pacer.take(ms * 1_000_000)).count(), 3);
+    pacer.ended(10_000_000, 0);
+    assert_eq!(pacer.next_due_ns(), None);
+    pacer.ended(12_000_000, 0);
+    assert_eq!(pacer.next_due_ns(), Some(13_000_000));
+}
+
+#[test]
+fn a_worker_thinks_before_it_goes_on() {
+    let (workers, iterations, think_s) = (1, None, 0.5);
+    let load = Load::Closed { workers, duration_s: Some(10.0), iterations, think_s };
+    let mut pacer = pacer(&load, ALONE);
+    assert!(pacer.take(0).is_some());
+    pacer.ended(1_000_000_000, 0);
+    assert_eq!(pacer.next_due_ns(), Some(1_500_000_000));
+    assert!(pacer.take(1_499_999_999).is_none());
+    assert!(pacer.take(1_500_000_000).is_some());
+}
+
+#[test]
+fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential_distribution() {
+    let due = due(&mut pacer(&open(1000.0, 100.0, Arrivals::Poisson), ALONE));
+    #[expect(clippy::cast_precision_loss)]
+    let gaps: Vec<f64> =
+        due.windows(2).map(|pair| (pair[1].due_ns - pair[0].due_ns) as f64 / 1e6).collect();
+    #[expect(clippy::cast_precision_loss)]
+    let count = gaps.len() as f64;
+    let mean = gaps.iter().sum::<f64>() / count;
+    let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count).sqrt();
+    assert!((mean - 1.0).abs() < 0.02, "{mean}");
+    assert!((deviation - 1.0).abs() < 0.03, "{deviation}");
+}
+
+#[test]
+fn another_seed_is_another_schedule_and_the_same_seed_the_same() {
+    let with = |seed| {
+        let (rate_rps, duration_s, arrivals) = (100.0, 1.0, Arrivals::Poisson);
+        due(&mut pacer(&Load::Open { rate_rps, duration_s, arrivals, seed }, ALONE))
+    };
+    assert_eq!(with(1), with(1));
+    assert_ne!(with(1), with(2));
+}
+
+proptest! {
+    #[test]
+    fn the_threads_of_a_run_send_the_whole_schedule(
+        rate_rps in 0.1..5000.0, duration_s in 0.01..3.0, threads in 1u16..5, is_poisson in any::<bool>(),
+    ) {
+        let arrivals = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let load = open(rate_rps, duration_s, arrivals);
+        let whole = due(&mut pacer(&load, ALONE));
+        let mut parts: Vec<_> = (0..threads)
+            .flat_map(|thread| due(&mut pacer(&load, Share { thread, threads })))
+            .collect();
+        parts.sort_by_key(|arrival| arrival.iteration);
+        prop_assert_eq!(&parts, &whole);
+        let expected = rate_rps * duration_s;
+        // Six standard deviations of a Poisson count.
+        let slack = if is_poisson { 6.0 * expected.sqrt() + 6.0 } else { 1.0 };
+        prop_assert!((f64::from(u32::try_from(whole.len())?) - expected).abs() <= slack);
+    }
+}
