@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench bench-capacity clean
 
 install: $(filter .uv/bin/uv,$(UV))
 	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
@@ -29,6 +29,9 @@ lint: install
 	.venv/bin/lint-imports --no-cache
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+bench-capacity: install
+	.venv/bin/python -m bench.capacity --processes 2
 
 bench: install
 	.venv/bin/python -m bench

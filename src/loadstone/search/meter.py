@@ -22,8 +22,8 @@ from loadstone.search.statement import state
 DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
 FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
-SMALL_BUDGET_S = 245.0
-ENOUGH = 0.86  # of a full budget; the rest is for proofs that noise spoils
+SMALL_BUDGET_S = 240.0
+ENOUGH = 0.84  # of a full budget; the rest is for proofs that noise spoils
 ENOUGH_SMALL = 0.95
 WATCHED = 0.94  # of what is enough: slow noise shows itself only to who watches that long
 

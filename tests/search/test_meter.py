@@ -1,0 +1,199 @@
+"""The search on services of known capacity: accuracy, honesty, words where a number is not all."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from loadstone.analysis.goal import Goal, goal
+from loadstone.analysis.model import Cause, State, Trial, Verdict
+from loadstone.search.model import Ask, Capacity
+from loadstone.search.run import search
+from loadstone.search.settings import Settings
+from loadstone.search.simulator.families import draw
+from loadstone.search.simulator.service import Change, Crowding, Service
+from loadstone.search.simulator.simulator import Simulator
+from loadstone.search.strategies import STRATEGIES, strategy
+
+QUIET = Service(workers=4, capacity_rps=50.0)
+
+
+def found(
+    service: Service,
+    budget_s: float = 150.0,
+    wanted: Goal | None = None,
+    ceiling_rps: float = 5000.0,
+    method: str = "meter",
+    seed: int = 3,
+) -> tuple[Capacity, tuple[Trial, ...]]:
+    settings = Settings(budget_s=budget_s, ceiling_rps=ceiling_rps)
+    simulator = Simulator(service, seed, wanted)
+    return search(STRATEGIES[method](settings), simulator.measure)
+
+
+@pytest.mark.parametrize(
+    ("family", "median", "tail"),
+    [("deterministic", 0.6, 2.0), ("gc", 1.0, 3.0), ("overflow", 0.6, 2.0), ("bursts", 1.2, 3.5)],
+)
+def test_accuracy_and_honesty_over_a_family(family: str, median: float, tail: float) -> None:
+    errors, covered, loads = [], 0, []
+    for index in range(20):
+        service = draw(family, 500 + index)
+        capacity, trials = found(service, budget_s=285.0, seed=index)
+        assert capacity.rate_rps is not None
+        assert capacity.low_rps is not None
+        assert capacity.high_rps is not None
+        errors.append(abs(capacity.rate_rps / service.long_run_rps - 1) * 100)
+        covered += capacity.low_rps <= service.long_run_rps <= capacity.high_rps
+        loads.append(sum(trial.summary.load_s for trial in trials))
+    assert np.median(errors) <= median
+    assert np.quantile(errors, 0.95) <= tail
+    assert covered >= 17
+    assert np.median(loads) <= 255
+
+
+@pytest.mark.parametrize(
+    ("workers", "capacity_rps", "variation", "share"),
+    [(2, 7.0, 0.1, 0.05), (2, 46.0, 0.2, 0.03), (2, 2000.0, 0.5, 0.02)],
+)
+def test_a_short_search_is_near_and_keeps_its_budget(
+    workers: int, capacity_rps: float, variation: float, share: float
+) -> None:
+    service = Service(workers=workers, capacity_rps=capacity_rps, variation=variation)
+    near = 0
+    for seed in range(10 if capacity_rps < 1000 else 3):
+        capacity, trials = found(service, budget_s=75.0, seed=seed)
+        assert capacity.rate_rps is not None
+        near += abs(capacity.rate_rps / capacity_rps - 1) <= share
+        assert sum(trial.summary.load_s for trial in trials) <= 80
+    assert near >= (9 if capacity_rps < 1000 else 3)
+
+
+def test_the_number_rests_on_a_rate_that_held_and_one_that_did_not() -> None:
+    capacity, trials = found(QUIET)
+    assert capacity.rate_rps is not None
+    judged = {trial.verdict.state: trial.rate_rps for trial in trials if trial.rate_rps}
+    assert judged[State.SUSTAINED] < capacity.rate_rps < judged[State.DEGRADED]
+    assert capacity.words == ()
+
+
+def test_trials_are_numbered_and_say_why_they_were_run() -> None:
+    _, trials = found(QUIET)
+    assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
+    assert all(trial.purpose for trial in trials)
+
+
+def test_no_constant_rate_above_the_ceiling_is_offered() -> None:
+    capacity, trials = found(replace(QUIET, capacity_rps=500.0), ceiling_rps=100.0)
+    assert capacity.rate_rps == 100.0
+    assert capacity.high_rps is None
+    assert "at least 100/s, the ceiling" in capacity.words[0]
+    assert max(trial.rate_rps or 0 for trial in trials) == 100.0
+
+
+@pytest.mark.parametrize("at_s", [25.0, 60.0, 100.0])
+def test_a_capacity_that_halves_in_mid_search_gives_words_and_no_number(at_s: float) -> None:
+    capacity, _ = found(replace(QUIET, change=Change(at_s, 2.0)))
+    assert capacity.rate_rps is None
+    assert "the capacity changed during the search" in capacity.words[0]
+
+
+@pytest.mark.parametrize("method", ["meter", "bisect"])
+def test_a_target_that_answers_errors_only_gives_words_and_no_number(method: str) -> None:
+    capacity, trials = found(replace(QUIET, error_share=1.0), method=method)
+    assert capacity.rate_rps is None
+    assert capacity.words == ("the service answers errors only", "6 x 500 Internal Server Error")
+    assert len(trials) == 1
+
+
+def test_errors_at_every_rate_give_no_more_than() -> None:
+    capacity, _ = found(replace(QUIET, error_share=0.03))
+    assert capacity.rate_rps is None
+    assert capacity.high_rps is not None
+    assert "no more than" in capacity.words[0]
+    assert any("errors" in word for word in capacity.words)
+
+
+def test_errors_that_the_user_allows_do_not_count() -> None:
+    capacity, _ = found(replace(QUIET, error_share=0.03), wanted=goal(("errors<5%",)))
+    assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
+
+
+def test_a_latency_objective_limits_the_rate_and_says_so() -> None:
+    service = Service(workers=2, capacity_rps=50.0, variation=0.9, is_poisson=True)
+    capacity, trials = found(service, wanted=goal(("p99<250ms",)), budget_s=285.0)
+    assert capacity.rate_rps is not None
+    assert capacity.rate_rps < 48
+    assert any("objective is the limit" in word for word in capacity.words)
+    held = [trial for trial in trials if trial.verdict.state is State.SUSTAINED]
+    assert all(trial.summary.latency.p99_ms < 250 for trial in held)
+
+
+def test_an_objective_that_no_rate_meets_gives_no_number() -> None:
+    capacity, _ = found(QUIET, wanted=goal(("p99<1ms",)))
+    assert capacity.rate_rps is None
+    assert any("wanted p99<1ms" in word for word in capacity.words)
+
+
+def test_capacity_that_depends_on_the_backlog_is_named_with_both_figures() -> None:
+    service = Service(workers=4, capacity_rps=100.0, crowding=Crowding(-0.2, full_at=64))
+    capacity, _ = found(service, budget_s=285.0)
+    assert any("capacity depends on the backlog" in word for word in capacity.words)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= service.crowded_rps
+    assert capacity.high_rps >= service.long_run_rps
+
+
+class Starved:
+    """A simulator whose generator is late from the n-th trial on."""
+
+    def __init__(self, simulator: Simulator, sound: int) -> None:
+        self._simulator = simulator
+        self._sound = sound
+
+    def measure(self, ask: Ask) -> Trial:
+        trial = self._simulator.measure(ask)
+        self._sound -= 1
+        if self._sound >= 0:
+            return trial
+        late = Verdict(State.INVALID, ("sends were 80 ms late",), Cause.GENERATOR)
+        return replace(trial, verdict=late)
+
+
+@pytest.mark.parametrize("method", ["meter", "bisect", "closed-loop-peak", "step-concurrency"])
+@pytest.mark.parametrize("sound", [0, 3])
+def test_a_starved_generator_never_gives_a_number(method: str, sound: int) -> None:
+    simulator = Starved(Simulator(QUIET, 1), sound)
+    settings = Settings(budget_s=150.0)
+    capacity, trials = search(STRATEGIES[method](settings), simulator.measure)
+    if method == "closed-loop-peak" and sound:
+        return  # three sound trials are all it needs
+    assert capacity.rate_rps is None
+    assert capacity.words[:2] == (
+        "the load generator was the limit, not the service",
+        "sends were 80 ms late",
+    )
+    assert len(trials) == sound + 2
+
+
+def test_one_disturbed_trial_is_measured_again() -> None:
+    simulator = Simulator(QUIET, 1)
+    asked = []
+
+    def measure(ask: Ask) -> Trial:
+        asked.append(ask)
+        trial = simulator.measure(ask)
+        if len(asked) != 5:
+            return trial
+        return replace(trial, verdict=Verdict(State.INVALID, ("late",), Cause.GENERATOR))
+
+    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=150.0)), measure)
+    assert asked[4] == asked[5]
+    assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
+
+
+def test_a_method_can_be_played_again_from_the_start() -> None:
+    make = strategy("meter", Settings(budget_s=60.0))
+    first, second = (search(make(), Simulator(QUIET, 1).measure)[0] for _ in range(2))
+    assert first == second

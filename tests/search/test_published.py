@@ -1,0 +1,90 @@
+"""The published methods do what their sources describe, with the strengths and flaws they have."""
+
+import pytest
+
+from loadstone.analysis.model import Trial
+from loadstone.errors import InvalidInput
+from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.search.model import Ask, Capacity
+from loadstone.search.published.isp_ras import Reading, isp_ras_2015
+from loadstone.search.run import search
+from loadstone.search.settings import Settings
+from loadstone.search.simulator.service import Service
+from loadstone.search.simulator.simulator import Simulator
+from loadstone.search.strategies import STRATEGIES, strategy
+
+# The paper's own machine: its run at 38/s completed 4,560 requests in 120.6 s.
+PAPER = Service(workers=2, capacity_rps=37.81, variation=0.05)
+
+
+def played(method: str, service: Service, **more: float) -> tuple[Capacity, tuple[Trial, ...]]:
+    settings = Settings(**{"ceiling_rps": 400.0, "budget_s": 1000.0} | more)
+    return search(STRATEGIES[method](settings), Simulator(service, 1).measure)
+
+
+def test_isp_ras_takes_six_minutes_a_trial_and_confirms_on_both_sides() -> None:
+    capacity, trials = played("isp-ras-2015", Service(capacity_rps=50.4))
+    rates = [trial.rate_rps for trial in trials]
+    assert all(trial.planned_s == 360.0 for trial in trials)
+    assert rates[0] == 100.0
+    assert capacity.rate_rps is not None
+    assert rates[-2:] == [capacity.rate_rps - 1, capacity.rate_rps + 1]
+    assert sum(trial.summary.load_s for trial in trials) > 2880
+
+
+def test_in_seconds_per_second_the_papers_own_run_above_n_passes() -> None:
+    # Slope 0.0049 s per s at 38/s: below 0.01 s/s, so 38 is called sustained; per minute it is not.
+    literal, _ = search(
+        isp_ras_2015(Settings(), Reading("s/s", 120.0)), Simulator(PAPER, 1).measure
+    )
+    by_minute, _ = search(
+        isp_ras_2015(Settings(), Reading("s/min", 120.0)), Simulator(PAPER, 1).measure
+    )
+    assert literal.rate_rps == 38.0
+    assert by_minute.rate_rps == 37.0
+    assert any("slope" in word for word in literal.words)
+    assert any("no unit" in word for word in literal.words)
+
+
+def test_isp_ras_calls_any_error_degraded() -> None:
+    capacity, _ = played("isp-ras-2015-unconfirmed", Service(capacity_rps=50.0, error_share=0.05))
+    assert capacity.rate_rps is None
+    assert "no more than 1/s" in capacity.words[0]
+
+
+def test_closed_loop_peak_doubles_the_clients_until_responses_peak() -> None:
+    capacity, trials = played("closed-loop-peak", Service(workers=4, capacity_rps=50.0))
+    assert [trial.planned_s for trial in trials] == [20.0] * len(trials)
+    assert capacity.rate_rps == pytest.approx(50.0, rel=0.05)
+    assert (capacity.low_rps, capacity.high_rps) == (None, None)
+
+
+def test_stepped_concurrency_stops_where_success_ends_and_pauses_between() -> None:
+    asked: list[Ask] = []
+    simulator = Simulator(Service(workers=2, capacity_rps=50.0, queue_limit=35), 1)
+
+    def measure(ask: Ask) -> Trial:
+        asked.append(ask)
+        return simulator.measure(ask)
+
+    capacity, _ = search(STRATEGIES["step-concurrency"](Settings()), measure)
+    assert [ask.load for ask in asked] == [ClosedLoad(c, iterations=c) for c in (10, 20, 30, 40)]
+    assert [ask.pause_s for ask in asked] == [0.0, 60.0, 60.0, 60.0]
+    assert "30 at once succeed; 40 at once failed" in capacity.words[0]
+
+
+def test_mlrsearch_brackets_the_capacity() -> None:
+    capacity, trials = played("mlrsearch", Service(workers=4, capacity_rps=50.0, variation=0.1))
+    assert capacity.rate_rps == pytest.approx(50.0, rel=0.05)
+    assert all(trial.rate_rps for trial in trials)
+
+
+def test_mlrsearch_can_be_given_up_in_the_middle() -> None:
+    going = STRATEGIES["mlrsearch"](Settings(ceiling_rps=400.0))
+    assert isinstance(next(going).load, OpenLoad)
+    going.close()
+
+
+def test_an_unknown_method_names_those_that_are_known() -> None:
+    with pytest.raises(InvalidInput, match="known are meter, bisect, isp-ras-2015"):
+        strategy("guess", Settings())
