@@ -1,0 +1,138 @@
+"""The main job on a real Keystone, by the command line."""
+
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from loadstone import cli
+from loadstone.keystone.contexts import users
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.things import Kind
+from loadstone.target import connect, from_environment
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+
+def loadstone(*words):
+    """Run the command line in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["loadstone", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    return ended.value.code
+
+
+def cloud_of(deployment):
+    return from_environment(deployment.environment_variables(), f"--lab {deployment.name}")
+
+
+def things(deployment):
+    with connect(cloud_of(deployment)) as access:
+        identity = Identity(access)
+        return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in Kind}
+
+
+def assert_in_no_file(secret, *folders):
+    for folder in folders:
+        for path in Path(folder).rglob("*"):
+            if path.is_file():
+                assert secret.encode() not in path.read_bytes(), path
+
+
+def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
+    lab_keystone, tmp_path, monkeypatch, capsys
+):
+    made = []
+    token_urlsafe = secrets.token_urlsafe
+
+    def remembered(size):
+        made.append(token_urlsafe(size))
+        return made[-1]
+
+    monkeypatch.setattr(users.secrets, "token_urlsafe", remembered)
+    before = things(lab_keystone)
+    code = loadstone(
+        *("capacity", "--lab", lab_keystone.name, "--scenario", "validate", "--users", "4"),
+        *("--budget", "30s", "--store", tmp_path, "--json", "-"),
+    )
+    shown = capsys.readouterr()
+    assert code in (0, 4), shown.err  # a machine that is too noisy for an N says so
+    found = json.loads(shown.out)
+    assert found["scenario"] == "Keystone.validate_token"
+    assert found["trials"]
+    assert all(trial["errors"] == 0 for trial in found["trials"])
+    assert things(lab_keystone) == before
+    assert len(made) >= 4
+    keystone = lab_keystone.folder
+    for secret in made:
+        assert secret not in shown.out + shown.err
+        assert_in_no_file(secret, tmp_path, keystone)
+    assert_in_no_file(lab_keystone.environment_variables()["OS_PASSWORD"], tmp_path)
+    assert_in_no_file(
+        lab_keystone.environment_variables()["OS_PASSWORD"], *(p for _, p in logs(lab_keystone))
+    )
+
+
+def logs(deployment):
+    return [(part, path.parent) for part, path in deployment.logs()]
+
+
+def test_a_keystone_that_dies_in_mid_search_is_said_with_its_log(start, tmp_path):
+    deployment = start("workers=1")
+    words = ("capacity", "--lab", deployment.name, "--users", "0", "--store", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadstone", *words], stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr:
+            if "/s done" in line:  # the first trial has ended
+                break
+        for pid in deployment.pids():
+            os.kill(pid, signal.SIGKILL)
+        _, told = process.communicate(timeout=100)
+    assert process.returncode == 3, told
+    assert "uwsgi" in told
+    assert "Traceback" not in told
+    show = ["results", "show", "latest", "--json", "-", "--store", str(tmp_path)]
+    shown = subprocess.run(
+        [sys.executable, "-m", "loadstone", *show], check=True, capture_output=True, text=True
+    )
+    kept = json.loads(shown.stdout)
+    assert kept["status"] == "failed"
+    assert "uwsgi" in kept["failure"]
+    assert kept["trials"]
+
+
+def test_the_demo_ends_with_a_report_and_leaves_no_process(lab_home, tmp_path):  # noqa: ARG001
+    before = {process.pid for process in psutil.process_iter()}
+    ended = subprocess.run(
+        [sys.executable, "-m", "loadstone", "demo", "--budget", "20s", "--store", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert ended.returncode in (0, 4), ended.stderr
+    page = Path(ended.stdout.splitlines()[-1])
+    assert page.is_file()
+    text = page.read_text()
+    for title in ("Token issue", "Token validation"):
+        assert title in text
+    assert not re.findall(r"""(?:src|href)=["']https?:""", text)
+    home = os.environ["LOADSTONE_HOME"]
+    left = [
+        process
+        for process in psutil.process_iter(["pid", "cmdline"])
+        if process.pid not in before
+        and home in " ".join(process.info["cmdline"] or [])
+        and "deployments/demo" in " ".join(process.info["cmdline"] or [])
+    ]
+    assert left == []
+    assert not (Path(home) / "lab/deployments/demo/admin-password").exists()
