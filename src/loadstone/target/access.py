@@ -11,7 +11,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint
 
 if TYPE_CHECKING:
-    from keystoneauth1.exceptions import ClientException
+    from keystoneauth1.exceptions import ClientException, HttpError
     from keystoneauth1.session import Session
 
 
@@ -120,11 +120,11 @@ def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
         case exceptions.Unauthorized():
             return EnvironmentUnusable(
                 f"{where}: refused the credentials of {cloud.who} (HTTP 401: "
-                f"{error.message}); check password, user, project and their domains"
+                f"{_said(error)}); check password, user, project and their domains"
             )
         case exceptions.HttpError():
             return EnvironmentUnusable(
-                f"{where}: answered {cloud.who} with HTTP {error.http_status}: {error.message}"
+                f"{where}: answered {cloud.who} with HTTP {error.http_status}: {_said(error)}"
             )
         case exceptions.SSLError():
             return EnvironmentUnusable(f"{where}: {_tls_words(error)}")
@@ -182,6 +182,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _said(error: "HttpError") -> str:
+    # keystoneauth adds status and request id in brackets.
+    return _first_line(error).partition(" (HTTP ")[0]
 
 
 def _first_line(error: BaseException) -> str:
