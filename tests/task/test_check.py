@@ -206,3 +206,9 @@ def test_an_sla_section_without_failure_rate_is_warned_of(good):
 )
 def test_what_means_nothing_is_warned_of(text, words, good):
     assert words in good(with_workload(text)).warnings[0].words
+
+
+def test_thousands_of_errors_are_counted_and_not_all_shown(wrongs):
+    said = wrongs("".join(f"scenario{i}: 1\n" for i in range(5000)))
+    assert len(said) == 201
+    assert said[-1] == "and 4,800 more"

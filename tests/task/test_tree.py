@@ -71,6 +71,7 @@ BOMBS = {
     "deep": "[" * 1_000_000,
     "deep blocks": "- " * 100_000 + "a",
     "itself": "a: &a [*a]",
+    "directives": "".join(f"%TAG !a{i}! b\n" for i in range(120_000)) + "--- a",
 }
 
 

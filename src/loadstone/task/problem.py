@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from loadstone.errors import InvalidInput
 
+SHOWN = 200  # lines; who has made more mistakes than that has made one of another kind
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -20,9 +22,12 @@ class Problem:
 
 
 class TaskInvalid(InvalidInput):
-    """A task file cannot be carried out; holds every problem, one line each."""
+    """A task file cannot be carried out; holds every problem, its text one line for each."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         once = dict.fromkeys(problems)
         self.problems = tuple(sorted(once, key=lambda one: (one.file, one.line or 0)))
-        super().__init__("\n".join(map(str, self.problems)))
+        lines = [str(problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"and {len(self.problems) - SHOWN:,} more")
+        super().__init__("\n".join(lines))

@@ -92,6 +92,9 @@ def _words(wrong: yaml.MarkedYAMLError) -> str:
 
 def _refuse_bombs(text: str, places: _Places) -> None:
     """Refuse what composing would choke on; events come one by one, in bounded memory."""
+    # libyaml compares each with all before it.
+    if text.count("\n%TAG") > MAX_DEPTH:
+        raise TaskInvalid([places.problem(0, f"more than {MAX_DEPTH} %TAG directives")])
     depth = count = 0
     for event in yaml.parse(text, LOADER):
         if isinstance(event, yaml.NodeEvent):
