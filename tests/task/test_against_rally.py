@@ -12,7 +12,7 @@ from task.corpus import BAD, GOOD, INCLUDES
 from loadstone.lab.environment import Environment
 from loadstone.task.catalogue import foreign
 from loadstone.task.catalogue.contexts import CONTEXTS
-from loadstone.task.catalogue.other_scenarios import SCENARIOS
+from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
 from loadstone.task.problem import TaskInvalid
 from loadstone.task.read import load, read

@@ -10,9 +10,9 @@ from loadstone.task import words
 from loadstone.task.catalogue import foreign
 from loadstone.task.catalogue.contexts import CONTEXTS, NEED_USERS
 from loadstone.task.catalogue.hooks import ACTIONS, TRIGGERS
-from loadstone.task.catalogue.other_scenarios import SCENARIOS
 from loadstone.task.catalogue.runners import RUNNERS
 from loadstone.task.catalogue.scenario import Entry
+from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
 from loadstone.task.draft import HookDraft, Outline, Part, SubtaskDraft, WorkloadDraft
 from loadstone.task.model import (

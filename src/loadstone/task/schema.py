@@ -9,8 +9,8 @@ from pydantic.json_schema import models_json_schema
 from loadstone.task import shape
 from loadstone.task.catalogue.contexts import CONTEXTS
 from loadstone.task.catalogue.hooks import ACTIONS, TRIGGERS
-from loadstone.task.catalogue.other_scenarios import SCENARIOS
 from loadstone.task.catalogue.runners import RUNNERS
+from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
 
 Schema = dict[str, Any]
