@@ -12,13 +12,13 @@ GOOD = Health(0.02, 0.3, 2.0, cpu_s=1.0, wall_s=10.0, runqueue_wait_s=0.1, threa
 @pytest.mark.parametrize(
     ("load", "bound_ms"),
     [
-        (OpenLoad(7, 60), 100 / 7),
-        (OpenLoad(50, 60), 5.0),  # a tenth of the gap would be 2 ms
-        (BandLoad(2, 9, 10, 1, 60), 10.0),
-        (ClosedLoad(4, 60), 5.0),
+        (OpenLoad(4, 60), 100 / 4),
+        (OpenLoad(50, 60), 20.0),  # a tenth of the gap would be 2 ms
+        (BandLoad(2, 9, 2, 1, 60), 50.0),
+        (ClosedLoad(4, 60), 20.0),
     ],
 )
-def test_lag_is_believed_up_to_5_ms_or_a_tenth_of_the_gap(load: Load, bound_ms: float) -> None:
+def test_lag_is_believed_up_to_20_ms_or_a_tenth_of_the_gap(load: Load, bound_ms: float) -> None:
     assert lag_bound_ms(load) == pytest.approx(bound_ms)
     assert judged(replace(GOOD, lag_p99_ms=bound_ms), load).is_valid
     assert not judged(replace(GOOD, lag_p99_ms=bound_ms * 1.01), load).is_valid
@@ -36,9 +36,9 @@ def test_more_than_70_percent_of_its_cores_is_a_limit() -> None:
 
 
 def test_a_busy_machine_is_named_as_the_reason_of_the_lag() -> None:
-    late = replace(GOOD, lag_p99_ms=20.0, runqueue_wait_s=3.0)
+    late = replace(GOOD, lag_p99_ms=40.0, runqueue_wait_s=3.0)
     (limit,) = judged(late, OpenLoad(100, 10)).limits
     assert limit == (
-        "1 % of the requests were taken up more than 20.0 ms late (at most 5.0 ms is believed); "
+        "1 % of the requests were taken up more than 40.0 ms late (at most 20.0 ms is believed); "
         "it waited for a core during 30% of the run: this machine is busy"
     )
