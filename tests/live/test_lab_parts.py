@@ -35,6 +35,7 @@ Start = Callable[..., Deployment]
         (("web=apache", "workers=1", "cache=memory"), {"web server": "apache", "cache": "memory"}),
         (("web=single", "cache=off"), {"web server": "wsgiref", "workers": "1", "cache": "off"}),
         (("workers=1", "database=mariadb"), {"database": "MariaDB"}),
+        (("workers=1", "release=25.0.0"), {"release": "keystone 25.0.0"}),
         (
             ("workers=1", "database=postgres", "storage=tmpfs"),
             {"database": "PostgreSQL", "storage": "tmpfs"},

@@ -64,6 +64,8 @@ class Environment(Part):
                 room.require(self.root, SIZE_MB)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._run(_create(self.interpreter or _OURS, self.folder))
+            if self.constraints is None:
+                say(f"no tested set of packages for {self.title}: the newest ones are taken")
             missing = tuple(p for p in self.contents if p not in (installed or ()))
             if missing:
                 say(f"installing {', '.join(missing)}")

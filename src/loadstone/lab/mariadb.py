@@ -34,7 +34,7 @@ class MariaDb(Database):
     password: str = field(repr=False)
     name: str = "mariadb"
     programs = (SERVER, INSTALL)
-    packages = ("PyMySQL==1.2.4",)
+    packages = ("PyMySQL",)
 
     @property
     def _log(self) -> Path:

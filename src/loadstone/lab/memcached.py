@@ -22,7 +22,7 @@ class Memcached(Part):
     port: int
     programs = (MEMCACHED,)
     # pymemcache for dogpile's backend, python-memcached for oslo.cache's pool.
-    packages = ("pymemcache==4.0.0", "python-memcached==1.62")
+    packages = ("pymemcache", "python-memcached")
     name: str = "memcached"
 
     @property

@@ -33,7 +33,7 @@ class Postgres(Database):
     name: str = "postgres"
     ask = signal.SIGINT  # fast: connections are closed, nothing is lost
     programs = (SERVER, INITDB)
-    packages = ("psycopg2-binary==2.9.13",)
+    packages = ("psycopg2-binary",)
 
     @property
     def _log(self) -> Path:

@@ -83,7 +83,7 @@ class Slapd(Part):
         Program("/usr/include/ldap.h", "libldap2-dev"),
         Program("/usr/include/sasl/sasl.h", "libsasl2-dev"),
     )
-    packages = ("python-ldap==3.4.8", "ldappool==3.0.0")
+    packages = ("python-ldap", "ldappool")
 
     @property
     def _log(self) -> Path:

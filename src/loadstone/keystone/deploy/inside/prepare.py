@@ -45,7 +45,7 @@ def make_keys() -> None:
 
 def make_jws_keys() -> None:
     """Do create_jws_keypair, into the two repositories; keys that exist stay."""
-    # Releases before Stein have no such module.
+    # Releases before JWS have no such module.
     from keystone.common import jwt_utils
 
     private = Path(CONF.jwt_tokens.jws_private_key_repository)
