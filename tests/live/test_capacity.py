@@ -135,4 +135,5 @@ def test_the_demo_ends_with_a_report_and_leaves_no_process(lab_home, tmp_path): 
         and "deployments/demo" in " ".join(process.info["cmdline"] or [])
     ]
     assert left == []
-    assert not (Path(home) / "lab/deployments/demo/admin-password").exists()
+    secrets_left = Path(home) / "lab/deployments/demo/secret"
+    assert not secrets_left.exists() or not list(secrets_left.iterdir())
