@@ -1,5 +1,6 @@
 """The command line: one file per command, loaded when it is asked for."""
 
+import signal
 import sys
 from importlib import import_module
 
@@ -47,6 +48,10 @@ def loadstone() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    # A closed terminal and `kill` are met like Ctrl-C: keep what was measured, remove what was made.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         code = loadstone.main(standalone_mode=False)
     except click.ClickException as refused:
