@@ -9,7 +9,7 @@ from loadstone.engine.local import InvalidPlan, run, run_in_rust
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
-from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Template, Text, text
+from loadstone.plan.script import Captured, Column, HeaderCapture, JsonCapture, Step, Text, text
 
 SECRET = "hunter2"
 ORIGIN = Origin("http", "127.0.0.1", 1)
@@ -60,18 +60,15 @@ def test_a_load_that_cannot_be_is_refused_by_name(load: Load, words: str) -> Non
         (replace(GET, headers=(("Content-Length", text("1")),)), "is written by the engine"),
         (replace(GET, expect_status=()), "steps[0].expect_status must name at least one"),
         (replace(GET, captures=(HeaderCapture("t", ""),)), "steps[0].captures.t names no header"),
+        (
+            replace(GET, captures=(JsonCapture("t", "id"),)),
+            "captures.t is no JSON pointer",
+        ),
     ],
 )
 def test_a_step_that_would_be_no_http_is_refused_by_name(step: Step, words: str) -> None:
     columns = {"users": ("ann", f"{SECRET}\r\nX-Admin: yes"), "empty": ()}
     assert words in refusal(Plan(ORIGIN, (step,), ONCE, columns))
-
-
-def test_a_capture_is_no_part_of_a_path() -> None:
-    first = replace(GET, captures=(HeaderCapture("where", "Location"),))
-    path: Template = (Text("/"), Captured("where"))
-    message = refusal(Plan(ORIGIN, (first, replace(GET, path=path)), ONCE))
-    assert "steps[1].path cannot be filled from the capture" in message
 
 
 @pytest.mark.parametrize(

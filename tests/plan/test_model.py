@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
-from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Text, text
+from loadstone.plan.script import Captured, Column, HeaderCapture, JsonCapture, Step, Text, text
 
 Connection = Literal["kept", "iteration", "request"]
 DATA = Path(__file__).parent.parent / "data"
@@ -26,13 +26,16 @@ def plan(load: Load, connection: Connection = "kept") -> Plan:
             Text('"}'),
         ),
         expect_status=(201,),
-        captures=(HeaderCapture("token", "X-Subject-Token"),),
+        captures=(
+            HeaderCapture("token", "X-Subject-Token"),
+            JsonCapture("id", "/token/user/id"),
+        ),
     )
     token = (Captured("token"),)
     validate = Step(
         action="validate",
         method="GET",
-        path=text("/v3/auth/tokens"),
+        path=(Text("/v3/users/"), Captured("id")),
         headers=(("X-Auth-Token", token), ("X-Subject-Token", token)),
         expect_status=(200, 203),
     )

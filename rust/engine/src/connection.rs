@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use crate::capture::Listener;
 use crate::clock::Clock;
 use crate::deadline::{Deadline, Passed};
 use crate::response::{BadHttp, Body, Head, HeadReader, MAX_HEAD};
@@ -120,11 +121,11 @@ impl Connection {
         self.is_kept && self.stream.poll_read(&mut cx, &mut byte).is_pending()
     }
 
-    /// Sends a request and reads its answer to the end; header values are shown to `see`.
+    /// Sends a request and reads its answer to the end; `listener` sees it go by.
     pub(crate) async fn exchange(
         &mut self,
         question: &Question<'_>,
-        see: impl FnMut(&str, &[u8]),
+        listener: &mut Listener<'_>,
     ) -> Answer {
         let mut answer = Answer {
             sent_ns: question.sent_ns,
@@ -134,7 +135,7 @@ impl Connection {
             fault: None,
         };
         self.is_kept = false;
-        match self.converse(question, &mut answer, see).await {
+        match self.converse(question, &mut answer, listener).await {
             Ok(is_kept) => {
                 self.is_kept = is_kept;
                 self.last_used_ns = Some(answer.done_ns);
@@ -151,12 +152,12 @@ impl Connection {
         &mut self,
         question: &Question<'_>,
         answer: &mut Answer,
-        see: impl FnMut(&str, &[u8]),
+        listener: &mut Listener<'_>,
     ) -> Result<bool, Outcome> {
         self.write(question).await?;
-        let (mut head, filled) = self.read_head(question, answer, see).await?;
+        let (mut head, filled) = self.read_head(question, answer, listener).await?;
         answer.status = head.status;
-        let after_body = self.skip_body(question, &mut head, filled, answer).await?;
+        let after_body = self.skip_body(question, (&mut head, filled), answer, listener).await?;
         Ok(head.keep_alive && after_body == 0)
     }
 
@@ -181,7 +182,7 @@ impl Connection {
         &mut self,
         question: &Question<'_>,
         answer: &mut Answer,
-        mut see: impl FnMut(&str, &[u8]),
+        listener: &mut Listener<'_>,
     ) -> Result<(Head, usize), Outcome> {
         let mut reader = HeadReader::default();
         let mut filled = 0;
@@ -205,7 +206,9 @@ impl Connection {
             }
             filled += read;
             while let Some(head) = reader
-                .read(&self.buffer[..filled], question.is_head, &mut see)
+                .read(&self.buffer[..filled], question.is_head, |name, value| {
+                    listener.header(name, value);
+                })
                 .map_err(|BadHttp| Outcome::BadHttp)?
             {
                 if !head.is_interim() {
@@ -221,17 +224,17 @@ impl Connection {
         }
     }
 
-    /// Reads and drops the body: how many bytes came after it.
+    /// Reads the body past `listener` and drops it: how many bytes came after it.
     async fn skip_body(
         &mut self,
         question: &Question<'_>,
-        head: &mut Head,
-        filled: usize,
+        (head, filled): (&mut Head, usize),
         answer: &mut Answer,
+        listener: &mut Listener<'_>,
     ) -> Result<usize, Outcome> {
         let mut range = head.length..filled;
         loop {
-            let skipped = head.body.skip(&self.buffer[range.clone()]);
+            let skipped = head.body.skip(&self.buffer[range.clone()], |bytes| listener.body(bytes));
             range.start += skipped.map_err(|BadHttp| Outcome::BadHttp)?;
             if head.body.is_complete() {
                 return Ok(range.len());

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use crate::capture::Captured;
 use crate::clock::Clock;
 use crate::connection::{Answer, Connection, Question};
 use crate::deadline::Deadline;
@@ -63,7 +64,7 @@ impl Lane {
 pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
     let mut carrier = Carrier {
         clock: worker.clock,
-        captured: vec![Vec::new(); worker.script.captures],
+        captured: Captured::new(worker.script.captures()),
         connection: None,
         address: 0,
         request_bytes: Vec::new(),
@@ -91,8 +92,7 @@ struct Carrier<'a> {
     connection: Option<Connection>,
     /// Index of the address that answered last.
     address: usize,
-    /// One iteration's captures.
-    captured: Vec<Vec<u8>>,
+    captured: Captured,
     request_bytes: Vec<u8>,
 }
 
@@ -128,7 +128,7 @@ impl Carrier<'_> {
         if !request.expect_status.contains(&answer.status) {
             return Outcome::HttpStatus;
         }
-        if request.captures.iter().any(|&(_, capture)| self.captured[capture].is_empty()) {
+        if !self.worker.script.has_captured(request, &self.captured.values) {
             return Outcome::BadHttp;
         }
         Outcome::Ok
@@ -137,28 +137,29 @@ impl Carrier<'_> {
     /// Sends one request; again where the kept connection turned out to be closed.
     async fn perform(&mut self, request: &Request, iteration: u32) -> Answer {
         self.worker.counters.sent();
-        match self.attempt(request, iteration).await {
+        let mut buffer = std::mem::take(&mut self.request_bytes);
+        let values = &self.captured.values;
+        let bytes = self.worker.script.fill(request, iteration, values, &mut buffer);
+        let answer = match self.attempt(request, bytes).await {
             Attempt::Ended(answer) => answer,
             Attempt::Crossed(answer) => {
                 self.worker.retried();
-                match self.attempt(request, iteration).await {
+                match self.attempt(request, bytes).await {
                     Attempt::Ended(again) => again,
                     Attempt::Crossed(_) => answer,
                 }
             }
-        }
+        };
+        self.request_bytes = buffer;
+        answer
     }
 
-    async fn attempt(&mut self, request: &Request, iteration: u32) -> Attempt {
+    async fn attempt(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
         let mut connection = match self.connect().await {
             Ok(connection) => connection,
             Err(fault) => return Attempt::Ended(Answer::none(fault, self.clock.now_ns())),
         };
-        for &(_, capture) in &request.captures {
-            self.captured[capture].clear();
-        }
         let worker = self.worker;
-        let bytes = worker.script.fill(request, iteration, &self.captured, &mut self.request_bytes);
         let sent_ns = self.clock.now_ns();
         self.lane.deadline.set(sent_ns + worker.timeouts.request_ns);
         let question = Question {
@@ -168,11 +169,12 @@ impl Carrier<'_> {
             deadline: &self.lane.deadline,
             clock: self.clock,
         };
-        let values = &mut self.captured;
+        let mut listener = self.captured.listen(&request.captures);
         let last_used_ns = connection.last_used_ns;
-        let answer = connection
-            .exchange(&question, |name, value| keep(&request.captures, values, name, value))
-            .await;
+        let answer = connection.exchange(&question, &mut listener).await;
+        if answer.fault.is_none() {
+            listener.finish();
+        }
         if is_crossed(request, &answer, last_used_ns) {
             return Attempt::Crossed(answer);
         }
@@ -202,15 +204,6 @@ enum Attempt {
     Ended(Answer),
     /// The server had closed the connection before it saw the request.
     Crossed(Answer),
-}
-
-fn keep(captures: &[(String, usize)], values: &mut [Vec<u8>], name: &str, value: &[u8]) {
-    for (header, capture) in captures {
-        if name.eq_ignore_ascii_case(header) {
-            values[*capture].clear();
-            values[*capture].extend_from_slice(value);
-        }
-    }
 }
 
 /// A kept connection was closed without a byte of an answer, at a moment at which the server need

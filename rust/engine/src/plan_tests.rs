@@ -17,7 +17,9 @@ fn the_golden_plans_are_read_field_by_field() {
     assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0, arrivals, seed: 42 });
     assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
     assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
-    assert_eq!(plan.steps[0].captures[0].header, "X-Subject-Token");
+    let [header, pointer] = &*plan.steps[0].captures else { panic!("two captures") };
+    assert_eq!(header.header.as_deref(), Some("X-Subject-Token"));
+    assert_eq!(pointer.pointer.as_deref(), Some("/token/user/id"));
     assert_eq!(plan.steps[1].expect_status, [200, 203]);
     assert_eq!(plan.columns["user"], ["ann", "bob"]);
     assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
@@ -36,7 +38,7 @@ fn the_golden_plans_are_read_field_by_field() {
 fn the_golden_plans_requests_are_laid_out_to_the_byte() {
     let script = Script::new(&golden("plan_open.json")).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
-    let issue = script.fill(&script.requests[0], 2, &[Vec::new()], &mut buffer);
+    let issue = script.fill(&script.requests[0], 2, &[Vec::new(), Vec::new()], &mut buffer);
     let agent = concat!("User-Agent: loadstone/", env!("CARGO_PKG_VERSION"), "\r\n");
     assert_eq!(
         text(issue),
@@ -46,11 +48,12 @@ fn the_golden_plans_requests_are_laid_out_to_the_byte() {
              {{\"user\": \"ann\", \"p\": \"pässword\"}}"
         )
     );
-    let validate = script.fill(&script.requests[1], 3, &[b"gAAA".to_vec()], &mut buffer);
+    let validate =
+        script.fill(&script.requests[1], 3, &[b"gAAA".to_vec(), b"u1".to_vec()], &mut buffer);
     assert_eq!(
         text(validate),
         format!(
-            "GET /v3/auth/tokens HTTP/1.1\r\nHost: keystone.example:5000\r\n{agent}Accept: */*\r\n\
+            "GET /v3/users/u1 HTTP/1.1\r\nHost: keystone.example:5000\r\n{agent}Accept: */*\r\n\
              X-Auth-Token: gAAA\r\nX-Subject-Token: gAAA\r\n\r\n"
         )
     );
@@ -68,7 +71,7 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
         plan.origin = Origin { scheme, host: host.to_owned(), port, ..plan.origin };
         let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
         let mut buffer = Vec::new();
-        let request = script.fill(&script.requests[0], 0, &[Vec::new()], &mut buffer);
+        let request = script.fill(&script.requests[0], 0, &[Vec::new(), Vec::new()], &mut buffer);
         assert!(text(request).contains(expected), "{expected}");
     }
 }

@@ -174,13 +174,20 @@ pub(crate) enum Body {
 
 impl Body {
     /// Skips `bytes`: how many belong to the body; afterwards `is_complete` tells whether it ended.
-    pub(crate) fn skip(&mut self, bytes: &[u8]) -> Result<usize, BadHttp> {
-        match self {
-            Self::Empty => Ok(0),
-            Self::Length(left) => Ok(skip_counted(left, bytes)),
-            Self::Chunked(chunks) => chunks.skip(bytes),
-            Self::UntilClose => Ok(bytes.len()),
-        }
+    /// Its content is shown to `see`.
+    pub(crate) fn skip(
+        &mut self,
+        bytes: &[u8],
+        mut see: impl FnMut(&[u8]),
+    ) -> Result<usize, BadHttp> {
+        let skipped = match self {
+            Self::Empty => 0,
+            Self::Length(left) => skip_counted(left, bytes),
+            Self::Chunked(chunks) => return chunks.skip(bytes, see),
+            Self::UntilClose => bytes.len(),
+        };
+        see(&bytes[..skipped]);
+        Ok(skipped)
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -214,11 +221,13 @@ pub(crate) enum Chunks {
 impl Chunks {
     const FIRST: Self = Self::Size { size: 0, digits: 0 };
 
-    fn skip(&mut self, bytes: &[u8]) -> Result<usize, BadHttp> {
+    fn skip(&mut self, bytes: &[u8], mut see: impl FnMut(&[u8])) -> Result<usize, BadHttp> {
         let mut at = 0;
         while at < bytes.len() && *self != Self::Done {
             if let Self::Data { left } = self {
+                let from = at;
                 at += skip_counted(left, &bytes[at..]);
+                see(&bytes[from..at]);
                 if *left == 0 {
                     *self = Self::DataEnd;
                 }

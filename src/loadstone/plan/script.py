@@ -40,6 +40,22 @@ class HeaderCapture:
 
 
 @dataclass(frozen=True, slots=True)
+class JsonCapture:
+    """Keep a text, number or truth value of a JSON answer for later steps of the iteration.
+
+    `pointer` says where it stands (RFC 6901): "/token/user/id", "/users/0/name".
+    """
+
+    name: str
+    pointer: str
+
+
+# A step whose answer lacks what it captures ends with BAD_HTTP; so does one whose captured value
+# could not stand where a later step puts it (a space in a path).
+Capture = HeaderCapture | JsonCapture
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One HTTP request; `action` is its name in results (Rally: atomic action)."""
 
@@ -49,7 +65,7 @@ class Step:
     headers: tuple[tuple[str, Template], ...] = ()
     body: Template = ()
     expect_status: tuple[int, ...] = (200,)
-    captures: tuple[HeaderCapture, ...] = ()
+    captures: tuple[Capture, ...] = ()
 
 
 def text(value: str) -> Template:

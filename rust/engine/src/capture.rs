@@ -1,0 +1,232 @@
+//! What is kept of an answer for later steps of its iteration: header values, values in a JSON body.
+
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// The longest body that is searched; a longer one has nothing to capture.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// Where a value is found, and which capture keeps it.
+pub(crate) struct Rule {
+    pub source: Source,
+    pub capture: usize,
+}
+
+pub(crate) enum Source {
+    Header(String),
+    Json(Pointer),
+}
+
+/// A place in a JSON document (RFC 6901).
+pub(crate) struct Pointer {
+    tokens: Vec<String>,
+}
+
+impl Pointer {
+    /// Reads a pointer to something inside the document; none when it is malformed.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let token = |token: &str| {
+            let is_escaped_well = token.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+            is_escaped_well.then(|| token.replace("~1", "/").replace("~0", "~"))
+        };
+        let tokens = text.strip_prefix('/')?.split('/').map(token).collect::<Option<_>>()?;
+        Some(Self { tokens })
+    }
+
+    /// The text, number or truth value that stands there.
+    fn find(&self, body: &[u8]) -> Option<String> {
+        let mut document = serde_json::Deserializer::from_slice(body);
+        Walk { tokens: &self.tokens }.deserialize(&mut document).ok().flatten()
+    }
+}
+
+/// One iteration's captures, and the body that is searched for them.
+pub(crate) struct Captured {
+    pub values: Vec<Vec<u8>>,
+    body: Vec<u8>,
+}
+
+impl Captured {
+    pub(crate) fn new(captures: usize) -> Self {
+        Self { values: vec![Vec::new(); captures], body: Vec::new() }
+    }
+
+    /// Forgets what these rules will keep.
+    pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
+        self.body.clear();
+        for rule in rules {
+            self.values[rule.capture].clear();
+        }
+        let wants_body = rules.iter().any(|rule| matches!(rule.source, Source::Json(_)));
+        Listener { rules, wants_body, captured: self }
+    }
+}
+
+/// Sees an answer go by and keeps what the rules name.
+pub(crate) struct Listener<'a> {
+    rules: &'a [Rule],
+    wants_body: bool,
+    captured: &'a mut Captured,
+}
+
+impl Listener<'_> {
+    pub(crate) fn header(&mut self, name: &str, value: &[u8]) {
+        for rule in self.rules {
+            if let Source::Header(header) = &rule.source
+                && name.eq_ignore_ascii_case(header)
+            {
+                self.captured.values[rule.capture].clear();
+                self.captured.values[rule.capture].extend_from_slice(value);
+            }
+        }
+    }
+
+    pub(crate) fn body(&mut self, bytes: &[u8]) {
+        if self.wants_body {
+            self.captured.body.extend_from_slice(bytes);
+            if self.captured.body.len() > MAX_BODY {
+                self.captured.body.clear();
+                self.wants_body = false;
+            }
+        }
+    }
+
+    /// The answer is complete.
+    pub(crate) fn finish(self) {
+        if !self.wants_body {
+            return;
+        }
+        for rule in self.rules {
+            if let Source::Json(pointer) = &rule.source
+                && let Some(value) = pointer.find(&self.captured.body)
+            {
+                self.captured.values[rule.capture] = value.into_bytes();
+            }
+        }
+    }
+}
+
+/// Goes down a document along the tokens, and skips everything else.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    tokens: &'a [String],
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, document: D) -> Result<Self::Value, D::Error> {
+        document.deserialize_any(self)
+    }
+}
+
+impl Walk<'_> {
+    fn scalar(self, value: &impl ToString) -> Option<String> {
+        self.tokens.is_empty().then(|| value.to_string())
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = Option<String>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any JSON")
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
+        Ok(self.scalar(&value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(self.scalar(&value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(self.scalar(&value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(self.scalar(&value))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(self.scalar(&value))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = map.next_key::<String>()? {
+            match self.tokens.split_first() {
+                Some((token, rest)) if *token == key => {
+                    found = map.next_value_seed(Walk { tokens: rest })?;
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let (wanted, rest) = match self.tokens.split_first() {
+            Some((token, rest)) => (token.parse::<usize>().ok(), rest),
+            None => (None, self.tokens),
+        };
+        let mut found = None;
+        for index in 0.. {
+            if wanted == Some(index) {
+                match sequence.next_element_seed(Walk { tokens: rest })? {
+                    Some(value) => found = value,
+                    None => break,
+                }
+            } else if sequence.next_element::<IgnoredAny>()?.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = r#"{"token": {"user": {"id": "u1", "na/me": "A~n\"n"},
+        "roles": [{"name": "reader"}, {"name": "member"}], "n": -3, "ok": true, "none": null}}"#;
+
+    fn find(pointer: &str) -> Option<String> {
+        Pointer::parse(pointer)?.find(BODY.as_bytes())
+    }
+
+    #[test]
+    fn a_pointer_finds_texts_numbers_and_truth_values() {
+        assert_eq!(find("/token/user/id").as_deref(), Some("u1"));
+        assert_eq!(find("/token/user/na~1me").as_deref(), Some("A~n\"n"));
+        assert_eq!(find("/token/roles/1/name").as_deref(), Some("member"));
+        assert_eq!(find("/token/n").as_deref(), Some("-3"));
+        assert_eq!(find("/token/ok").as_deref(), Some("true"));
+    }
+
+    #[test]
+    fn what_is_not_there_or_no_single_value_is_not_found() {
+        for pointer in ["/token", "/none", "/token/none", "/token/roles/2/name", "/token/user/id/x"]
+        {
+            assert_eq!(find(pointer), None, "{pointer}");
+        }
+        assert_eq!(Pointer::parse("/a").and_then(|pointer| pointer.find(b"{\"a\": ")), None);
+    }
+
+    #[test]
+    fn a_malformed_pointer_is_none() {
+        for text in ["", "a", "a/b", "/~", "/a~2"] {
+            assert!(Pointer::parse(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Turns a plan's steps into requests, and refuses what would not be HTTP.
+
+use std::collections::BTreeMap;
+
+use super::{Piece, Place, Request, push_decimal};
+use crate::Refusal;
+use crate::capture::{Pointer, Rule, Source};
+use crate::plan::{Origin, Part, Reuse, Scheme, Step};
+
+/// What the holes of a plan may refer to.
+pub(super) struct Names<'a> {
+    pub columns: &'a BTreeMap<String, Vec<String>>,
+    pub captures: BTreeMap<String, usize>,
+    /// For each capture, the strictest place that it fills.
+    pub places: Vec<Place>,
+    pub reuse: Reuse,
+}
+
+impl Names<'_> {
+    pub(super) fn request(
+        &mut self,
+        at: &str,
+        step: &Step,
+        origin: &Origin,
+    ) -> Result<Request, Refusal> {
+        if !is_token(&step.method) {
+            return Err(Refusal::plan(format!("{at}.method"), "must be an HTTP method"));
+        }
+        if step.expect_status.is_empty()
+            || step.expect_status.iter().any(|status| !(200..=999).contains(status))
+        {
+            let reason = "must name at least one status from 200 to 999";
+            return Err(Refusal::plan(format!("{at}.expect_status"), reason));
+        }
+        let head = self.head(at, step, origin)?;
+        let body = self.pieces(&format!("{at}.body"), &step.body, Place::Body)?;
+        let captures = self.captures(at, step)?;
+        Ok(Request {
+            fixed: fixed(&head, &body),
+            head,
+            body,
+            is_head: step.method == "HEAD",
+            is_idempotent: matches!(&*step.method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"),
+            expect_status: step.expect_status.clone(),
+            captures,
+        })
+    }
+
+    fn head(&mut self, at: &str, step: &Step, origin: &Origin) -> Result<Vec<Piece>, Refusal> {
+        let path_at = format!("{at}.path");
+        let starts_well =
+            matches!(step.path.first(), Some(Part::Text(text)) if text.starts_with('/'));
+        if !starts_well {
+            return Err(Refusal::plan(path_at, "must start with a text that starts with /"));
+        }
+        let mut head = vec![bytes(&format!("{} ", step.method))];
+        head.extend(self.pieces(&path_at, &step.path, Place::Path)?);
+        head.push(bytes(" HTTP/1.1\r\n"));
+        for (name, value) in default_headers(origin, self.reuse) {
+            if !step.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+                head.push(bytes(&format!("{name}: {value}\r\n")));
+            }
+        }
+        for (name, value) in &step.headers {
+            let header_at = format!("{at}.headers.{name}");
+            if !is_token(name) {
+                return Err(Refusal::plan(header_at, "is no header name"));
+            }
+            if ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase()) {
+                return Err(Refusal::plan(header_at, "is written by the engine; leave it out"));
+            }
+            head.push(bytes(&format!("{name}: ")));
+            head.extend(self.pieces(&header_at, value, Place::Header)?);
+            head.push(bytes("\r\n"));
+        }
+        if !step.body.is_empty() || matches!(&*step.method, "POST" | "PUT" | "PATCH") {
+            head.extend([bytes("Content-Length: "), Piece::BodyLength, bytes("\r\n")]);
+        }
+        head.push(bytes("\r\n"));
+        Ok(head)
+    }
+
+    fn pieces(&mut self, at: &str, parts: &[Part], place: Place) -> Result<Vec<Piece>, Refusal> {
+        parts.iter().map(|part| self.piece(at, part, place)).collect()
+    }
+
+    fn piece(&mut self, at: &str, part: &Part, place: Place) -> Result<Piece, Refusal> {
+        let refuse = |reason: String| Err(Refusal::plan(at, reason));
+        match part {
+            Part::Text(text) if text.bytes().all(|byte| place.allows(byte)) => Ok(bytes(text)),
+            Part::Text(_) => refuse("holds a byte that HTTP does not allow there".to_owned()),
+            Part::Column(name) => {
+                let Some(index) = self.columns.keys().position(|column| column == name) else {
+                    return refuse(format!("needs the column {name:?}, which the plan lacks"));
+                };
+                let rows = &self.columns[name];
+                if rows.is_empty() {
+                    return refuse(format!("needs the column {name:?}, which is empty"));
+                }
+                match rows.iter().position(|row| !row.bytes().all(|byte| place.allows(byte))) {
+                    // The value itself may be a secret.
+                    Some(row) => refuse(format!(
+                        "is filled from column {name:?}, whose row {row} holds a byte that HTTP \
+                         does not allow there"
+                    )),
+                    None => Ok(Piece::Column(index)),
+                }
+            }
+            Part::Capture(name) => match self.captures.get(name) {
+                Some(&capture) => {
+                    self.places[capture] = self.places[capture].min(place);
+                    Ok(Piece::Capture(capture))
+                }
+                None => refuse(format!("needs the capture {name:?}, which no earlier step makes")),
+            },
+        }
+    }
+
+    fn captures(&mut self, at: &str, step: &Step) -> Result<Vec<Rule>, Refusal> {
+        let mut rules = Vec::new();
+        for capture in &step.captures {
+            let refuse =
+                |reason| Err(Refusal::plan(format!("{at}.captures.{}", capture.name), reason));
+            let source = match (&capture.header, &capture.pointer) {
+                (Some(header), None) if is_token(header) => Source::Header(header.clone()),
+                (Some(_), None) => return refuse("names no header"),
+                (None, Some(pointer)) => match Pointer::parse(pointer) {
+                    Some(pointer) => Source::Json(pointer),
+                    None => return refuse("is no JSON pointer, as /token/user/id is"),
+                },
+                _ => return refuse("needs either header or pointer"),
+            };
+            let next = self.captures.len();
+            let index = *self.captures.entry(capture.name.clone()).or_insert(next);
+            if index == next {
+                self.places.push(Place::Body);
+            }
+            rules.push(Rule { source, capture: index });
+        }
+        Ok(rules)
+    }
+}
+
+fn default_headers(origin: &Origin, reuse: Reuse) -> Vec<(&'static str, String)> {
+    let agent = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
+    let mut headers = vec![
+        ("Host", host(origin)),
+        ("User-Agent", agent.to_owned()),
+        ("Accept", "*/*".to_owned()),
+    ];
+    if reuse == Reuse::Request {
+        headers.push(("Connection", "close".to_owned()));
+    }
+    headers
+}
+
+fn host(origin: &Origin) -> String {
+    let Origin { scheme, host, port, .. } = origin;
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    match (scheme, port) {
+        (Scheme::Http, 80) | (Scheme::Https, 443) => host,
+        _ => format!("{host}:{port}"),
+    }
+}
+
+fn bytes(text: &str) -> Piece {
+    Piece::Bytes(text.as_bytes().to_vec())
+}
+
+fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
+    let mut length = 0;
+    for piece in body {
+        let Piece::Bytes(bytes) = piece else { return None };
+        length += bytes.len();
+    }
+    let mut whole = Vec::new();
+    for piece in head.iter().chain(body) {
+        match piece {
+            Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
+            Piece::BodyLength => push_decimal(&mut whole, length),
+            Piece::Column(_) | Piece::Capture(_) => return None,
+        }
+    }
+    Some(whole)
+}
+
+/// RFC 9110 5.6.2: what methods and header names are made of.
+fn is_token(text: &str) -> bool {
+    let is_tchar = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_tchar)
+}
