@@ -44,3 +44,15 @@ def test_calls_on_their_way_end_before_the_failure_is_raised():
     with pytest.raises(RuntimeError):
         each(call, ["slow", "fails"], workers=2)
     assert ended == ["slow"]
+
+
+def test_it_is_said_how_far_it_is(monkeypatch):
+    monkeypatch.setattr("loadstone.keystone.concurrently.TELL_S", 0.001)
+    enough, said = threading.Event(), []
+
+    def tell(line):
+        said.append(line)
+        enough.set()
+
+    each(lambda _: enough.wait(timeout=30), range(2), workers=1, tell=tell)
+    assert said[0] == "  0 of 2"

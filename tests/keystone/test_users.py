@@ -208,3 +208,9 @@ def test_a_full_disk_stops_the_making_and_not_the_removal(fake, access, journal,
         pass
     assert fake.calls["POST", "/v3/users"] > 0
     assert left(fake) == []
+
+
+def test_a_token_that_ends_in_the_middle_is_replaced(fake, access, journal, said):
+    with users(access, RUN, SIX, journal, said.append):
+        fake.tokens.clear()
+    assert left(fake) == []

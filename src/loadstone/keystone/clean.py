@@ -1,14 +1,16 @@
 """Removal of what a run made, and of nothing else; as often as one likes."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.journal import Journal, Record, Unwritable, read
-from loadstone.keystone.things import Kind, Leftover, Thing, domain_name, is_of_run
+from loadstone.keystone.things import Kind, Leftover, Thing, counted, domain_name, is_of_run
 from loadstone.target import Access
 
 _WORKERS = 8
@@ -29,8 +31,9 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
         return ()
     _require_same_cloud(record, access)
     journal = Journal(path, record.run_id)
+    say(f"removing {_in_words(record.remaining)}")
     try:
-        failed = _remove_all(Identity(access), journal)
+        failed = _remove_all(Identity(access), journal, say)
     except EnvironmentUnusable as error:
         failed = {"": str(error)}
     if failed:
@@ -56,6 +59,11 @@ def list_leftovers(path: Path, leftovers: tuple[Leftover, ...], say: Say) -> Non
         say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
 
 
+def _in_words(things: tuple[Thing, ...]) -> str:
+    counts = Counter(thing.kind for thing in things)
+    return ", ".join(counted(counts[kind], kind) for kind in reversed(Kind) if counts[kind])
+
+
 def _require_same_cloud(record: Record, access: Access) -> None:
     # A lab may come up again on another port, so the same choice is as good as the same URL.
     if access.identity_url != record.identity_url and access.cloud.chosen != record.chosen:
@@ -65,13 +73,13 @@ def _require_same_cloud(record: Record, access: Access) -> None:
         )
 
 
-def _remove_all(identity: Identity, journal: Journal) -> dict[str, str]:
+def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
     """Remove users, projects, then their domain; give what would not go (name: why)."""
     name = domain_name(journal.run_id)
     failed: dict[str, str] = {}
     for domain in identity.find(Kind.DOMAIN, name=name):
         for kind in (Kind.USER, Kind.PROJECT):
-            failed |= _remove_kind(identity, journal, kind, domain)
+            failed |= _remove_kind(identity, journal, kind, domain, say)
         strangers = _inhabitants(identity, domain)
         if strangers:
             failed.setdefault(name, f"it holds {strangers[0].kind} {strangers[0].name}")
@@ -82,7 +90,9 @@ def _remove_all(identity: Identity, journal: Journal) -> dict[str, str]:
     return failed
 
 
-def _remove_kind(identity: Identity, journal: Journal, kind: Kind, domain: Thing) -> dict[str, str]:
+def _remove_kind(
+    identity: Identity, journal: Journal, kind: Kind, domain: Thing, say: Say
+) -> dict[str, str]:
     failed: dict[str, str] = {}
     for _ in range(_ROUNDS):
         ours = [
@@ -93,9 +103,8 @@ def _remove_kind(identity: Identity, journal: Journal, kind: Kind, domain: Thing
         if not ours:
             break
         # Whoever presses Ctrl-C here has been patient before; what is removed twice does no harm.
-        for result in each(
-            lambda thing: _remove_one(identity, journal, thing), ours, _WORKERS, waits=False
-        ):
+        remove = partial(_remove_one, identity, journal)
+        for result in each(remove, ours, _WORKERS, say, waits=False):
             failed |= result
     return failed
 

@@ -5,14 +5,24 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+TELL_S = 5.0  # how often it is said how far it is
+
+Tell = Callable[[str], None]
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def each(
-    call: Callable[[T], R], items: Iterable[T], workers: int, *, waits: bool = True
+    call: Callable[[T], R],
+    items: Iterable[T],
+    workers: int,
+    tell: Tell = lambda _: None,
+    *,
+    waits: bool = True,
 ) -> tuple[R, ...]:
     """Call for each item, `workers` at a time; results in the order of the items.
+
+    Now and then `tell` is told, in this thread, how many are done.
 
     The first failure, or Ctrl-C, starts no further call, waits for those on their way, and is
     raised: when this returns or raises, nothing is being made any more. Where `waits` is false,
@@ -38,20 +48,23 @@ def each(
     for thread in threads:
         thread.start()
     try:
-        _join(threads)
+        _join(threads, lambda: tell(f"  {len(done)} of {count}"))
     except BaseException:
         stop.set()
         if waits:
-            _join(threads)
+            _join(threads, lambda: None)
         raise
     if failures:
         raise failures[0]
     return tuple(done[number] for number in range(count))
 
 
-def _join(threads: list[threading.Thread]) -> None:
+def _join(threads: list[threading.Thread], look: Callable[[], None]) -> None:
     for thread in threads:
-        thread.join()
+        thread.join(TELL_S)
+        while thread.is_alive():
+            look()
+            thread.join(TELL_S)
 
 
 def _taken(todo: deque[tuple[int, T]]) -> tuple[int, T] | None:

@@ -66,6 +66,11 @@ def user_name(run_id: str, number: int) -> str:
     return f"{domain_name(run_id)}-u{number}"
 
 
+def counted(number: int, kind: Kind) -> str:
+    """Give "1 user", "2 users"."""
+    return f"{number} {kind}" if number == 1 else f"{number} {kind}s"
+
+
 def is_of_run(run_id: str, name: str) -> bool:
     """Whether exactly this run, and no other with a like id, gave the name."""
     return re.fullmatch(rf"{re.escape(domain_name(run_id))}(-[pu]\d+)?", name) is not None

@@ -12,7 +12,15 @@ from loadstone.keystone.clean import clean, list_leftovers, remaining
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.things import Kind, Thing, User, domain_name, project_name, user_name
+from loadstone.keystone.things import (
+    Kind,
+    Thing,
+    User,
+    counted,
+    domain_name,
+    project_name,
+    user_name,
+)
 from loadstone.target import Access
 
 
@@ -73,7 +81,7 @@ def _make(
     identity: Identity, settings: UsersSettings, journal: Journal, say: Callable[[str], None]
 ) -> tuple[User, ...]:
     tenants, per_tenant = settings.tenants, settings.users_per_tenant
-    say(f"creating {_count(tenants * per_tenant, 'user')} in {_count(tenants, 'project')}")
+    say(f"creating {counted(tenants * per_tenant, Kind.USER)} in {counted(tenants, Kind.PROJECT)}")
     role_id = identity.role_id(settings.role)
     domain = _create(identity, journal, Kind.DOMAIN, domain_name(journal.run_id), {})
     place = {"domain_id": _id(domain)}
@@ -82,7 +90,7 @@ def _make(
         return _create(identity, journal, Kind.PROJECT, project_name(journal.run_id, number), place)
 
     workers = settings.resource_management_workers
-    projects = each(make_project, range(1, tenants + 1), workers)
+    projects = each(make_project, range(1, tenants + 1), workers, say)
 
     def make_user(number: int) -> User:
         # User 1 in project 1, user 2 in project 2: neighbours in time load different projects.
@@ -106,7 +114,7 @@ def _make(
         identity.log_in(user)
         return user
 
-    return each(make_user, range(1, tenants * per_tenant + 1), workers)
+    return each(make_user, range(1, tenants * per_tenant + 1), workers, say)
 
 
 def _create(
@@ -120,10 +128,6 @@ def _create(
         raise
     journal.created(thing)
     return thing
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _id(thing: Thing) -> str:
