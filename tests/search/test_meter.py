@@ -197,3 +197,21 @@ def test_a_method_can_be_played_again_from_the_start() -> None:
     make = strategy("meter", Settings(budget_s=60.0))
     first, second = (search(make(), Simulator(QUIET, 1).measure)[0] for _ in range(2))
     assert first == second
+
+
+def test_a_curve_is_measured_when_it_is_wanted() -> None:
+    settings = Settings(budget_s=60.0, curve_s=6.0)
+    capacity, trials = search(STRATEGIES["meter"](settings), Simulator(QUIET, 1).measure)
+    assert capacity.rate_rps is not None
+    points = [trial for trial in trials if trial.purpose.startswith("curve")]
+    shares = [round((trial.rate_rps or 0) / capacity.rate_rps, 2) for trial in points]
+    assert shares == [0.2, 0.4, 0.6, 0.8, 0.9, 1.1]
+    assert points[0].verdict.state is State.SUSTAINED
+
+
+def test_no_more_workers_than_the_generator_has_connections() -> None:
+    settings = Settings(budget_s=60.0, max_connections=10)
+    wide = Service(workers=64, capacity_rps=100.0)
+    _, trials = search(STRATEGIES["meter"](settings), Simulator(wide, 1).measure)
+    ramps = [trial.purpose for trial in trials if trial.purpose.startswith("ramp")]
+    assert ramps[-1] == "ramp: 10 at a time"

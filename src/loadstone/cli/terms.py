@@ -77,7 +77,11 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     from loadstone.search.settings import Settings
     from loadstone.search.strategies import strategy
 
-    settings = Settings(budget_s=terms["budget_s"], ceiling_rps=terms["max_rate_rps"])
+    settings = Settings(
+        budget_s=terms["budget_s"],
+        ceiling_rps=terms["max_rate_rps"],
+        max_connections=terms["max_connections"],
+    )
     return Order(
         kind=kind,
         scenarios=tuple(SCENARIOS[name] for name in scenarios),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from loadstone.analysis.model import State, Trial
 from loadstone.plan.load import OpenLoad
+from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
 from loadstone.search.model import Ask, Capacity, Strategy
 from loadstone.search.pool import Pool, estimate, saturated
@@ -28,7 +29,7 @@ CONFIDENCE = 0.8  # 76 to 100 % over families of simulated services, docs/method
 def bisect(settings: Settings) -> Strategy:
     """Search by trials that are sustained or not."""
     session = Session(settings)
-    return guarded(session, _search(session))
+    return with_curve(session, guarded(session, _search(session)))
 
 
 def _search(session: Session) -> Strategy:

@@ -10,6 +10,7 @@
 
 from dataclasses import dataclass
 
+from loadstone.search.curve import with_curve
 from loadstone.search.depth import Depths
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Strategy
@@ -55,7 +56,7 @@ class Lengths:
 def meter(settings: Settings) -> Strategy:
     """Search by metering saturation, with a trial on either side as proof."""
     session = Session(settings)
-    return guarded(session, _search(session))
+    return with_curve(session, guarded(session, _search(session)))
 
 
 def _search(session: Session) -> Strategy:
@@ -68,7 +69,7 @@ def _search(session: Session) -> Strategy:
     for _ in range(2):
         yield from depths.meter(session, lengths.chunk_s)
     yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
-    reserve_s = lengths.chunk_s + lengths.above_s + 2 * DRAIN_S
+    reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
     while session.left_s > reserve_s and _wants_more(session, lengths, sides):
         yield from depths.meter(session, lengths.chunk_s)
     if sides.high is None:

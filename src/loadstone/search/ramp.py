@@ -62,10 +62,11 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
         stops = rate_rps < GROWTH * before_rps or workers > QUEUEING * rate_rps * response_s
         before_rps = max(rate_rps, before_rps)
         refuses = trial.summary.failed > REFUSALS * trial.summary.due
-        if stops or refuses or workers >= MOST_WORKERS:
+        most_workers = min(MOST_WORKERS, session.settings.max_connections)
+        if stops or refuses or workers >= most_workers:
             most = USABLE * workers / STEP if refuses else math.inf
             return Knee(before_rps, response_s, most, is_saturated=True)
-        workers *= STEP
+        workers = min(STEP * workers, most_workers)
 
 
 def throughput_rps(trial: Trial, response_s: float) -> float:

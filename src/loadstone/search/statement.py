@@ -17,7 +17,7 @@ HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECT
 ALLOWANCE = 0.004
 # Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
 # search was not seen by it.
-UNSEEN = 0.006
+UNSEEN = 0.007
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 

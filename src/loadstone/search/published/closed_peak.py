@@ -25,7 +25,7 @@ def closed_loop_peak(settings: Settings) -> Strategy:
 
 def _search(session: Session) -> Strategy:
     best_rps, clients = 0.0, FIRST
-    while clients <= MOST_WORKERS:
+    while clients <= min(MOST_WORKERS, session.settings.max_connections):
         trial = yield from session.ask(ClosedLoad(clients, STEP_S), f"{clients} clients")
         rate_rps = trial.summary.throughput_rps
         if rate_rps < GROWTH * best_rps:

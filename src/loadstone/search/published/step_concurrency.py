@@ -13,7 +13,6 @@ from loadstone.search.settings import Settings
 STEP = 10
 PAUSE_S = 60.0
 EXPECTED_SUCCESS = 1.0
-MOST = 1000
 
 
 def step_concurrency(settings: Settings) -> Strategy:
@@ -25,7 +24,8 @@ def step_concurrency(settings: Settings) -> Strategy:
 def _search(session: Session) -> Strategy:
     held, held_rps, failed = 0, 0.0, None
     concurrency = STEP
-    while failed is None and concurrency <= MOST and session.left_s > 0:
+    most = session.settings.max_connections
+    while failed is None and concurrency <= most and session.left_s > 0:
         trial = yield from session.ask(
             ClosedLoad(concurrency, iterations=concurrency),
             f"{concurrency} at once",

@@ -1,0 +1,29 @@
+"""Rates from a little load to a little too much, for the curve of throughput and latency."""
+
+from collections.abc import Generator
+
+from loadstone.analysis.model import Trial
+from loadstone.plan.load import OpenLoad
+from loadstone.search.model import Ask, Capacity, Strategy
+from loadstone.search.session import Session
+
+SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.1)  # of N
+ALARM_S = 2.0
+
+
+def with_curve(session: Session, body: Strategy) -> Strategy:
+    """Play `body`, then measure the curve up to what it found and a little beyond."""
+    found = yield from body
+    if session.settings.curve_s > 0:
+        yield from _curve(session, found)
+    return found
+
+
+def _curve(session: Session, found: Capacity) -> Generator[Ask, Trial, None]:
+    if found.rate_rps is None:
+        return
+    for share in SHARES:
+        rate_rps = share * found.rate_rps
+        if rate_rps <= session.settings.ceiling_rps:
+            load = OpenLoad(rate_rps, session.settings.curve_s)
+            yield Ask(load, f"curve: {share:.0%} of N", alarm_s=ALARM_S)
