@@ -48,7 +48,7 @@ def loadstone() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    # A closed terminal and `kill` are met like Ctrl-C: what was measured is kept, what was made goes.
+    # A closed terminal and `kill` are met like Ctrl-C: kept, cleaned up, 130.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
