@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from loadstone.cli.duration import Duration
 from loadstone.cli.stored import STORE, open_store
-from loadstone.cli.terms import METHOD, Duration, Terms
+from loadstone.cli.terms import METHOD, Terms
 
 NAME = "demo"
 USERS = 8
@@ -44,6 +45,7 @@ def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
         "method": METHOD,
         "objective": (),
         "max_connections": 256,
+        "curve_s": 0.0,
     }
     wanted = order("demo", ("issue", "validate"), terms)
     with open_store(folder) as store, Screen() as screen:

@@ -1,18 +1,16 @@
 """On which terms N is searched for: options, their types, and the order made of them."""
 
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import click
+
+from loadstone.cli.duration import Duration
 
 if TYPE_CHECKING:
     from loadstone.run import Order
 
-SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-# The ceilings of every run: tokens last an hour, a machine's ports and descriptors end sooner.
-LONGEST_S = 3000.0
-SHORTEST_S = 20.0
+# The ceiling of every run in rate: one machine's ports and descriptors end sooner.
 HIGHEST_RPS = 100_000.0
 METHOD = "meter"
 
@@ -28,24 +26,7 @@ class Terms(TypedDict):
     method: str
     objective: tuple[str, ...]
     max_connections: int
-
-
-class Duration(click.ParamType[float]):
-    """90, 90s, 4m, 0.5h: seconds within what a search may take."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Give seconds."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
-        if match is None:
-            self.fail(f"{value!r} is no duration; write it like 90s, 4m or 0.5h", param, ctx)
-        seconds = float(match[1]) * SECONDS[match[2] or "s"]
-        if not SHORTEST_S <= seconds <= LONGEST_S:
-            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {LONGEST_S / 60:.0f}m", param, ctx)
-        return seconds
+    curve_s: float
 
 
 def search_options(command: Command) -> Command:
@@ -59,6 +40,8 @@ def search_options(command: Command) -> Command:
         ("--method", "method", str, METHOD, "How N is searched for."),
         ("--max-connections", "max_connections", click.IntRange(1, 10_000), 256,
          "Connections open at once at most."),
+        ("--curve", "curve_s", click.FloatRange(0.0, 300.0), 0.0, "Seconds at each of a few rates "
+         "up to N and a little beyond, besides the budget; 0: no curve."),
     )  # fmt: skip
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
@@ -81,6 +64,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
         budget_s=terms["budget_s"],
         ceiling_rps=terms["max_rate_rps"],
         max_connections=terms["max_connections"],
+        curve_s=terms["curve_s"],
     )
     return Order(
         kind=kind,
