@@ -1,0 +1,29 @@
+"""Durations on the command line."""
+
+import re
+from typing import Any
+
+import click
+
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+# The ceiling of every search in time: tokens last an hour.
+LONGEST_S = 3000.0
+SHORTEST_S = 20.0
+
+
+class Duration(click.ParamType[float]):
+    """90, 90s, 4m, 0.5h: seconds within what a search may take."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Give seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no duration; write it like 90s, 4m or 0.5h", param, ctx)
+        seconds = float(match[1]) * SECONDS[match[2] or "s"]
+        if not SHORTEST_S <= seconds <= LONGEST_S:
+            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {LONGEST_S / 60:.0f}m", param, ctx)
+        return seconds
