@@ -19,7 +19,9 @@ GOOD = Health(0.02, 0.3, 2.0, cpu_s=1.0, wall_s=10.0, runqueue_wait_s=0.1, threa
         (ClosedLoad(4, 60), 20.0),
     ],
 )
-def test_lag_is_believed_up_to_20_ms_or_half_the_gap_or_a_fifth_of_the_band(load: Load, bound_ms: float) -> None:
+def test_lag_is_believed_up_to_20_ms_or_half_the_gap_or_a_fifth_of_the_band(
+    load: Load, bound_ms: float
+) -> None:
     assert lag_bound_ms(load) == pytest.approx(bound_ms)
     assert judged(replace(GOOD, lag_p99_ms=bound_ms), load).is_valid
     assert not judged(replace(GOOD, lag_p99_ms=bound_ms * 1.01), load).is_valid
