@@ -9,6 +9,7 @@ import click
 from loadstone.cli.choose import PERMISSION, chosen, target_options
 from loadstone.cli.stored import JSON, STORE, open_store
 from loadstone.cli.terms import Terms, search_options
+from loadstone.keystone.scenarios import SCENARIOS
 
 
 class Options(Terms):
@@ -27,7 +28,7 @@ class Options(Terms):
 @PERMISSION
 @click.option(
     "--scenario",
-    type=click.Choice(["issue", "validate"]),
+    type=click.Choice(sorted(SCENARIOS)),
     default="issue",
     show_default=True,
     help="issue: POST /v3/auth/tokens with a password; validate: GET /v3/auth/tokens.",
