@@ -109,6 +109,7 @@ class FakeKeystone:
         self.prefix = ""
         self.most_at_once = 0
         self.at_once = 0
+        self.idle = threading.Event()  # no call is being carried out
 
     def names(self, plural):
         return sorted(thing["name"] for thing in self.things[plural].values())
@@ -137,6 +138,7 @@ class FakeKeystone:
             self.calls[request.command, re.sub(r"[0-9a-f]{32}", "ID", url.path)] += 1
             self.bodies.append(body)
             self.at_once += 1
+            self.idle.clear()
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             status = self.disturb(request.command, url.path)
@@ -153,6 +155,8 @@ class FakeKeystone:
         finally:
             with self.lock:
                 self.at_once -= 1
+                if self.at_once == 0:
+                    self.idle.set()
 
     def carry_out(self, request, url, body):
         path = url.path.removeprefix(self.prefix)

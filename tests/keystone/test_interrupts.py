@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 
 from loadstone.keystone.clean import clean, remaining
+from loadstone.target import connect, from_environment
 
 RUN = "int1"
 NAME = f"loadstone-{RUN}"
@@ -26,8 +28,8 @@ with connect(from_environment(os.environ, "--lab test")) as access:
 """
 
 
-@pytest.fixture
-def process(variables, journal):
+@contextmanager
+def running(variables, journal):
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", MAKE_USERS, str(journal)],
         env={**os.environ, **variables},
@@ -36,9 +38,17 @@ def process(variables, journal):
         stderr=subprocess.PIPE,
         text=True,
     )
-    yield process
-    process.kill()
-    process.communicate()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def process(variables, journal):
+    with running(variables, journal) as process:
+        yield process
 
 
 def held(fake, wanted):
@@ -80,3 +90,28 @@ def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, jour
     fake.disturb = lambda _method, _path: None
     assert clean(access, journal, said.append) == ()
     assert not any(fake.things.values())
+
+
+# Calls of such a run: 1 and 2 discovery, 3 log in, 4 roles, 5 domain, 6 to 7 projects, 8 to 25 users.
+@pytest.mark.parametrize("call", [5, 6, 8, 13])
+def test_killed_at_any_call_all_is_found_and_removed(fake, variables, journal, said, call):
+    arrived, answer_after = threading.Event(), threading.Event()
+
+    def count(_method, _path):
+        if sum(fake.calls.values()) == call:
+            arrived.set()
+            # The process is dead when the service carries its call out.
+            answer_after.wait(timeout=60)
+
+    fake.disturb = count
+    with running(variables, journal) as process:
+        assert arrived.wait(timeout=60)
+        process.kill()
+        process.wait()
+    answer_after.set()
+    fake.disturb = lambda _method, _path: None
+    fake.idle.wait(timeout=60)
+    with connect(from_environment(variables, "--lab test")) as access:
+        assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+    assert remaining(journal) == ()
