@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Instant;
 
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use tokio::task::LocalSet;
 
@@ -45,6 +45,8 @@ pub struct Run {
     start: OnceLock<Instant>,
 }
 
+/// Nice value of the engine's threads, where it may be set.
+const PRIORITY: i32 = -10;
 /// Descriptors that the process needs beside the connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 /// Rows for which memory is set aside at most; pages are only taken as they are written.
@@ -144,6 +146,9 @@ impl Run {
     fn bind(&self, thread: u16) -> Result<(), Refusal> {
         // The default of 50 us is added to every wake-up; without it they are only less precise.
         let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
+        // On a machine that the service fills, a late generator would measure itself: it needs
+        // little CPU, but at once. On Linux this is the thread's priority; it takes root.
+        let _ = setpriority_process(None, PRIORITY);
         let cores = &self.placement.cores;
         if cores.is_empty() {
             return Ok(());
