@@ -92,7 +92,7 @@ def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, jour
     assert not any(fake.things.values())
 
 
-# Calls of such a run: 1 and 2 discovery, 3 log in, 4 roles, 5 domain, 6 to 7 projects, 8 to 25 users.
+# Calls of such a run: 1, 2 discovery, 3 log in, 4 roles, 5 domain, 6, 7 projects, then users.
 @pytest.mark.parametrize("call", [5, 6, 8, 13])
 def test_killed_at_any_call_all_is_found_and_removed(fake, variables, journal, said, call):
     arrived, answer_after = threading.Event(), threading.Event()
