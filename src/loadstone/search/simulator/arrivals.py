@@ -23,11 +23,12 @@ class Arrivals(Protocol):
         """Take note that one has ended."""
 
 
-def arrivals(load: Load, poisson: np.random.Generator | None) -> Arrivals:
-    """Give the arrivals of a load; open ones are evenly spaced unless given a random source."""
+def arrivals(load: Load, random: np.random.Generator, *, all_poisson: bool) -> Arrivals:
+    """Give the arrivals of a load; `all_poisson` makes open ones so that ask to be even."""
     match load:
         case OpenLoad():
-            return Even(load) if poisson is None else Poisson(load, poisson)
+            is_even = load.arrivals == "constant" and not all_poisson
+            return Even(load) if is_even else Poisson(load, random)
         case ClosedLoad():
             return Closed(load)
         case BandLoad():
@@ -72,6 +73,7 @@ class Closed:
 
     def __init__(self, load: ClosedLoad) -> None:
         self._ready_s = [0.0] * load.workers
+        self._think_s = load.think_s
         self._left = inf if load.iterations is None else load.iterations
         self.due_s = 0.0
 
@@ -83,7 +85,8 @@ class Closed:
 
     def ended(self, at_s: float, in_flight: int, is_refused: bool) -> None:  # noqa: ARG002
         """Make its worker ready, after a pause where it was refused."""
-        heapq.heappush(self._ready_s, at_s + RETRY_S if is_refused else at_s)
+        pause_s = max(RETRY_S if is_refused else 0.0, self._think_s)
+        heapq.heappush(self._ready_s, at_s + pause_s)
         self._next()
 
     def _next(self) -> None:

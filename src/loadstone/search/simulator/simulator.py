@@ -67,9 +67,9 @@ class Simulator:
         self.now_s += ask.pause_s
         offer = ask.offer(self._trials)
         run = Run()
-        poisson = self._random if self._service.is_poisson else None
+        source = arrivals(ask.load, self._random, all_poisson=self._service.is_poisson)
         watch = alarm(ask.load, ask.alarm_s, self._goal)
-        end_s = self._play(run, arrivals(ask.load, poisson), watch, offer.planned_s)
+        end_s = self._play(run, source, watch, offer.planned_s)
         last_s = max(run.done_s, default=0.0)
         self.load_s += end_s
         self.now_s += max(end_s, last_s) + PAUSE_S
