@@ -19,6 +19,7 @@ EBB = 0.7
 BAND_S = 0.4  # seconds of work between the marks of the band
 BAND = 4  # requests between them, at least
 SKIPPED = 4  # ticks in which the band is filled
+MOST_WORK_S = 10.0  # in flight: more would not be answered before requests time out
 USED = 8.0  # saturated seconds after which a deeper level counts
 LEAST_GAP = 0.015
 GAP_SIGMAS = 1.15  # in 95 % half-widths of both
@@ -88,6 +89,7 @@ class Depths:
     def _marks(self, level: int) -> tuple[int, int]:
         rate_rps, knee = self.rate_rps, self.knee.in_flight
         low = max(LEVELS[level].knees * knee, LEVELS[level].work_s * rate_rps)
+        low = min(low, max(LEVELS[SHALLOW].knees * knee, MOST_WORK_S * rate_rps))
         high = low + max(BAND_S * rate_rps, BAND)
         if high > self.most_in_flight:
             high = self.most_in_flight
