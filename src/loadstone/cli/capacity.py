@@ -56,8 +56,9 @@ def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
         chosen(options["lab"], options["cloud"], options["yes"]) as subject,
     ):
         result = run(wanted, subject, store, screen, command_line())
+        code = exit_code(store, result)
     show(result, options["to"])
-    ctx.exit(exit_code(result))
+    ctx.exit(code)
 
 
 def command_line() -> str:

@@ -57,6 +57,7 @@ def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
             deployment.down(NAME)
         show(result, None)
         path = store.folder(result.run_id) / "report.html"
+        code = exit_code(store, result)
         html.write(result, lambda trial: store.samples(result.run_id, trial), path)
     click.echo(path)
-    ctx.exit(exit_code(result))
+    ctx.exit(code)

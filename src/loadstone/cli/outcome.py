@@ -4,9 +4,13 @@ from typing import TextIO
 
 from loadstone.analysis.model import State
 from loadstone.errors import MeasurementInvalid
+from loadstone.keystone.clean import remaining
+from loadstone.keystone.things import Leftover
 from loadstone.report import terminal
 from loadstone.report.data import as_data
 from loadstone.result import Finding, Result
+from loadstone.run import JOURNAL
+from loadstone.store.store import Store
 
 FELL_SHORT = 1
 
@@ -21,10 +25,15 @@ def show(result: Result, to: TextIO | None) -> None:
         terminal.show(result, terminal.console())
 
 
-def exit_code(result: Result) -> int:
-    """Give 0 when every N was found, else what was in the way."""
-    codes = [_code(finding) for finding in result.findings]
-    return max(codes, default=MeasurementInvalid.exit_code)
+def exit_code(store: Store, result: Result) -> int:
+    """Give 0 when every N was found and all that was made is gone, else what was in the way."""
+    codes = [_code(finding) for finding in result.findings] or [MeasurementInvalid.exit_code]
+    return max(*codes, FELL_SHORT if leftovers(store, result.run_id) else 0)
+
+
+def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
+    """Give what a run made in its cloud and could not remove."""
+    return remaining(store.folder(run_id) / JOURNAL)
 
 
 def _code(finding: Finding) -> int:

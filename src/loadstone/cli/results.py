@@ -60,8 +60,17 @@ def show(run: str, folder: Path | None, to: TextIO | None) -> None:
 @STORE
 def delete(run: str, folder: Path | None) -> None:
     """Delete one run with all its files."""
+    from loadstone.cli.outcome import leftovers
+    from loadstone.errors import InvalidInput
+
     with open_store(folder) as store:
-        click.echo(f"deleted {store.delete(run)}")
+        run_id = store.get(run).run_id
+        if left := leftovers(store, run_id):
+            raise InvalidInput(
+                f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
+                f"which; first: loadstone results clean {run_id}"
+            )
+        click.echo(f"deleted {store.delete(run_id)}")
 
 
 @results.command("export")

@@ -1,0 +1,51 @@
+"""What a killed run left in its cloud is not forgotten."""
+
+import json
+
+import pytest
+import realistic
+
+from loadstone.run import JOURNAL
+from loadstone.store import Store
+
+
+@pytest.fixture
+def left_behind(tmp_path):
+    """A run that made a domain, and was killed before it could remove it."""
+    with Store.open(tmp_path / "results") as store:
+        result, _ = realistic.keystone()
+        store.begin(result)
+        store.finish(result)
+        lines = (
+            {
+                "event": "target",
+                "run_id": result.run_id,
+                "chosen": "OS_*",
+                "identity_url": "http://127.0.0.1:9/v3",
+            },
+            {"event": "create", "kind": "domain", "name": f"loadstone-{result.run_id}"},
+        )
+        journal = store.folder(result.run_id) / JOURNAL
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return result.run_id
+
+
+def test_a_run_with_leftovers_is_not_deleted(loadstone, left_behind):
+    ended = loadstone("results", "delete", left_behind)
+    assert ended.returncode == 2
+    assert f"loadstone results clean {left_behind}" in ended.stderr
+    assert loadstone("results", "show", left_behind).returncode == 0
+
+
+def test_clean_says_that_the_cloud_is_out_of_reach(loadstone, left_behind):
+    ended = loadstone("results", "clean", left_behind)
+    assert ended.returncode == 3
+    assert "127.0.0.1:9" in ended.stderr
+
+
+def test_clean_of_a_run_that_left_nothing_says_so(loadstone, left_behind, tmp_path):
+    (tmp_path / "results" / "runs" / left_behind / JOURNAL).unlink()
+    ended = loadstone("results", "clean", left_behind)
+    assert ended.returncode == 0
+    assert "left nothing" in ended.stdout
+    assert loadstone("results", "delete", left_behind).returncode == 0
