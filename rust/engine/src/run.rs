@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Instant;
 
-use rustix::process::{Resource, getrlimit, setpriority_process, setrlimit};
+use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use tokio::task::LocalSet;
 
@@ -147,8 +147,11 @@ impl Run {
         // The default of 50 us is added to every wake-up; without it they are only less precise.
         let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
         // On a machine that the service fills, a late generator would measure itself: it needs
-        // little CPU, but at once. On Linux this is the thread's priority; it takes root.
-        let _ = setpriority_process(None, PRIORITY);
+        // little CPU, but at once. On Linux this is the thread's priority; it takes root. Whoever
+        // started the program with another one (nice) meant it.
+        if getpriority_process(None) == Ok(0) {
+            let _ = setpriority_process(None, PRIORITY);
+        }
         let cores = &self.placement.cores;
         if cores.is_empty() {
             return Ok(());
