@@ -4,19 +4,23 @@ import contextlib
 import itertools
 import socket
 from collections import Counter
+from dataclasses import replace
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from loopback import OK, POST, Behaviour, Connection, Serve, answering
 
 from loadstone.engine.local import run
 from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Origin, Plan
-from loadstone.plan.script import Step, text
+from loadstone.plan.script import JsonCapture, Step, text
 
 IMPATIENT = Limits(connect_timeout_s=0.5, request_timeout_s=0.5, drain_s=5.0)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 ONCE = ClosedLoad(1, iterations=1)
+JSON_STEP = replace(POST, captures=(JsonCapture("id", "/id"),))
 
 
 def after_request(*answer: bytes) -> Behaviour:
@@ -160,6 +164,36 @@ def test_each_misbehaviour_is_an_outcome(
     serve: Serve, behaviour: Behaviour, outcome: Outcome
 ) -> None:
     assert outcomes(serve, behaviour) == [outcome]
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.0 404 No\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"Content-Length: 5\r\n",
+        b"Content-Length: 18446744073709551615\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Connection: close\r\n",
+        b"\r\n",
+        b"5\r\nhello\r\n",
+        b"0\r\n\r\n",
+        b"hello",
+    ]
+)
+
+
+@given(pieces=st.lists(FRAGMENTS | st.binary(max_size=40), max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_server_sends_each_request_has_one_outcome(
+    serve: Serve, pieces: list[bytes]
+) -> None:
+    server = serve(after_request(*pieces))
+    plan = server.plan(ClosedLoad(1, iterations=3), JSON_STEP, limits=IMPATIENT)
+    measured = run(plan)
+    assert len(measured.samples) == 3
+    assert Outcome.NOT_SENT not in measured.samples.outcome
+    server.stop()
 
 
 def test_no_body_is_awaited_after_head_and_204(serve: Serve) -> None:

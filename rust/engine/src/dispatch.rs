@@ -30,6 +30,10 @@ pub(crate) async fn dispatch(
     let alarm = Alarm::new()?;
     let mut give_up_ns = None;
     loop {
+        if worker.has_panicked() {
+            // What happened was printed by the panic itself; the border turns this into an error.
+            std::panic::resume_unwind(Box::new("a lane panicked"));
+        }
         let now_ns = worker.clock.now_ns();
         match control.command() {
             Command::Go => worker.pump(now_ns),

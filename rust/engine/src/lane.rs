@@ -62,6 +62,7 @@ impl Lane {
 
 /// Carries iterations until the worker is dropped.
 pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
+    let _alarm = PanicAlarm(worker.clone());
     let mut carrier = Carrier {
         clock: worker.clock,
         captured: Captured::new(worker.script.captures()),
@@ -82,6 +83,18 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
             Some(next) => next,
             None => std::future::poll_fn(|cx| lane.poll_assigned(cx)).await,
         };
+    }
+}
+
+/// Tells the dispatcher of a lane that panicked: tokio would go on without it, and the run would
+/// wait for ever for what the lane had taken up.
+struct PanicAlarm(Rc<Worker>);
+
+impl Drop for PanicAlarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.report_panic();
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl HeadReader {
     ) -> Result<Option<Head>, BadHttp> {
         let unsearched = &bytes[self.searched..];
         self.searched = bytes.len().saturating_sub(2);
-        let is_due = bytes.len() >= self.try_at
+        let is_due = bytes.len() >= self.try_at.min(MAX_HEAD)
             || memmem::find(unsearched, b"\n\r\n").is_some()
             || memmem::find(unsearched, b"\n\n").is_some();
         if !is_due {

@@ -105,6 +105,17 @@ fn what_is_not_http_is_refused() {
 }
 
 #[test]
+fn a_head_beyond_the_bound_is_refused_whatever_was_read_before() {
+    let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MAX_HEAD)).into_bytes();
+    for first in (1000..MAX_HEAD).step_by(777) {
+        let mut reader = HeadReader::default();
+        assert_eq!(reader.read(&endless[..first], false, |_, _| {}), Ok(None));
+        let bounded = &endless[..=MAX_HEAD];
+        assert_eq!(reader.read(bounded, false, |_, _| {}), Err(BadHttp), "{first}");
+    }
+}
+
+#[test]
 fn endless_heads_chunk_lines_and_trailers_are_refused() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for bad in [

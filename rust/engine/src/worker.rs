@@ -65,6 +65,7 @@ pub(crate) struct Worker {
     /// The arrival that the dispatcher waits for; an earlier one needs a nudge.
     armed_ns: Cell<i64>,
     nudge: Nudge,
+    has_panicked: Cell<bool>,
 }
 
 struct State {
@@ -107,6 +108,7 @@ impl Worker {
             state: RefCell::new(state),
             armed_ns: Cell::new(0),
             nudge: Nudge::default(),
+            has_panicked: Cell::new(false),
         }
     }
 
@@ -213,6 +215,16 @@ impl Worker {
         let soonest = now_ns + self.timeouts.connect_ns.min(self.timeouts.request_ns);
         let lanes = self.lanes.borrow();
         lanes.iter().map(|lane| lane.deadline.look(now_ns)).fold(soonest, i64::min)
+    }
+
+    /// A lane panicked: the run cannot end well.
+    pub(crate) fn report_panic(&self) {
+        self.has_panicked.set(true);
+        self.nudge.ring();
+    }
+
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.has_panicked.get()
     }
 
     /// Nothing further will be taken up.
