@@ -22,6 +22,7 @@ from loadstone.search.statement import state
 
 DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
+LONE_S = 1.5
 FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
 SMALL_BUDGET_S = 240.0
 ENOUGH = 0.84  # of a full budget; the rest is for proofs that noise spoils
@@ -46,8 +47,8 @@ class Lengths:
         enough_s = max(min(ENOUGH_SMALL * budget_s, SMALL_BUDGET_S), ENOUGH * budget_s)
         return Lengths(
             chunk_s=max(8.0, 15.0 * small),
-            below_s=max(16.0, 60.0 * small),
-            above_s=max(10.0, 40.0 * small),
+            below_s=max(5.0, 60.0 * small),
+            above_s=max(4.0, 40.0 * small),
             watch_s=WATCHED * enough_s,
             enough_s=enough_s,
         )
@@ -66,8 +67,11 @@ def _search(session: Session) -> Strategy:
         return at_least(session.settings.ceiling_rps)
     depths = Depths(knee, knee.throughput_rps, knee.most_in_flight)
     sides = Sides(session, depths)
-    for _ in range(2):
-        yield from depths.meter(session, lengths.chunk_s)
+    if session.pace < 1:  # one longer chunk instead of two
+        yield from depths.meter(session, lengths.chunk_s + LONE_S)
+    else:
+        for _ in range(2):
+            yield from depths.meter(session, lengths.chunk_s)
     yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
     reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
     while session.left_s > reserve_s and _wants_more(session, lengths, sides):

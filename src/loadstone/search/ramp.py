@@ -45,7 +45,7 @@ class Knee:
 def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     """Give the knee; ends early at the ceiling."""
     ceiling_rps = session.settings.ceiling_rps
-    first = OpenLoad(min(FIRST_RPS, ceiling_rps), FIRST_S)
+    first = OpenLoad(min(FIRST_RPS, ceiling_rps), session.pace * FIRST_S)
     trial = yield from session.ask(first, "does it answer")
     if trial.summary.due and trial.summary.ok <= trial.summary.due // 2:
         raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
@@ -54,7 +54,7 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     while True:
         if _upper_rps(workers, response_s, before_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
-        load = ClosedLoad(workers, _step_s(workers, response_s))
+        load = ClosedLoad(workers, _step_s(workers, response_s, session.pace))
         trial = yield from session.ask(load, f"ramp: {workers} at a time")
         if workers == 1 and trial.summary.ok:
             response_s = trial.summary.service_time.mean_ms / 1000
@@ -76,9 +76,9 @@ def throughput_rps(trial: Trial, response_s: float) -> float:
     return float(ok.sum() / (len(ok) * TICK_S)) if len(ok) else 0.0
 
 
-def _step_s(workers: int, response_s: float) -> float:
+def _step_s(workers: int, response_s: float, pace: float) -> float:
     wanted_s = min(LONGEST_S, max(SHORTEST_S, REQUESTS * response_s / workers))
-    return max(wanted_s, RESPONSES * response_s)
+    return max(pace * wanted_s, RESPONSES * response_s)
 
 
 def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:

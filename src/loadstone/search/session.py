@@ -8,6 +8,8 @@ from loadstone.search.model import Ask
 from loadstone.search.settings import Settings
 
 Asking = Generator[Ask, Trial, Trial]
+LEAST_PACE = 0.5
+UNHURRIED_S = 60.0
 TRIES = 2  # a generator that is late once may have been disturbed; twice, it is too weak
 
 
@@ -26,6 +28,11 @@ class Session:
         self.settings = settings
         self.spent_s = 0.0
         self.sustained_rps: float | None = None  # the highest rate seen to hold
+
+    @property
+    def pace(self) -> float:
+        """How much of their usual length the parts may last: less when the budget is tiny."""
+        return min(1.0, max(LEAST_PACE, self.settings.budget_s / UNHURRIED_S))
 
     @property
     def left_s(self) -> float:

@@ -18,7 +18,8 @@ from loadstone.search.session import Session
 ATTEMPTS = 3  # below: a noise burst may spoil one
 PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
 RESERVE_S = 8.0  # for outstanding requests
-SHORTEST_S = 6.0
+RESERVE_SHARE = 0.06  # of a small budget
+SHORTEST_S = 4.0
 STEP = 0.03  # first step down where nothing below holds
 FAR_STEP = 0.15  # the same where latency is the limit
 STEP_GROWTH = 1.6
@@ -74,6 +75,10 @@ class Sides:
         return known.half_width_rps <= self._session.settings.width * known.rate_rps
 
     @property
+    def _reserve_s(self) -> float:
+        return min(RESERVE_S, RESERVE_SHARE * self._session.settings.budget_s)
+
+    @property
     def is_limited(self) -> bool:
         """What limits the rate is not the capacity, so metering more says nothing."""
         return bool(self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE})
@@ -83,10 +88,10 @@ class Sides:
         rate_rps = math.inf
         for attempt in range(ATTEMPTS):
             known = self.known
-            if self._session.left_s < SHORTEST_S + RESERVE_S:
+            if self._session.left_s < SHORTEST_S + self._reserve_s:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
-            terms = proof(known, min(longest_s, self._session.left_s - RESERVE_S))
+            terms = proof(known, min(longest_s, self._session.left_s - self._reserve_s))
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
             trial = yield from self._patient(rate_rps, terms)
             if self._took_below(trial, rate_rps):
@@ -109,9 +114,9 @@ class Sides:
         terms = proof(known, longest_s)
         step, passes = terms.distance, 0
         steady: float | None = None
-        while self._session.left_s > SHORTEST_S + RESERVE_S:
+        while self._session.left_s > SHORTEST_S + self._reserve_s:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
-            seconds = min(terms.seconds, self._session.left_s - RESERVE_S)
+            seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
             trial = yield from self._strict(rate_rps, step, seconds)
             if trial.verdict.state is State.DEGRADED:
                 self._took_above(trial, rate_rps, is_clear=passes == 0 and steady is None)
