@@ -190,3 +190,9 @@ def test_objectives_are_read() -> None:
 def test_an_objective_that_cannot_be_read_says_how_to_write_it(word: str) -> None:
     with pytest.raises(InvalidInput, match="objective"):
         goal((word,))
+
+
+def test_a_trial_that_its_alarm_stopped_between_two_ticks_is_degraded() -> None:
+    # The last whole tick stands at 0.9 of the alarm's height; the rest came after it.
+    found = verdict(counts(np.concatenate([level(3), slope(2, 0.45)])), planned_s=30.0)
+    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
