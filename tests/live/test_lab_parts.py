@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from lab_client import assert_serves, token_of, until, validation_of
@@ -73,10 +74,15 @@ def test_a_dead_cache_is_named(start: Start) -> None:
     assert "memcached" in started.failure()
 
 
-def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path) -> None:
+def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path: Path) -> None:
     started = start("workers=1", f"storage={tmp_path}")
     [data] = tmp_path.iterdir()
     assert next(data.rglob("keystone.db"))
+    deployment.down(started.name)
+    start("workers=1", "storage=disk")
+    assert list(tmp_path.iterdir()) == []
+    deployment.down(started.name)
+    start("workers=1", f"storage={tmp_path}")
     deployment.down(started.name, purge=True)
     assert list(tmp_path.iterdir()) == []
 

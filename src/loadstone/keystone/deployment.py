@@ -132,6 +132,8 @@ def _start(
         directory_password=password(),
     )
     parts = compose.parts(blueprint)
+    if before is not None and dict(before.settings).get("storage") != settings.storage:
+        _drop_data_elsewhere(folder, before)
     _keep_old_logs(folder)
     begun = State(
         name=folder.name,
@@ -189,9 +191,15 @@ def _purge(folder: Path) -> None:
     with suppress(EnvironmentUnusable):  # an unreadable state: its data elsewhere is not known
         last = state.read(folder)
         if last is not None:
-            chosen = settings_.read(last.settings)
-            shutil.rmtree(storage_folder(folder, chosen), ignore_errors=True)
+            _drop_data_elsewhere(folder, last)
     shutil.rmtree(folder)
+
+
+def _drop_data_elsewhere(folder: Path, last: State) -> None:
+    with suppress(InvalidInput):  # the user's folder is gone, and the data with it
+        data = storage_folder(folder, settings_.read(last.settings))
+        if folder not in data.parents:
+            shutil.rmtree(data, ignore_errors=True)
 
 
 def _keep_old_logs(folder: Path) -> None:

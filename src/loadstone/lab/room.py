@@ -26,7 +26,7 @@ def size_mb(folder: Path) -> int:
 
 def copy(source: Path, target: Path) -> None:
     """Copy a folder, or leave nothing of it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     require(target.parent, size_mb(source))
     half = target.with_name(f".{target.name}")
     shutil.rmtree(half, ignore_errors=True)

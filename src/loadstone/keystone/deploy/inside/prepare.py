@@ -117,4 +117,5 @@ def main() -> None:
             grant_directory(order["directory"], work.member_role_id)
 
 
-main()
+if __name__ == "__main__":
+    main()
