@@ -23,7 +23,7 @@ THRESHOLD = 0.01
 # Slope in s per s that is 0.01 of the unit.
 LIMIT: dict[Unit, float] = {"s/s": THRESHOLD, "s/min": THRESHOLD / 60, "ms/s": THRESHOLD / 1000}
 # Share of simulated services whose capacity lies within [N, N + 1] (docs/methodology.md).
-MEASURED_CONFIDENCE: dict[Unit, float] = {"s/s": 0.45, "s/min": 0.34, "ms/s": 0.17}
+MEASURED_CONFIDENCE: dict[Unit, float] = {"s/s": 0.43, "s/min": 0.38, "ms/s": 0.17}
 HIGHEST_RPS = 200
 
 

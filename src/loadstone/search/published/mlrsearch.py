@@ -27,7 +27,7 @@ TRIALS_S = 60.0  # summed per load
 WIDTH = 0.01
 LOSS = 0.005
 UNNOTICED = 2  # requests of backlog that are no loss
-MEASURED_CONFIDENCE = 0.19  # share of simulated services within the interval (docs/methodology.md)
+MEASURED_CONFIDENCE = 0.20  # share of simulated services within the interval (docs/methodology.md)
 
 
 @dataclass(frozen=True, slots=True)
