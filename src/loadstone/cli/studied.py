@@ -1,0 +1,74 @@
+"""A study that the command line asks for: its journal, its measuring, its end."""
+
+from typing import TYPE_CHECKING, TextIO
+
+from loadstone.cli import outcome
+from loadstone.cli.capacity import command_line
+from loadstone.cli.choose import of_deployment
+from loadstone.cli.stored import write_json
+from loadstone.cli.terms import METHOD, Terms, order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.cli.study import Options
+    from loadstone.run import Observer, Order
+    from loadstone.store import Store
+    from loadstone.study.cell import Bench
+    from loadstone.study.journal import Journal
+    from loadstone.study.order import Turn
+    from loadstone.study.table import Outcome
+
+MOST_CONNECTIONS = 256
+
+
+def journal(options: "Options") -> "Journal":
+    """Give the journal of the study to go on with, or begin that of a new one."""
+    from loadstone import places
+    from loadstone.study import journal, read
+
+    store = options["folder"] or places.store()
+    if options["resume"] is not None:
+        return journal.find(store, options["resume"])
+    source = read.find(str(options["name"]))
+    source.study(quick=options["quick"])  # what cannot be read does not begin
+    return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
+
+
+def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
+    """Give what measures the turns of a study."""
+    from loadstone.study.cell import Bench
+
+    terms = journal.begun.study().measurement
+
+    def wanted(turn: "Turn") -> "Order":
+        said: Terms = {
+            "budget_s": terms.budget_s,
+            "max_rate_rps": terms.max_rate_rps,
+            "users": terms.users,
+            "method": METHOD,
+            "objective": terms.objectives,
+            "max_connections": MOST_CONNECTIONS,
+            "curve_s": 0.0,
+        }
+        return order("study", (turn.cell.scenario,), said)
+
+    return Bench(journal.study_id, wanted, of_deployment, store, observer, command_line())
+
+
+def show(journal: "Journal", outcomes: "Sequence[Outcome]", to: TextIO | None) -> None:
+    """Give the table as data to `to`, and printed unless that is stdout."""
+    from loadstone.report.terminal import console
+    from loadstone.study.show import as_data, found
+
+    if to is not None:
+        write_json(as_data(journal, outcomes), to)
+    if to is None or to.name != "-":
+        found(journal, outcomes, console())
+
+
+def exit_code(journal: "Journal", store: "Store", outcomes: "Sequence[Outcome]") -> int:
+    """Give 0 when N was found in every turn, else the highest code of those without."""
+    failures = [one.exit_code for one in journal.ended().values() if one.run_id is None]
+    found = [outcome.exit_code(store, one.result) for one in outcomes if one.result is not None]
+    return max(failures + found, default=0)

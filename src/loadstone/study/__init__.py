@@ -1,0 +1,1 @@
+"""Studies: one measurement over many deployments, repeated, in random order."""

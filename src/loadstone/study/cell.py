@@ -1,0 +1,47 @@
+"""One turn on the lab: a deployment of its own is started, measured, and removed."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from loadstone.keystone import deployment
+from loadstone.keystone.deploy import settings
+from loadstone.keystone.deployment import Deployment
+from loadstone.result import Result
+from loadstone.run import Observer, Order, Subject, run
+from loadstone.store.store import Store
+from loadstone.study.order import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where the turns of a study are measured."""
+
+    study_id: str
+    order: Callable[[Turn], Order]
+    connect: Callable[[Deployment], AbstractContextManager[Subject]]
+    store: Store
+    observer: Observer
+    command: str
+
+    def measure(self, turn: Turn) -> Result:
+        """Measure one cell on a new deployment, which is gone afterwards."""
+        order = self.order(turn)
+        about = (("study", f"{self.study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
+        wanted = replace(order, parameters=about + order.parameters)
+        self._clear()  # what a kill left behind
+        try:
+            chosen = settings.read(turn.cell.settings)
+            started = deployment.up(self._name, chosen, self.observer.say, owned=True)
+            with self.connect(started) as subject:
+                return run(wanted, subject, self.store, self.observer, self.command)
+        finally:
+            self._clear()
+
+    @property
+    def _name(self) -> str:
+        return f"study-{self.study_id}"
+
+    def _clear(self) -> None:
+        if any(one.name == self._name for one in deployment.every()):
+            deployment.down(self._name, purge=True)

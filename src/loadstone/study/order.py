@@ -1,0 +1,44 @@
+"""In which order a study's cells are measured."""
+
+import hashlib
+from dataclasses import dataclass
+
+from loadstone.study.model import Cell, Study
+
+# What a cell takes beside its load: an empty database and the servers are started, users are made,
+# requests that are under way are waited for.
+OVERHEAD_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One measurement of one cell."""
+
+    number: int  # from 1, in the order of measuring
+    repeat: int  # from 1
+    cell: Cell
+
+
+def turns(study: Study, seed: int) -> tuple[Turn, ...]:
+    """Give every cell once per repeat, in a random order of its own in each repeat.
+
+    All cells have had their first turn before any has its second: what drifts over hours falls on
+    all alike, and cells are compared within a repeat. The order is that of hashes of seed, repeat
+    and cell, so it is the same on every machine and for any number of repeats.
+    """
+    cells = [
+        (repeat, cell)
+        for repeat in range(1, study.repeats + 1)
+        for cell in sorted(study.cells, key=lambda cell: _place(seed, repeat, cell))
+    ]
+    return tuple(Turn(i, repeat, cell) for i, (repeat, cell) in enumerate(cells, start=1))
+
+
+def estimate_s(study: Study) -> float:
+    """Give about how long the study takes at most."""
+    count = len(study.cells) * study.repeats
+    return count * (study.measurement.budget_s + OVERHEAD_S) + (count - 1) * study.pause_s
+
+
+def _place(seed: int, repeat: int, cell: Cell) -> bytes:
+    return hashlib.sha256(f"{seed}/{repeat}/{cell}".encode()).digest()

@@ -1,0 +1,52 @@
+"""A study, from a file or by the name of one that is built in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.study.check import check
+from loadstone.study.model import Study
+from loadstone.task.limits import MAX_BYTES
+from loadstone.task.tree import parse
+
+BUILTIN = Path(__file__).parent / "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A study's text, and the name that it goes by."""
+
+    file: str  # as the user knows it
+    text: str
+
+    def study(self, *, quick: bool) -> Study:
+        """Read the study or its quick form; TaskInvalid holds a line for each thing wrong."""
+        name = self.file if "/" not in self.file else Path(self.file).stem
+        return check(parse(self.text, self.file), name.removesuffix(".yaml"), quick=quick)
+
+
+def builtin() -> tuple[str, ...]:
+    """Name the studies that are built in."""
+    return tuple(sorted(path.stem for path in BUILTIN.glob("*.yaml")))
+
+
+def find(name: str) -> Source:
+    """Give the study of this name, or in this file; a name that is built in comes first."""
+    if name in builtin():
+        return Source(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
+    path = Path(name).expanduser()
+    if not path.exists():
+        raise InvalidInput(
+            f"{name}: no such study and no such file; built in are {', '.join(builtin())}"
+        )
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as problem:
+        raise InvalidInput(f"{name}: cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{name}: is not UTF-8 text") from None
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"{name}: more than {MAX_BYTES:,} bytes: no study is so long")
+    return Source(name, text)

@@ -1,0 +1,60 @@
+"""The command itself; what it measures is in test_live.py."""
+
+from click.testing import CliRunner
+from study_files import TWO_BY_TWO
+
+from loadstone.cli.study import study
+from loadstone.errors import InvalidInput
+from loadstone.study import journal, read
+from loadstone.study.journal import Ended
+from loadstone.study.read import Source
+
+
+def ask(*words):
+    return CliRunner().invoke(study, [str(word) for word in words])
+
+
+def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    begun.add(Ended(1, "20261121-0931-ab12cd", None))
+    begun.add(Ended(2, None, "no"))
+    shown = ask("list", "--store", tmp_path)
+    assert shown.exit_code == 0
+    for name in read.builtin():
+        assert f"{name}: {read.find(name).study(quick=False).title}" in shown.output
+    assert f"{begun.study_id}  mine  1 of 12 measured" in shown.output
+
+
+def test_show_gives_cells_order_and_time(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(TWO_BY_TWO)
+    shown = ask("show", file, "--seed", "3")
+    assert shown.exit_code == 0
+    assert "4 cells x 3 = 12 capacity searches" in " ".join(shown.output.split())
+    assert "12. web" in shown.output
+    quick = ask("show", file, "--quick")
+    assert "Quick form: one worker, once" in quick.output
+
+
+def test_isp_ras_says_in_what_it_differs():
+    shown = " ".join(ask("show", "isp-ras-2015", "--quick").output.split())
+    assert "12 cells x 1 = 12 capacity searches" in shown
+    assert "instead of" in shown
+    assert "disk stands for both HDD and SSD" in shown
+    assert "711" in shown
+
+
+def test_a_name_or_an_id_is_needed_and_not_both():
+    for words in ((), ("workers", "--resume", "x")):
+        refused = ask("run", *words)
+        assert refused.exit_code == 2
+        assert "give NAME|FILE, or --resume ID" in refused.output
+
+
+def test_a_bad_file_begins_nothing(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(TWO_BY_TWO.replace("repeats: 3", "repeats: 0"))
+    refused = ask("run", file, "--store", tmp_path / "store")
+    assert isinstance(refused.exception, InvalidInput)
+    assert str(refused.exception).startswith(f"{file}:7:")
+    assert journal.every(tmp_path / "store") == ()

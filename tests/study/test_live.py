@@ -1,0 +1,54 @@
+"""A study of two cells on real Keystones."""
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+
+from loadstone.cli.study import study
+from loadstone.keystone import deployment
+from loadstone.store import Store
+from loadstone.study import journal
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+TINY = """\
+title: Two tiny cells
+settings: {hash-rounds: 4}
+factors: {workers: [1, 2]}
+measurement: {scenario: validate, budget_s: 20, users: 2}
+compare:
+  - {factor: workers, levels: [1, 2]}
+"""
+
+
+def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", os.environ.get("LOADSTONE_TEST_HOME", str(tmp_path)))
+    store, file = tmp_path / "store", tmp_path / "tiny.yaml"
+    file.write_text(TINY)
+    up, started = deployment.up, []
+
+    def killed_the_second_time(*words, **more):
+        started.append(words[0])
+        if len(started) == 2:
+            raise KeyboardInterrupt
+        return up(*words, **more)
+
+    monkeypatch.setattr(deployment, "up", killed_the_second_time)
+    first = CliRunner().invoke(study, ["run", str(file), "--store", str(store)])
+    assert first.exit_code != 0
+    assert "1 of 2 measurements are missing" in first.output, first.output
+    (kept,) = journal.every(store)
+    again = ["run", "--resume", kept.study_id, "--store", str(store), "--json", str(tmp_path / "o")]
+    second = CliRunner().invoke(study, again)
+    assert second.exit_code in (0, 4), second.output  # a machine too noisy for an N says so
+    found = json.loads((tmp_path / "o").read_text())
+    assert [row["levels"] for row in found["rows"]] == [{"workers": "1"}, {"workers": "2"}]
+    assert [row["failures"] for row in found["rows"]] == [[], []]
+    assert found["missing"] == 0
+    assert len(started) == 3
+    with Store.open(store) as opened:
+        cells = [dict(opened.get(r["run_ids"][0]).findings[0].parameters) for r in found["rows"]]
+    assert [one["cell"] for one in cells] == ["workers 1", "workers 2"]
+    assert not [one.name for one in deployment.every() if one.name == f"study-{kept.study_id}"]

@@ -1,0 +1,134 @@
+import pytest
+from study_files import TWO_BY_TWO
+
+from loadstone.errors import InvalidInput
+from loadstone.study import read
+from loadstone.study.order import estimate_s
+from loadstone.study.read import Source
+
+QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
+
+
+def study(text=TWO_BY_TWO, *, quick=False):
+    return Source("mine.yaml", text).study(quick=quick)
+
+
+def said(text, *, quick=False):
+    with pytest.raises(InvalidInput) as refused:
+        study(text, quick=quick)
+    return str(refused.value).splitlines()
+
+
+def test_all_combinations_are_cells():
+    found = study()
+    assert [str(cell) for cell in found.cells] == [
+        "web apache, workers 1",
+        "web apache, workers 2",
+        "web nginx, workers 1",
+        "web nginx, workers 2",
+    ]
+    assert found.cells[3].settings == (("web", "nginx-uwsgi"), ("workers", "2"))
+    assert {cell.scenario for cell in found.cells} == {"issue"}
+
+
+def test_listed_cells_stand_in_place_of_all_combinations():
+    text = TWO_BY_TWO + "cells:\n  - {web: apache, workers: 1}\n  - {workers: 2, web: nginx}\n"
+    assert [str(cell) for cell in study(text).cells] == [
+        "web apache, workers 1",
+        "web nginx, workers 2",
+    ]
+
+
+def test_a_factor_may_be_the_scenario():
+    found = study("title: t\nfactors: {scenario: [issue, validate]}\n")
+    assert [cell.scenario for cell in found.cells] == ["issue", "validate"]
+    assert all(cell.settings == () for cell in found.cells)
+
+
+def test_the_quick_form_leaves_out_what_it_says():
+    found = study(quick=True)
+    assert [str(cell) for cell in found.cells] == ["web apache, workers 1", "web nginx, workers 1"]
+    assert (found.repeats, found.pause_s, found.measurement.budget_s) == (1, 0.0, 20.0)
+    assert found.quick == "one worker, once"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("repeats: 3", "repeats: 0", 'mine.yaml:7: the study: "repeats" must be at least 1, not 0'),
+        ("pause_s: 7", "pauses: 7", "mine.yaml:8: the study has no \"pauses\"; "
+         'did you mean "pause_s"?'),
+        ("web: apache}\n    ng", "web: apach}\n    ng", "mine.yaml:4: web must be one of uwsgi, "
+         "nginx-uwsgi, apache, gunicorn, granian, single, not 'apach'"),
+        ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}", "mine.yaml:5: --with webs: no such key; the "
+         "keys are release, workers, threads, port, web, nodes, balance, database, storage, token, "
+         "identity, cache, hash-rounds, conf.SECTION.OPTION"),
+        ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
+         'it, as workers: "off"'),
+        ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '
+         'level "ngin"; did you mean "nginx"?'),
+        ("{web: apache, workers: 2}", "{web: apache, worker: 2}", 'mine.yaml:13: there is no '
+         'factor "worker"; did you mean "workers"?'),
+        ("workers: [1, 2]", "workers: [1, 1]", 'mine.yaml:6: factor "workers" has the level "1" '
+         "twice"),
+        ("apache: {web: apache}", "apache: {web: apache, workers: 2}", 'mine.yaml:6: factors "web" '
+         'and "workers" both set "workers"'),
+        ("{budget_s: 60}", "{budget_s: 60, scenario: issues}", "mine.yaml:9: there is no scenario "
+         '"issues"; did you mean "issue"?'),
+        ("budget_s: 60", "budget_s: 5", 'mine.yaml:9: the study: "measurement.budget_s" must be at '
+         "least 20, not 5"),
+        ("title: Two by two\n", "", 'mine.yaml:1: the study needs "title"'),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_that_names_its_place(old, new, line):
+    assert old in TWO_BY_TWO
+    assert line in said(TWO_BY_TWO.replace(old, new))
+
+
+def test_all_mistakes_are_told_at_once():
+    text = TWO_BY_TWO.replace("[1, 2]", "[0, 2]").replace("{web: nginx-uwsgi}", "{web: iis}")
+    assert [line.split(":")[1] for line in said(text)][:2] == ["5", "6"]
+
+
+def test_settings_that_are_good_alone_but_not_together_are_refused():
+    text = "title: t\nfactors: {web: [single, uwsgi], workers: [1, 2]}\n"
+    assert said(text) == ["mine.yaml:2: web=single serves with workers=1 and threads=1 only"]
+
+
+def test_what_is_no_study_is_refused():
+    assert said("- 1\n") == ["mine.yaml:1: the study must be a mapping, not a list"]
+    assert said("") == ["mine.yaml:1: the study must be a mapping, not nothing"]
+    assert said("title: [\n")[0].startswith("mine.yaml:1: not YAML or JSON")
+    many = "title: t\nfactors: {workers: " + str(list(range(1, 502))) + "}\n"
+    assert said(many) == ["mine.yaml:2: 501 combinations; a study has 500 at most"]
+
+
+def test_a_study_without_a_quick_form_says_so():
+    text = TWO_BY_TWO.partition("quick:")[0]
+    assert said(text, quick=True) == ["mine.yaml: the study has no quick form"]
+
+
+def test_a_name_that_is_not_there_is_told_what_there_is(tmp_path):
+    with pytest.raises(InvalidInput, match=r"no such study and no such file; built in are .*isp-"):
+        read.find(str(tmp_path / "nothing.yaml"))
+    with pytest.raises(InvalidInput, match="cannot be read: Is a directory"):
+        read.find(str(tmp_path))
+    (tmp_path / "latin.yaml").write_bytes(b"title: \xe9\n")
+    with pytest.raises(InvalidInput, match="is not UTF-8 text"):
+        read.find(str(tmp_path / "latin.yaml"))
+
+
+@pytest.mark.parametrize("name", read.builtin())
+def test_a_built_in_study_can_be_read_and_its_quick_form_is_quick(name):
+    whole, quick = (read.find(name).study(quick=form) for form in (False, True))
+    assert whole.name == name
+    assert whole.comparisons
+    assert quick.quick
+    assert estimate_s(quick) <= QUICK_AT_MOST_S.get(name, 10 * 60)
+
+
+def test_isp_ras_has_its_twelve_configurations_and_both_published_figures():
+    found = read.find("isp-ras-2015").study(quick=True)
+    assert len(found.cells) == 12
+    shown = {p.rate_rps for cell in found.cells for p in found.published if p.is_of(cell)}
+    assert shown == {37, 99}

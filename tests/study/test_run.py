@@ -1,0 +1,139 @@
+import json
+
+import pytest
+from study_files import TWO_BY_TWO, result_of
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.store import Store
+from loadstone.study import journal
+from loadstone.study.order import turns
+from loadstone.study.outcomes import outcomes
+from loadstone.study.read import Source
+from loadstone.study.run import carry_out
+
+
+class Laboratory:
+    """Finds N = turn number in every cell, unless it is told to fail."""
+
+    def __init__(self, store, fails=None):
+        self.store = store
+        self.fails = fails or {}
+        self.measured = []
+
+    def __call__(self, turn):
+        self.measured.append(turn.number)
+        if turn.number in self.fails:
+            raise self.fails[turn.number]
+        result = result_of(f"20261121-0931-{len(self.measured):02}{turn.number:04}", turn.number)
+        self.store.begin(result)
+        self.store.finish(result)
+        return result
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def begun(tmp_path):
+    return journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+
+
+def quiet(_):
+    pass
+
+
+def test_all_cells_are_measured_in_their_order_with_pauses_between(store, begun):
+    laboratory, pauses = Laboratory(store), []
+    carry_out(begun, laboratory, quiet, pauses.append)
+    assert laboratory.measured == list(range(1, 13))
+    assert pauses == [7.0] * 11
+    assert [one.rate_rps for one in outcomes(begun, store)] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("kill", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_a_killed_study_goes_on_at_the_cell_where_it_stopped(tmp_path, store, begun, kill):
+    with pytest.raises(kill):
+        carry_out(begun, Laboratory(store, {5: kill()}), quiet, quiet)
+    kept = [one.rate_rps for one in outcomes(begun, store)]
+    assert kept == [1, 2, 3, 4] + [None] * 8
+    again, second = journal.find(tmp_path, begun.study_id), Laboratory(store)
+    carry_out(again, second, quiet, quiet)
+    assert second.measured == list(range(5, 13))
+    found = list(outcomes(again, store))
+    assert [one.rate_rps for one in found] == list(range(1, 13))
+    assert tuple(one.turn for one in found) == turns(begun.begun.study(), 3)
+
+
+def test_a_finished_study_has_nothing_left_to_do(store, begun):
+    carry_out(begun, Laboratory(store), quiet, quiet)
+    again = Laboratory(store)
+    carry_out(begun, again, quiet, quiet)
+    assert again.measured == []
+
+
+def test_a_failed_cell_is_told_and_the_others_are_measured(store, begun):
+    said = []
+    failed = EnvironmentUnusable("apache2 is not installed: apt-get install apache2")
+    carry_out(begun, Laboratory(store, {2: failed, 9: failed}), said.append, quiet)
+    assert sum("apache2 is not installed" in line for line in said) == 2
+    found = list(outcomes(begun, store))
+    assert [one.turn.number for one in found if one.result is None] == [2, 9]
+    assert found[1].failure == str(failed)
+    assert begun.ended()[2].exit_code == 3
+
+
+def test_failed_cells_are_tried_again_by_resume(store, begun):
+    carry_out(begun, Laboratory(store, {2: EnvironmentUnusable("no")}), quiet, quiet)
+    again = Laboratory(store)
+    carry_out(begun, again, quiet, quiet)
+    assert again.measured == [2]
+    assert all(one.failure is None for one in outcomes(begun, store))
+
+
+def test_a_line_that_a_kill_cut_short_does_not_count(store, begun):
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(begun, Laboratory(store, {3: KeyboardInterrupt()}), quiet, quiet)
+    with begun.path.open("ab") as file:
+        file.write(b'{"turn":3,"run_i')
+    again = Laboratory(store)
+    carry_out(begun, again, quiet, quiet)
+    assert again.measured == list(range(3, 13))
+    lines = begun.path.read_text().splitlines()
+    assert [json.loads(line)["turn"] for line in lines[1:]] == list(range(1, 13))
+
+
+def test_a_study_goes_on_as_it_began_when_its_file_has_changed(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(TWO_BY_TWO)
+    begun = journal.begin(tmp_path, Source(str(file), TWO_BY_TWO), quick=True, seed=3)
+    file.write_text("title: another\n")
+    again = journal.find(tmp_path, begun.study_id).begun.study()
+    assert (again.title, again.quick, again.name) == ("Two by two", "one worker, once", "mine")
+
+
+def test_two_cannot_run_the_same_study(store, begun):
+    with begun.held(), pytest.raises(EnvironmentUnusable, match="is being run by another"):
+        carry_out(begun, Laboratory(store), quiet, quiet)
+
+
+def test_a_study_that_never_began_is_told_which_did(tmp_path, begun):
+    with pytest.raises(InvalidInput, match=f"no study 'x' has begun; there are: {begun.study_id}"):
+        journal.find(tmp_path, "x")
+
+
+def test_a_journal_that_is_damaged_names_the_line(begun):
+    with begun.path.open("a") as file:
+        file.write("nonsense\n")
+    with pytest.raises(InvalidInput, match=r"cells.jsonl:2: not a line of a study's journal"):
+        begun.ended()
+
+
+def test_a_result_that_was_deleted_is_missing_and_said_so(store, begun):
+    carry_out(begun, Laboratory(store), quiet, quiet)
+    gone = begun.ended()[4].run_id
+    store.delete(gone)
+    found = list(outcomes(begun, store))[3]
+    assert found.failure == f"its result {gone} is no longer in the store"

@@ -1,0 +1,128 @@
+import io
+import json
+from math import exp, log
+
+import pytest
+from study_files import TWO_BY_TWO, result_of
+
+from loadstone.report.terminal import console
+from loadstone.study import journal, show
+from loadstone.study.interval import of_logs, p_of_no_difference
+from loadstone.study.order import turns
+from loadstone.study.read import Source
+from loadstone.study.table import Outcome, differences, rows
+
+STUDY = Source("mine.yaml", TWO_BY_TWO).study(quick=False)
+QUICK = Source("mine.yaml", TWO_BY_TWO).study(quick=True)
+
+
+def measured(rates, study=STUDY):
+    """`rates`: (web, workers) -> N of each repeat."""
+    found = []
+    for turn in turns(study, 1):
+        levels = dict(turn.cell.levels)
+        rate = rates.get((levels["web"], levels["workers"]), [None] * 3)[turn.repeat - 1]
+        run = None if rate is None else result_of(f"run-{turn.number}", rate)
+        found.append(Outcome(turn, run, None if run else "apache is not installed"))
+    return found
+
+
+def row(found, web, workers, study=STUDY):
+    wanted = (("web", web), ("workers", workers))
+    return next(one for one in rows(study, found) if one.cell.levels == wanted)
+
+
+def test_the_interval_over_repeats_is_students_t_on_logarithms():
+    # Logs 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.302653: half-width 4.302653 / sqrt 3 = 2.484138.
+    found = of_logs([1.0, 2.0, 3.0])
+    assert found.mean == pytest.approx(exp(2))
+    assert found.low == pytest.approx(exp(2 - 2.484138), rel=1e-6)
+    assert found.high == pytest.approx(exp(2 + 2.484138), rel=1e-6)
+
+
+def test_the_test_of_a_difference_is_students_t():
+    # t = 2 / (1 / sqrt 3) = 3.4641 with 2 degrees of freedom: p = 1 - t / sqrt(t^2 + 2).
+    assert p_of_no_difference([1.0, 2.0, 3.0]) == pytest.approx(1 - 3.464102 / (14**0.5), rel=1e-5)
+    assert p_of_no_difference([0.1]) is None
+    assert p_of_no_difference([0.0, 0.0]) == 1.0
+
+
+def test_a_row_is_the_mean_over_repeats():
+    shown = row(measured({("apache", "2"): [10.0, 20.0, 40.0]}), "apache", "2")
+    assert shown.capacity.rate_rps == pytest.approx(20.0)
+    assert shown.capacity.low_rps == pytest.approx(20.0 * exp(-4.302653 * log(2) / 3**0.5))
+    assert shown.capacity.confidence == 0.95
+    assert shown.rates_rps == (10.0, 20.0, 40.0)
+    assert shown.published.rate_rps == 42
+
+
+def test_of_one_repeat_the_search_speaks_itself():
+    shown = row(measured({("apache", "1"): [10.0, None, None]}), "apache", "1")
+    assert (shown.capacity.rate_rps, shown.capacity.confidence) == (10.0, 0.9)
+    assert (shown.found, shown.repeats) == (1, 3)
+    assert shown.failures == ("apache is not installed",)
+    assert shown.published is None
+
+
+def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
+    shown = row(measured({}), "nginx", "1")
+    assert (shown.capacity, shown.rates_rps, shown.is_valid) == (None, (), None)
+    assert shown.failures == ("apache is not installed",)
+
+
+def test_levels_are_compared_within_a_repeat():
+    # From repeat to repeat everything doubles; nginx is 1.1, 1.2, 1.15 times as fast all the while.
+    found = measured({
+        ("apache", "1"): [10.0, 20.0, 40.0],
+        ("nginx", "1"): [11.0, 24.0, 46.0],
+    })  # fmt: skip
+    (one,) = differences(STUDY, found)
+    assert one.ratio.mean == pytest.approx((1.1 * 1.2 * 1.15) ** (1 / 3))
+    assert str(one) == "nginx/apache = 1.15 [1.03, 1.28], 3 pairs (workers 1)"
+    assert one.p == pytest.approx(0.0315, abs=2e-3)
+
+
+def test_a_repeat_without_one_of_the_two_is_no_pair():
+    found = measured({
+        ("apache", "1"): [10.0, 20.0, None],
+        ("nginx", "1"): [11.0, 22.0, 46.0],
+    })  # fmt: skip
+    assert differences(STUDY, found)[0].ratio.count == 2
+
+
+def test_over_several_configurations_each_counts_once():
+    found = measured({
+        ("apache", "1"): [10.0, 10.0, 10.0], ("nginx", "1"): [11.0, 11.0, 11.0],
+        ("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [12.0, 12.0, 12.0],
+    })  # fmt: skip
+    *alone, over = differences(STUDY, found)
+    assert len(alone) == 2
+    assert (over.ratio.count, over.unit, over.others) == (2, "configurations", ())
+    assert over.ratio.mean == pytest.approx((1.1 * 1.2) ** 0.5)
+
+
+def test_one_pair_shows_no_interval():
+    found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
+    (one,) = differences(QUICK, found)
+    assert str(one) == "nginx/apache = 0.9, 1 pair (workers 1)"
+    assert one.p is None
+
+
+def test_table_and_data_say_the_same(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
+    found = measured({
+        ("apache", "2"): [10.0, 10.5, 11.0],
+        ("nginx", "2"): [20.0, 20.0, 23.0],
+    })  # fmt: skip
+    out = io.StringIO()
+    show.found(begun, found, console(out))
+    text = out.getvalue()
+    assert "42" in text
+    assert "6 of 12 measurements are missing" in text
+    assert f"loadstone study run --resume {begun.study_id}" in text
+    assert "web apache, workers 1: apache is not installed" in text
+    data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
+    assert (data["study"], data["seed"], data["missing"]) == ("mine", 5, 6)
+    assert data["rows"][1]["rates_rps"] == [10.0, 10.5, 11.0]
+    assert data["rows"][1]["published_rps"] == 42
+    assert data["differences"][0]["words"] in text
