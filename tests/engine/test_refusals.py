@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,3 +120,24 @@ def test_files_that_are_no_certificates_are_refused_by_name(tmp_path: Path) -> N
     ]:
         message = refusal(Plan(Origin("https", "127.0.0.1", 1, tls), (GET,), ONCE))
         assert message.startswith(f"{path}: ")
+
+
+def test_too_few_open_files_are_told_before_the_run_with_the_mend() -> None:
+    program = (
+        "import resource\n"
+        "from loadstone.engine.local import EnvironmentUnusable, run\n"
+        "from loadstone.plan.load import ClosedLoad\n"
+        "from loadstone.plan.model import Limits, Origin, Plan\n"
+        "from loadstone.plan.script import Step, text\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))\n"
+        "plan = Plan(Origin('http', '127.0.0.1', 1), (Step('a', 'GET', text('/')),),\n"
+        "            ClosedLoad(1, iterations=1), limits=Limits(max_connections=200))\n"
+        "try:\n"
+        "    run(plan)\n"
+        "except EnvironmentUnusable as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith("264 open files are needed, 150 are allowed: ulimit -Hn 264")
