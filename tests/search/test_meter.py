@@ -215,3 +215,34 @@ def test_no_more_workers_than_the_generator_has_connections() -> None:
     _, trials = search(STRATEGIES["meter"](settings), Simulator(wide, 1).measure)
     ramps = [trial.purpose for trial in trials if trial.purpose.startswith("ramp")]
     assert ramps[-1] == "ramp: 10 at a time"
+
+
+class Gone:
+    """A simulator whose service answers errors only in some of the trials."""
+
+    def __init__(self, trials: range) -> None:
+        self._up, self._down = Simulator(QUIET, 1), Simulator(replace(QUIET, error_share=1.0), 1)
+        self._trials = trials
+        self.asked: list[Ask] = []
+
+    def measure(self, ask: Ask) -> Trial:
+        self.asked.append(ask)
+        is_down = len(self.asked) in self._trials
+        return (self._down if is_down else self._up).measure(ask)
+
+
+def test_a_service_that_is_restarted_is_waited_for_and_the_words_say_so() -> None:
+    service = Gone(range(6, 7))
+    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=150.0)), service.measure)
+    assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
+    assert "the service was gone for a while" in capacity.words[-1]
+    assert service.asked[6].load == service.asked[5].load
+    assert service.asked[6].pause_s > 0
+
+
+def test_a_service_that_stays_away_gives_words_and_no_number() -> None:
+    service = Gone(range(6, 100))
+    capacity, trials = search(STRATEGIES["meter"](Settings(budget_s=150.0)), service.measure)
+    assert capacity.rate_rps is None
+    assert capacity.words[0] == "the service stopped answering in mid-search"
+    assert len(trials) == 7

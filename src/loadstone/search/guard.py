@@ -1,5 +1,7 @@
 """How a search ends that cannot end with a number."""
 
+from dataclasses import replace
+
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.session import GeneratorWasLimit, OnlyErrors, Session
 
@@ -7,7 +9,8 @@ from loadstone.search.session import GeneratorWasLimit, OnlyErrors, Session
 def guarded(session: Session, body: Strategy) -> Strategy:
     """Play `body`; where nothing can be measured, say so instead of giving a number."""
     try:
-        return (yield from body)
+        found = yield from body
+        return replace(found, words=(*found.words, *session.notes))
     except GeneratorWasLimit as limit:
         held = session.sustained_rps
         at_least = (f"at least {held:.4g}/s, which was sustained",) if held else ()
@@ -16,7 +19,8 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     except OnlyErrors as errors:
         held = session.sustained_rps
         before = (f"it had sustained {held:.4g}/s before",) if held else ()
-        words = ("the service answers errors only", *errors.args, *before)
+        what = "stopped answering in mid-search" if session.has_answered else "answers errors only"
+        words = (f"the service {what}", *errors.args, *before)
         return Capacity(None, None, None, 0.0, words)
 
 

@@ -10,6 +10,7 @@ from loadstone.search.settings import Settings
 Asking = Generator[Ask, Trial, Trial]
 LEAST_PACE = 0.5
 UNHURRIED_S = 60.0
+RESTART_S = 5.0  # a service that went away may come back
 TRIES = 2  # a generator that is late once may have been disturbed; twice, it is too weak
 
 
@@ -27,6 +28,8 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.spent_s = 0.0
+        self.has_answered = False
+        self.notes: tuple[str, ...] = ()  # what happened, to be said whatever is found
         self.sustained_rps: float | None = None  # the highest rate seen to hold
 
     @property
@@ -47,16 +50,27 @@ class Session:
         rise_s: float | None = None,
         pause_s: float = 0.0,
     ) -> Asking:
-        """Ask for a trial, again if the generator was the limit."""
+        """Ask for a trial, again if the generator was the limit or the service went away."""
         reasons: tuple[str, ...] = ()
         for _ in range(TRIES):
             trial = yield Ask(load, purpose, alarm_s, rise_s, pause_s)
             self.spent_s += trial.summary.load_s
             if trial.summary.failed and not trial.summary.ok:
-                raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
+                pause_s = self._interrupted(trial)
+                continue
+            self.has_answered = True
             if trial.verdict.state is not State.INVALID:
                 if trial.verdict.state is State.SUSTAINED and trial.rate_rps is not None:
                     self.sustained_rps = max(self.sustained_rps or 0.0, trial.rate_rps)
                 return trial
             reasons = trial.verdict.reasons
-        raise GeneratorWasLimit(*reasons)
+        raise GeneratorWasLimit(*(reasons or self.notes))
+
+    def _interrupted(self, trial: Trial) -> float:
+        """Give how long to wait for a service that answered before; OnlyErrors for others."""
+        errors = [f"{count} x {name}" for name, count in trial.summary.errors]
+        if not self.has_answered or self.notes:
+            raise OnlyErrors(*errors)
+        words = f"the service was gone for a while ({', '.join(errors)}): was it restarted?"
+        self.notes = (words,)
+        return RESTART_S
