@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from study_files import TWO_BY_TWO
 
@@ -132,3 +134,10 @@ def test_isp_ras_has_its_twelve_configurations_and_both_published_figures():
     assert len(found.cells) == 12
     shown = {p.rate_rps for cell in found.cells for p in found.published if p.is_of(cell)}
     assert shown == {37, 99}
+
+
+def test_the_study_in_the_documentation_can_be_read():
+    text = (Path(__file__).parents[2] / "docs/studies.md").read_text()
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    assert len(study(example).cells) == 8
+    assert len(study(example, quick=True).cells) == 4
