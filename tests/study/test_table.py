@@ -3,10 +3,11 @@ import json
 from math import exp, log
 
 import pytest
+from rich.console import Console
 from study_files import TWO_BY_TWO, result_of
 
 from loadstone.report.terminal import console
-from loadstone.study import journal, show
+from loadstone.study import journal, read, show
 from loadstone.study.interval import of_logs, p_of_no_difference
 from loadstone.study.order import turns
 from loadstone.study.read import Source
@@ -119,10 +120,25 @@ def test_table_and_data_say_the_same(tmp_path):
     text = out.getvalue()
     assert "42" in text
     assert "6 of 12 measurements are missing" in text
-    assert f"loadstone study run --resume {begun.study_id}" in text
+    assert f"loadstone study run --resume {begun.study_id} --store {tmp_path}" in text
     assert "web apache, workers 1: apache is not installed" in text
     data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
     assert (data["study"], data["seed"], data["missing"]) == ("mine", 5, 6)
     assert data["rows"][1]["rates_rps"] == [10.0, 10.5, 11.0]
     assert data["rows"][1]["published_rps"] == 42
     assert data["differences"][0]["words"] in text
+
+
+def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
+    begun = journal.begin(tmp_path, read.find("isp-ras-2015"), quick=True, seed=1)
+    order = turns(begun.begun.study(), 1)
+    found = [Outcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
+    out = io.StringIO()
+    show.found(begun, found, Console(file=out, width=80, markup=False))
+    lines = out.getvalue().splitlines()
+    (first,) = [i for i, line in enumerate(lines) if "storage" in line and "N per s" in line]
+    shown = lines[first + 2 : first + 14]
+    assert [line.split()[:3] for line in shown] == [
+        [level for _, level in cell.levels] for cell in begun.begun.study().cells
+    ]
+    assert all("6.5" in line for line in shown)

@@ -61,6 +61,11 @@ class Journal:
         """The study's id: what `--resume` takes."""
         return self.path.parent.name
 
+    @property
+    def store(self) -> Path:
+        """The folder of the store that keeps the study's results."""
+        return self.path.parents[2]
+
     def ended(self) -> dict[int, Ended]:
         """Give the turns that have ended, by number; the last line of a turn counts."""
         _, *lines = _lines(self.path)

@@ -7,6 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from loadstone import places
 from loadstone.report import figures
 from loadstone.study.journal import Journal
 from loadstone.study.model import Study
@@ -40,11 +41,11 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     """Print the table of a study, whether it has come to its end or not."""
     study = journal.begun.study()
     _head(study, to)
-    heads = [*_factors(study), "N per s", "interval", "repeats", "published", "generator"]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        figure = head in heads[len(study.factors) :]
-        table.add_column(head, justify="right" if figure else "left", overflow="fold")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
+    for head in _factors(study):
+        table.add_column(head, overflow="fold")
+    for head in ("N per s", "interval", "found", "published", "valid"):
+        table.add_column(head, justify="right", no_wrap=True)
     lines = rows(study, outcomes)
     for row in lines:
         table.add_row(*(level for _, level in row.cell.levels), *_figures(row))
@@ -56,7 +57,7 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     if missing:
         to.print(
             f"{missing} of {len(outcomes)} measurements are missing; go on: "
-            f"loadstone study run --resume {journal.study_id}",
+            f"loadstone study run --resume {journal.study_id}{_elsewhere(journal)}",
             soft_wrap=True,
         )
     to.print(f"Study {journal.study_id}, seed {journal.begun.seed}.", style="dim")
@@ -111,15 +112,19 @@ def _factors(study: Study) -> list[str]:
 
 
 def _figures(row: Row) -> tuple[str, ...]:
-    generator = {None: figures.MISSING, True: "valid", False: "the limit"}[row.is_valid]
+    valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
     failed = "failed" if row.failures and row.capacity is None else None
     return (
         failed or (figures.n(row.capacity) if row.run_ids else figures.MISSING),
         figures.interval(row.capacity),
-        f"{row.found} of {row.repeats}",
+        f"{row.found}/{row.repeats}",
         f"{row.published.rate_rps:g}" if row.published else "",
-        generator,
+        valid,
     )
+
+
+def _elsewhere(journal: Journal) -> str:
+    return "" if journal.store == places.store() else f" --store {journal.store}"
 
 
 def _footnotes(lines: Sequence[Row], to: Console) -> None:
