@@ -25,6 +25,18 @@ def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
     assert f"{begun.study_id}  mine  1 of 12 measured" in shown.output
 
 
+def test_a_damaged_journal_hides_no_other_study(tmp_path):
+    source = Source("mine.yaml", TWO_BY_TWO)
+    good, bad, empty = (journal.begin(tmp_path, source, quick=False, seed=3) for _ in range(3))
+    bad.path.write_text("{}\n")
+    empty.path.write_text('{"file":')
+    shown = ask("list", "--store", tmp_path).output
+    assert f"{good.study_id}  mine  0 of 12 measured" in shown
+    assert f"{bad.path}:1: not a line of a study's journal" in shown
+    assert f"study {empty.study_id} was killed before it began" in shown
+    assert journal.find(tmp_path, good.study_id) == good
+
+
 def test_show_gives_cells_order_and_time(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(TWO_BY_TWO)
@@ -57,4 +69,4 @@ def test_a_bad_file_begins_nothing(tmp_path):
     refused = ask("run", file, "--store", tmp_path / "store")
     assert isinstance(refused.exception, InvalidInput)
     assert str(refused.exception).startswith(f"{file}:7:")
-    assert journal.every(tmp_path / "store") == ()
+    assert journal.ids(tmp_path / "store") == ()

@@ -39,8 +39,8 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     first = CliRunner().invoke(study, ["run", str(file), "--store", str(store)])
     assert first.exit_code != 0
     assert "1 of 2 measurements are missing" in first.output, first.output
-    (kept,) = journal.every(store)
-    again = ["run", "--resume", kept.study_id, "--store", str(store), "--json", str(tmp_path / "o")]
+    (study_id,) = journal.ids(store)
+    again = ["run", "--resume", study_id, "--store", str(store), "--json", str(tmp_path / "o")]
     second = CliRunner().invoke(study, again)
     assert second.exit_code in (0, 4), second.output  # a machine too noisy for an N says so
     found = json.loads((tmp_path / "o").read_text())
@@ -51,4 +51,4 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     with Store.open(store) as opened:
         cells = [dict(opened.get(r["run_ids"][0]).findings[0].parameters) for r in found["rows"]]
     assert [one["cell"] for one in cells] == ["workers 1", "workers 2"]
-    assert not [one.name for one in deployment.every() if one.name == f"study-{kept.study_id}"]
+    assert not [one.name for one in deployment.every() if one.name == f"study-{study_id}"]

@@ -87,6 +87,13 @@ def test_a_mistake_is_one_line_that_names_its_place(old, new, line):
     assert line in said(TWO_BY_TWO.replace(old, new))
 
 
+def test_methods_and_objectives_are_those_of_capacity():
+    (method,) = said(TWO_BY_TWO.replace("budget_s: 60", "method: guess"))
+    assert method.startswith("mine.yaml:9: method 'guess' is not known; known are ")
+    (objective,) = said(TWO_BY_TWO.replace("budget_s: 60", "objectives: [p99]"))
+    assert objective.startswith("mine.yaml:9: objective 'p99' is not understood; write it like ")
+
+
 def test_all_mistakes_are_told_at_once():
     text = TWO_BY_TWO.replace("[1, 2]", "[0, 2]").replace("{web: nginx-uwsgi}", "{web: iis}")
     assert [line.split(":")[1] for line in said(text)][:2] == ["5", "6"]

@@ -6,7 +6,7 @@ from loadstone.cli import outcome
 from loadstone.cli.capacity import command_line
 from loadstone.cli.choose import of_deployment
 from loadstone.cli.stored import write_json
-from loadstone.cli.terms import METHOD, Terms, order
+from loadstone.cli.terms import Terms, order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
             "budget_s": terms.budget_s,
             "max_rate_rps": terms.max_rate_rps,
             "users": terms.users,
-            "method": METHOD,
+            "method": terms.method,
             "objective": terms.objectives,
             "max_connections": MOST_CONNECTIONS,
             "curve_s": 0.0,

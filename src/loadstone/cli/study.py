@@ -24,14 +24,13 @@ def list_(folder: Path | None) -> None:
     """List the studies that are built in, and those that have begun."""
     from loadstone import places
     from loadstone.study import journal, read
+    from loadstone.study.show import begun
 
     for name in read.builtin():
         click.echo(f"{name}: {read.find(name).study(quick=False).title}")
-    for one in journal.every(folder or places.store()):
-        begun = one.begun.study()
-        done = sum(turn.run_id is not None for turn in one.ended().values())
-        count = len(begun.cells) * begun.repeats
-        click.echo(f"{one.study_id}  {begun.name}  {done} of {count} measured")
+    store = folder or places.store()
+    for study_id in journal.ids(store):
+        click.echo(begun(store, study_id))
 
 
 @study.command()

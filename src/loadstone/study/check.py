@@ -12,6 +12,8 @@ from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.deploy import settings as lab
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.search.settings import Settings
+from loadstone.search.strategies import strategy
 from loadstone.study.model import (
     Cell,
     Comparison,
@@ -203,11 +205,16 @@ class _Reader:
 
     def _measurement(self, quick: QuickShape | None) -> Measurement:
         given = self.shape.measurement
-        try:
-            goal(tuple(given.objectives))
-        except InvalidInput as wrong:
-            self._wrong(("measurement", "objectives"), str(wrong))
+        for name, made in (
+            ("objectives", lambda: goal(tuple(given.objectives))),
+            ("method", lambda: strategy(given.method, Settings())),
+        ):
+            try:
+                made()
+            except InvalidInput as wrong:
+                self._wrong(("measurement", name), str(wrong))
         return Measurement(
+            method=given.method,
             budget_s=(quick.budget_s if quick else None) or given.budget_s,
             max_rate_rps=given.max_rate_rps,
             users=given.users,

@@ -80,7 +80,12 @@ class Journal:
     def held(self) -> Iterator[None]:
         """Keep others from running the same study."""
         busy = f"study {self.study_id} is being run by another loadstone"
-        with locks.held(self.path.parent / "lock", busy=busy):
+        lock = self.path.parent / "lock"
+        try:
+            lock.touch()
+        except OSError as problem:
+            raise EnvironmentUnusable(f"{lock} cannot be written: {problem.strerror}") from problem
+        with locks.held(lock, busy=busy):
             yield
 
 
@@ -99,25 +104,24 @@ def begin(store: Path, source: Source, *, quick: bool, seed: int) -> Journal:
 
 
 def find(store: Path, study_id: str) -> Journal:
-    """Give the journal of a study that has begun."""
-    ids = [journal.study_id for journal in every(store)]
-    matching = [one for one in ids if one.startswith(study_id)]
-    if study_id in ids:
+    """Give the journal of a study that has begun, by its id or the beginning of it."""
+    known = ids(store)
+    matching = [one for one in known if one.startswith(study_id)]
+    if study_id in known:
         matching = [study_id]
     if len(matching) != 1:
-        known = ", ".join(matching or ids[-4:]) or "none yet"
-        raise InvalidInput(f"no study {study_id!r} has begun; there are: {known}")
-    return _open(_folder(store) / matching[0] / FILE)
+        told = ", ".join(matching or known[-4:]) or "none yet"
+        raise InvalidInput(f"no study {study_id!r} has begun; there are: {told}")
+    path = _folder(store) / matching[0] / FILE
+    lines = _lines(path)
+    if not lines:
+        raise InvalidInput(f"study {matching[0]} was killed before it began; begin it again")
+    return Journal(path, _record(Begun, lines[0], path, 1))
 
 
-def every(store: Path) -> tuple[Journal, ...]:
-    """Give the journals of all studies that have begun, oldest first."""
-    paths = sorted(_folder(store).glob(f"*/{FILE}"))
-    return tuple(_open(path) for path in paths if _lines(path))
-
-
-def _open(path: Path) -> Journal:
-    return Journal(path, _record(Begun, _lines(path)[0], path, 1))
+def ids(store: Path) -> tuple[str, ...]:
+    """Give the ids of all studies that have begun, oldest first."""
+    return tuple(sorted(path.parent.name for path in _folder(store).glob(f"*/{FILE}")))
 
 
 def _folder(store: Path) -> Path:

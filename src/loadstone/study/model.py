@@ -38,6 +38,7 @@ class Cell:
 class Measurement:
     """A capacity search, and what it may spend."""
 
+    method: str  # as `capacity --method`
     budget_s: float
     max_rate_rps: float
     users: int

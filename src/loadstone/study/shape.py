@@ -18,6 +18,7 @@ class MeasurementShape(Form):
     """A capacity search in every cell."""
 
     scenario: str = "issue"
+    method: str = "meter"
     budget_s: Budget = 240.0
     max_rate_rps: Annotated[float, Field(ge=0.1, le=100_000)] = 5000.0
     users: Annotated[int, Field(ge=0, le=10_000)] = 10

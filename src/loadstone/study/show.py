@@ -1,6 +1,7 @@
 """A study and what it found, on a terminal and as data."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -8,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone import places
+from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.study.journal import Journal
+from loadstone.study.journal import Journal, find
 from loadstone.study.model import Study
 from loadstone.study.order import estimate_s, turns
 from loadstone.study.table import Outcome, Row, differences, rows
@@ -35,6 +37,17 @@ def plan(study: Study, seed: int, to: Console) -> None:
     to.print(f"Order with --seed {seed}:", style="dim")
     for turn in turns(study, seed):
         to.print(f"  {turn.number}. {turn.cell} (repeat {turn.repeat})", style="dim")
+
+
+def begun(store: Path, study_id: str) -> str:
+    """Say in one line how far a study has come; of a damaged journal, what is wrong with it."""
+    try:
+        one = find(store, study_id)
+        study, ended = one.begun.study(), one.ended()
+    except InvalidInput as wrong:
+        return f"{study_id}  {str(wrong).splitlines()[0]}"
+    done = sum(turn.run_id is not None for turn in ended.values())
+    return f"{study_id}  {study.name}  {done} of {len(study.cells) * study.repeats} measured"
 
 
 def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
@@ -130,7 +143,7 @@ def _elsewhere(journal: Journal) -> str:
 def _footnotes(lines: Sequence[Row], to: Console) -> None:
     for row in lines:
         for failure in row.failures:
-            to.print(f"{row.cell}: {failure}", style="red", soft_wrap=True)
+            to.print(f"{row.cell}: {failure.splitlines()[0]}", style="red", soft_wrap=True)
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
             to.print(f"Published {one.rate_rps:g}: {one.words}", style="dim")
