@@ -54,6 +54,7 @@ class Sides:
         self._depths = depths
         self.low: float | None = None
         self.high: float | None = None
+        self.steady: float | None = None  # the highest rate above the meter's that held twice
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
@@ -113,20 +114,19 @@ class Sides:
         known = self.known
         terms = proof(known, longest_s)
         step, passes = terms.distance, 0
-        steady: float | None = None
         while self._session.left_s > SHORTEST_S + self._reserve_s:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
             trial = yield from self._strict(rate_rps, step, seconds)
             if trial.verdict.state is State.DEGRADED:
-                self._took_above(trial, rate_rps, is_clear=passes == 0 and steady is None)
+                self._took_above(trial, rate_rps, is_clear=passes == 0 and self.steady is None)
                 break
             if trial.verdict.state is not State.SUSTAINED or power(known, step, seconds) < SURE:
                 break
             passes += 1
             if passes == 2:
-                steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
-        self._weigh(steady)
+                self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
+        self._weigh()
 
     def _took_above(self, trial: Trial, rate_rps: float, *, is_clear: bool) -> None:
         self.high = rate_rps
@@ -138,12 +138,12 @@ class Sides:
             self._depths.pools[SHALLOW] += pool
             self._depths.by_time.append(pool)
 
-    def _weigh(self, steady_rps: float | None) -> None:
+    def _weigh(self) -> None:
         if self.high is None:
             self.flags.add(Flag.ABOVE_UNDECIDED)
-        if steady_rps is not None and steady_rps > self._highest_plausible():
+        if self.steady is not None and self.steady > self._highest_plausible():
             self.flags.add(Flag.MORE_SUSTAINED)
-            self.low = steady_rps
+            self.low = self.steady
 
     def _took_below(self, trial: Trial, rate_rps: float) -> bool:
         """Take note of a trial below; True: it settles that side."""

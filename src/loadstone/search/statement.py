@@ -33,7 +33,8 @@ def state(depths: Depths, sides: Sides) -> Capacity:
         return _contradicted(sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
     low = found.rate_rps - half_width - UNSEEN * found.rate_rps
-    high = found.rate_rps + half_width
+    # What held twice above the meter's interval does not contradict it, but may be the truth.
+    high = max(found.rate_rps + half_width, sides.steady or 0.0)
     low, high = _for_depth(depths, found, low, high)
     return Capacity(found.rate_rps, low, high, CONFIDENCE, (*words, *_more_time(found)))
 
