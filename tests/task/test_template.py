@@ -1,6 +1,7 @@
 """Jinja2 in task files: what it may, what it may not, and where its lines come from."""
 
-import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,12 +146,35 @@ ENDLESS = {
 }
 
 
+PEAK = """
+import resource, sys
+from loadstone.task.problem import TaskInvalid
+from loadstone.task.read import load
+try:
+    load(sys.argv[1])
+except TaskInvalid:
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_a_template_without_end_is_refused_with_one_line(kind, tmp_path):
     (tmp_path / "self.yaml").write_text(ENDLESS["itself"])
     assert refusal(ENDLESS[kind], tmp_path)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    assert peak < MEMORY_BYTES
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_template_without_end_takes_no_more_memory_than_it_may(kind, tmp_path):
+    """In a process of its own, whose children are this template's alone."""
+    (tmp_path / "self.yaml").write_text(ENDLESS["itself"])
+    (tmp_path / "task.yaml").write_text(ENDLESS[kind])
+    told = subprocess.run(
+        [sys.executable, "-c", PEAK, str(tmp_path / "task.yaml")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert int(told.stdout) * 1024 < MEMORY_BYTES
 
 
 def test_a_loop_without_output_is_stopped_by_its_cpu_time():
