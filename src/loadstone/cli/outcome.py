@@ -2,7 +2,7 @@
 
 from typing import TextIO
 
-from loadstone.analysis.model import State
+from loadstone.analysis.model import Cause, State
 from loadstone.errors import MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.things import Leftover
@@ -13,6 +13,7 @@ from loadstone.run import JOURNAL
 from loadstone.store.store import Store
 
 FELL_SHORT = 1
+SHORTCOMINGS = {Cause.ERRORS, Cause.OBJECTIVE}
 
 
 def show(result: Result, to: TextIO | None) -> None:
@@ -39,7 +40,8 @@ def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
 def _code(finding: Finding) -> int:
     if finding.capacity is not None and finding.capacity.rate_rps is not None:
         return 0
-    states = {trial.verdict.state for trial in finding.trials}
-    if State.INVALID in states or State.DEGRADED not in states:
+    if any(trial.verdict.state is State.INVALID for trial in finding.trials):
         return MeasurementInvalid.exit_code
-    return FELL_SHORT
+    # No number because of noise says nothing of the service; errors and missed objectives do.
+    short = any(trial.verdict.cause in SHORTCOMINGS for trial in finding.trials)
+    return FELL_SHORT if short else MeasurementInvalid.exit_code
