@@ -87,7 +87,7 @@ def _figures(finding: Finding) -> Iterator[tuple[Family, Labels, float | None]]:
         ):
             yield LATENCY, (("quantile", quantile),), value_ms / 1000
         yield SUSTAINED, (), trial.rate_rps
-    yield COST, (), words.cpu_per_request_s(finding)
+    yield COST, (), finding.cpu_per_request_s
     yield FAILED, (), float(sum(trial.summary.failed for trial in finding.trials))
     yield SENT, (), float(sum(trial.summary.due for trial in finding.trials))
     generator = generator_of(finding)

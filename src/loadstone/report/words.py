@@ -84,7 +84,7 @@ def sureness(capacity: Capacity) -> str:
 
 def limit(finding: Finding) -> Iterator[str]:
     """Say what one request costs and whether the CPU is what N rests on."""
-    cost_s = cpu_per_request_s(finding)
+    cost_s = finding.cpu_per_request_s
     if cost_s is not None:
         yield (
             f"One {finding.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
@@ -217,18 +217,6 @@ def method(finding: Finding) -> Iterator[str]:
             f"answers, and the latency was counted from the moment at which each was due; the "
             f"trial is sustained when the work that waits does not grow."
         )
-
-
-def cpu_per_request_s(finding: Finding) -> float | None:
-    """Give the service's CPU seconds per request, over the valid trials without a failure."""
-    cpu_s, done = 0.0, 0
-    for trial in finding.trials:
-        if trial.usage is None or trial.usage.service_cpu_s is None:
-            continue
-        if trial.health.is_valid and not trial.summary.failed:
-            cpu_s += trial.usage.service_cpu_s
-            done += trial.summary.ok
-    return cpu_s / done if done and cpu_s > 0 else None
 
 
 def paced(finding: Finding) -> list[Trial]:

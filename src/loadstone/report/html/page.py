@@ -104,7 +104,7 @@ def _section(index: int, finding: Finding, samples_of: SamplesOf) -> Section:
 def _tiles(finding: Finding) -> list[Tile]:
     tiles = _capacity_tiles(finding.capacity)
     tiles += _latency_tiles(words.last_sustained(finding))
-    cost_s = words.cpu_per_request_s(finding)
+    cost_s = finding.cpu_per_request_s
     if cost_s is not None:
         tiles.append(Tile("CPU per request", *_split(cost_s * 1000), "in the service's processes"))
     near = words.at_n(finding)
