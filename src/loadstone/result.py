@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Trial
+from loadstone.analysis.performance import Showing
+from loadstone.engine.health import Health
 from loadstone.search.model import Capacity
+from loadstone.task.sla import Criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,31 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Performance:
+    """One workload of a task as it was performed."""
+
+    subtask: str
+    scenario: str  # Rally's short name
+    description: str
+    given: str  # JSON, Rally's words: scenario, runner, contexts, sla, hooks; passwords masked
+    config_id: str  # the same for workloads of the same load, whatever their SLA
+    status: str  # "running", "finished", "aborted" (by its SLA), "interrupted", "failed"
+    start_s: float | None = None  # Unix time of the load's start
+    full_s: float = 0.0  # contexts included
+    showing: Showing | None = None  # None: no iteration ended
+    sla: tuple[Criterion, ...] = ()
+    health: Health | None = None  # None: another tool's
+    actions: tuple[str, ...] = ()  # names, by the samples' action
+    samples_file: str | None = None  # relative to the run's folder in the store
+    failure: str | None = None  # the one line that ended it early
+
+    @property
+    def pass_sla(self) -> bool:
+        """Whether all that had to hold held."""
+        return all(row.success for row in self.sla)
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """What was measured, on what: (name, value) pairs, ready to be shown."""
 
@@ -46,7 +74,7 @@ class Result:
     """One run of Loadstone. Holds no secret."""
 
     run_id: str  # "20261121-0931-ab12cd", sorts by time
-    kind: str  # "capacity", "demo"
+    kind: str  # "capacity", "demo", "study", "task"
     status: str  # "running", "finished", "interrupted", "failed"
     started_at: str  # ISO 8601, UTC
     ended_at: str | None
@@ -54,6 +82,8 @@ class Result:
     environment: Environment
     command: str  # the command line, for the record
     failure: str | None = None  # the one line that ended it early
+    performances: tuple[Performance, ...] = ()  # of a task's workloads
+    title: str = ""  # of a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +108,25 @@ class Entry:
     ended_at: str | None
     findings: tuple[Found, ...]
     trials: int
+    performed: tuple["Performed", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """One performed workload in a list of runs: durations of the iterations that ended well."""
+
+    run_id: str
+    position: int  # in its run, from 0
+    scenario: str
+    config_id: str
+    started_at: str  # ISO 8601, UTC
+    status: str
+    count: int  # iterations that ended
+    ok: int
+    min_s: float | None
+    median_s: float | None
+    p90_s: float | None
+    p95_s: float | None
+    max_s: float | None
+    mean_s: float | None
+    pass_sla: bool

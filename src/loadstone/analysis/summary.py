@@ -92,7 +92,7 @@ def _errors(rows: Iterations) -> tuple[tuple[str, int], ...]:
     kinds = np.stack([rows.outcome[failed].astype(int), rows.status[failed].astype(int)])
     counts: Counter[str] = Counter()
     for outcome, status, count in zip(*_distinct(kinds), strict=True):
-        counts[_in_words(Outcome(outcome), status)] += count
+        counts[in_words(Outcome(outcome), status)] += count
     return tuple(counts.most_common())
 
 
@@ -101,7 +101,8 @@ def _distinct(kinds: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]
     return pairs[0].tolist(), pairs[1].tolist(), counts.tolist()
 
 
-def _in_words(outcome: Outcome, status: int) -> str:
+def in_words(outcome: Outcome, status: int) -> str:
+    """Say how a request ended."""
     if outcome is not Outcome.HTTP_STATUS:
         return WORDS[outcome]
     try:

@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy import RowMapping
 
 from loadstone.analysis.model import Trial
-from loadstone.result import Environment, Finding, Result
+from loadstone.analysis.performance import figures
+from loadstone.result import Environment, Finding, Performance, Performed, Result
 from loadstone.store import codec, owner
 
+NOTHING = figures("total", np.empty(0), 0)
 KILLED = "the process that measured was killed; what it had measured until then is kept"
 
 
@@ -24,6 +28,7 @@ def run_row(result: Result) -> dict[str, Any]:
         "ended_at": result.ended_at,
         "command": result.command,
         "failure": result.failure,
+        "title": result.title,
         "environment": codec.dumps(result.environment),
     }
 
@@ -60,8 +65,41 @@ def trial_row(run_id: str, position: int, trial: Trial) -> dict[str, Any]:
     }
 
 
+def performance_row(run_id: str, position: int, performance: Performance) -> dict[str, Any]:
+    """Give the row of a performed workload."""
+    total = performance.showing.total if performance.showing else NOTHING
+    began_s = performance.start_s
+    began = datetime.fromtimestamp(began_s, UTC).isoformat("T", "seconds") if began_s else ""
+    return {
+        "run_id": run_id,
+        "position": position,
+        "scenario": performance.scenario,
+        "config_id": performance.config_id,
+        "started_at": began,
+        "status": performance.status,
+        "count": total.count,
+        "ok": total.ok,
+        "min_s": _number(total.min_s),
+        "median_s": _number(total.median_s),
+        "p90_s": _number(total.p90_s),
+        "p95_s": _number(total.p95_s),
+        "max_s": _number(total.max_s),
+        "mean_s": _number(total.mean_s),
+        "pass_sla": performance.pass_sla,
+        "body": codec.dumps(performance),
+    }
+
+
+def performed(row: RowMapping) -> Performed:
+    """Give a performed workload as lists show it."""
+    return Performed(**{field.name: row[field.name] for field in fields(Performed)})
+
+
 def result_of(
-    run: RowMapping, findings: Sequence[RowMapping], trials: Sequence[RowMapping]
+    run: RowMapping,
+    findings: Sequence[RowMapping],
+    trials: Sequence[RowMapping],
+    performances: Sequence[RowMapping],
 ) -> Result:
     """Put a result together from its rows, each list in order."""
     status, failure = status_of(run)
@@ -75,6 +113,8 @@ def result_of(
         environment=codec.loads(Environment, run["environment"]),
         command=run["command"],
         failure=failure,
+        performances=tuple(codec.loads(Performance, row["body"]) for row in performances),
+        title=run["title"],
     )
 
 

@@ -1,6 +1,7 @@
 """The tables; every change of them is a migration in migrations/versions."""
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -13,7 +14,7 @@ from sqlalchemy import (
 )
 
 # Oldest first; the last one is what this Loadstone writes.
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 
 # SQLite can only change a constraint that has a name.
 metadata = MetaData(
@@ -37,6 +38,7 @@ runs = Table(
     Column("ended_at", Text),
     Column("command", Text, nullable=False),
     Column("failure", Text),
+    Column("title", Text, nullable=False, server_default=""),
     Column("environment", Text, nullable=False),  # JSON
     # host, pid and start of the process that measures, so that a killed run is not "running".
     Column("owner", Text, nullable=False),
@@ -73,4 +75,26 @@ trials = Table(
     ForeignKeyConstraint(
         ["run_id", "position"], ["findings.run_id", "findings.position"], ondelete="CASCADE"
     ),
+)
+
+performances = Table(
+    "performances",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("scenario", Text, nullable=False),
+    Column("config_id", Text, nullable=False),
+    Column("started_at", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("ok", Integer, nullable=False),
+    Column("min_s", Float),
+    Column("median_s", Float),
+    Column("p90_s", Float),
+    Column("p95_s", Float),
+    Column("max_s", Float),
+    Column("mean_s", Float),
+    Column("pass_sla", Boolean, nullable=False),
+    Column("body", Text, nullable=False),  # JSON of the performance
+    Index(None, "config_id"),
 )

@@ -14,9 +14,9 @@ from sqlalchemy.dialects.sqlite import insert
 from loadstone.analysis.model import Trial
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Entry, Finding, Found, Result
+from loadstone.result import Entry, Finding, Found, Performance, Performed, Result
 from loadstone.store import database, owner, rows
-from loadstone.store.schema import findings, runs, trials
+from loadstone.store.schema import findings, performances, runs, trials
 
 LATEST = "latest"
 
@@ -57,6 +57,9 @@ class Store:
             row = rows.run_row(result) | {"owner": owner.this_process()}
             connection.execute(runs.insert().values(row))
             _keep_findings(connection, result)
+            for index, performance in enumerate(result.performances):
+                kept = rows.performance_row(result.run_id, index, performance)
+                _upsert(connection, performances, kept)
         return self.folder(result.run_id)
 
     def keep_trial(
@@ -79,6 +82,22 @@ class Store:
         with database.writing(self._engine) as connection:
             _keep_finding(connection, run_id, finding_index, finding)
 
+    def keep_performance(
+        self, run_id: str, index: int, performance: Performance, samples: Samples | None = None
+    ) -> Performance:
+        """Keep a workload of a task; give it back with the name of its samples' file.
+
+        `index` counts the task's workloads from 0.
+        """
+        if samples is not None:
+            name = f"samples/workload-{index + 1:03}.parquet"
+            performance = replace(performance, samples_file=name)
+            self._write_samples(self.folder(run_id) / name, samples)
+        with database.writing(self._engine) as connection:
+            row = rows.performance_row(run_id, index, performance)
+            _upsert(connection, performances, row)
+        return performance
+
     def finish(self, result: Result) -> None:
         """Keep a run's end: its status, its findings, and their trials as they are judged last."""
         with database.writing(self._engine) as connection:
@@ -100,6 +119,7 @@ class Store:
                 run,
                 _all(connection, findings, run_id),
                 _all(connection, trials, run_id),
+                _all(connection, performances, run_id),
             )
 
     def every(self) -> list[Entry]:
@@ -107,6 +127,12 @@ class Store:
         with database.reading(self._engine) as connection:
             newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
             return [_entry(connection, run) for run in connection.execute(newest).mappings()]
+
+    def history(self) -> list[Performed]:
+        """List the performed workloads of all runs, oldest first."""
+        oldest = select(performances).order_by(performances.c.started_at, performances.c.run_id)
+        with database.reading(self._engine) as connection:
+            return [rows.performed(row) for row in connection.execute(oldest).mappings()]
 
     def delete(self, name: str) -> str:
         """Remove a run with its files, and give its id; InvalidInput while it is measured."""
@@ -120,15 +146,16 @@ class Store:
             shutil.rmtree(self.folder(run_id))
         return run_id
 
-    def samples(self, run_id: str, trial: Trial) -> Samples:
-        """Read a trial's samples; EnvironmentUnusable when there are none."""
+    def samples(self, run_id: str, kept: Trial | Performance) -> Samples:
+        """Read the samples of a trial or workload; EnvironmentUnusable when there are none."""
         from loadstone.engine import parquet
 
-        if trial.samples_file is None:
-            raise EnvironmentUnusable(f"trial {trial.number} of {run_id} was kept without samples")
-        path = self.folder(run_id) / trial.samples_file
+        what = f"trial {kept.number}" if isinstance(kept, Trial) else kept.scenario
+        if kept.samples_file is None:
+            raise EnvironmentUnusable(f"{what} of {run_id} was kept without samples")
+        path = self.folder(run_id) / kept.samples_file
         if not path.is_file():
-            raise EnvironmentUnusable(f"{path} is missing: the samples of trial {trial.number}")
+            raise EnvironmentUnusable(f"{path} is missing: the samples of {what}")
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
@@ -186,6 +213,9 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
             for f in own
         ),
         trials=connection.execute(count).scalar_one(),
+        performed=tuple(
+            rows.performed(row) for row in _all(connection, performances, run["run_id"])
+        ),
     )
 
 

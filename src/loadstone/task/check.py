@@ -15,6 +15,7 @@ from loadstone.task.catalogue.scenario import Entry
 from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
 from loadstone.task.draft import HookDraft, Outline, Part, SubtaskDraft, WorkloadDraft
+from loadstone.task.given import given
 from loadstone.task.model import (
     Cleanup,
     Context,
@@ -80,7 +81,8 @@ class _Checker:
             return None
         file, line = self.tree.places[draft.path]
         description = draft.description or entry.about
-        return Workload(scenario, runner, contexts, sla, hooks, description, file, line)
+        said = given(draft)
+        return Workload(scenario, runner, contexts, sla, hooks, description, file, line, said)
 
     def _say(self, part: Part, said: str) -> None:
         self.problems.append(self.tree.problem(part.name_path, said))

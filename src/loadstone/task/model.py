@@ -254,6 +254,9 @@ class Workload:
     description: str
     file: str
     line: int  # where the workload stands
+    # As the file has it, in Rally's words of version 2 (scenario, runner, contexts, sla, hooks),
+    # passwords masked: what is kept of it, and by what runs of the same workload are found.
+    given: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
