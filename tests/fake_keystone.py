@@ -12,7 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 PASSWORD = "admin's own"
-PLURAL = {"domains": "domain", "projects": "project", "users": "user"}
+PLURAL = {
+    "domains": "domain",
+    "groups": "group",
+    "projects": "project",
+    "services": "service",
+    "users": "user",
+}
 
 
 class Server(ThreadingHTTPServer):
@@ -91,11 +97,18 @@ def answering(status, body=b""):
     return Fixed
 
 
+def matches(thing, key, value):
+    field, _, how = key.partition("__")
+    if how == "startswith":
+        return str(thing.get(field)).startswith(value)
+    return thing.get(key) == value
+
+
 class FakeKeystone:
     """State, and a `disturb(method, path) -> status | None` that stands before every call."""
 
     def __init__(self):
-        self.things = {"domains": {}, "projects": {}, "users": {}}
+        self.things = {plural: {} for plural in PLURAL}
         self.grants = set()
         self.tokens = {}
         self.calls = Counter()
@@ -115,7 +128,7 @@ class FakeKeystone:
         return sorted(thing["name"] for thing in self.things[plural].values())
 
     def add(self, plural, name, **attributes):
-        made = {"id": uuid.uuid4().hex, "name": name, **attributes}
+        made = {"id": uuid.uuid4().hex, "name": name} | attributes
         self.things[plural][made["id"]] = made
         return made
 
@@ -189,9 +202,11 @@ class FakeKeystone:
                 found = [
                     thing
                     for thing in self.things[plural].values()
-                    if all(thing.get(key) == value for key, value in query.items())
+                    if all(matches(thing, key, value) for key, value in query.items())
                 ]
                 done = 200, {plural: found[: self.page]}
+            case ["GET", plural, identity] if identity in self.things.get(plural, {}):
+                done = 200, {PLURAL[plural]: self.things[plural][identity]}
             case ["POST", plural]:
                 done = self.make(plural, body[PLURAL[plural]])
             case ["PUT", "projects", project, "users", user, "roles", role]:

@@ -1,7 +1,7 @@
 """Removal of what a run made, and of nothing else; as often as one likes."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -10,10 +10,19 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.journal import Journal, Record, Unwritable, read
-from loadstone.keystone.things import Kind, Leftover, Thing, counted, domain_name, is_of_run
+from loadstone.keystone.things import (
+    ANY,
+    Kind,
+    Leftover,
+    Thing,
+    counted,
+    domain_name,
+    is_of_run,
+)
 from loadstone.target import Access
 
 _WORKERS = 8
+_INHABITANTS = (Kind.USER, Kind.GROUP, Kind.PROJECT)  # of a domain, in the order of removal
 # A service may show only a part of a long list at once ([DEFAULT] list_limit); this many parts.
 _ROUNDS = 1000
 
@@ -23,8 +32,9 @@ Say = Callable[[str], None]
 def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     """Remove what the journal's run made in this cloud; give what could not be removed.
 
-    The domain of the run's exact name is looked up, and in it only what carries a name of the run
-    is removed, so that also what was made but never confirmed goes, and nothing of anyone else.
+    The domain of the run's exact name is looked up, and in it (and where iterations made things)
+    only what carries a name of the run is removed, so that also what was made but never confirmed
+    goes, and nothing of anyone else.
     """
     record = read(path)
     if record is None or not record.remaining:
@@ -33,7 +43,7 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     journal = Journal(path, record.run_id)
     say(f"removing {_in_words(record.remaining)}")
     try:
-        failed = _remove_all(Identity(access), journal, say)
+        failed = _remove_all(Identity(access), record, journal, say)
     except EnvironmentUnusable as error:
         failed = {"": str(error)}
     if failed:
@@ -60,8 +70,10 @@ def list_leftovers(path: Path, leftovers: tuple[Leftover, ...], say: Say) -> Non
 
 
 def _in_words(things: tuple[Thing, ...]) -> str:
-    counts = Counter(thing.kind for thing in things)
-    return ", ".join(counted(counts[kind], kind) for kind in reversed(Kind) if counts[kind])
+    counts = Counter(thing.kind for thing in things if not thing.is_many)
+    single = [counted(counts[kind], kind) for kind in reversed(Kind) if counts[kind]]
+    many = [f"the iterations' {thing.kind}s" for thing in things if thing.is_many]
+    return ", ".join([*many, *single])
 
 
 def _require_same_cloud(record: Record, access: Access) -> None:
@@ -73,13 +85,38 @@ def _require_same_cloud(record: Record, access: Access) -> None:
         )
 
 
-def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
-    """Remove users, projects, then their domain; give what would not go (name: why)."""
+def _remove_all(identity: Identity, record: Record, journal: Journal, say: Say) -> dict[str, str]:
+    """Remove what iterations made, then the run's own domain; give what would not go, and why."""
+    failed: dict[str, str] = {}
+    for kind in reversed(Kind):
+        for many in record.remaining:
+            if many.kind is kind and many.is_many:
+                failed |= _sweep(identity, journal.run_id, many, say)
+    return failed | _remove_domain(identity, journal, say)
+
+
+def _sweep(identity: Identity, run_id: str, many: Thing, say: Say) -> dict[str, str]:
+    """Remove all whose names begin so, where they lie."""
+    query = {"name__startswith": many.name.removesuffix(ANY)}
+    if many.domain_id is not None:
+        query["domain_id"] = many.domain_id
+    # The journal names them all at once, so it says that they are gone when all are.
+    failed = _remove_kind(identity, run_id, many.kind, query, partial(_tried, identity), say)
+    if not failed:
+        return {}
+    name, why = next(iter(failed.items()))
+    return {many.name: f"{counted(len(failed), many.kind)} left; {name}: {why}"}
+
+
+def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
+    """Remove users, groups, projects, then their domain."""
     name = domain_name(journal.run_id)
     failed: dict[str, str] = {}
+    remove = partial(_remove_one, identity, journal)
     for domain in identity.find(Kind.DOMAIN, name=name):
-        for kind in (Kind.USER, Kind.PROJECT):
-            failed |= _remove_kind(identity, journal, kind, domain, say)
+        for kind in _INHABITANTS:
+            query = {"domain_id": str(domain.id)}
+            failed |= _remove_kind(identity, journal.run_id, kind, query, remove, say)
         strangers = _inhabitants(identity, domain)
         if strangers:
             failed.setdefault(name, f"it holds {strangers[0].kind} {strangers[0].name}")
@@ -91,32 +128,42 @@ def _remove_all(identity: Identity, journal: Journal, say: Say) -> dict[str, str
 
 
 def _remove_kind(
-    identity: Identity, journal: Journal, kind: Kind, domain: Thing, say: Say
+    identity: Identity,
+    run_id: str,
+    kind: Kind,
+    query: Mapping[str, str],
+    remove: Callable[[Thing], dict[str, str]],
+    say: Say,
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
     for _ in range(_ROUNDS):
         ours = [
             thing
-            for thing in identity.find(kind, domain_id=str(domain.id))
-            if is_of_run(journal.run_id, thing.name) and thing.name not in failed
+            for thing in identity.find(kind, **query)
+            if is_of_run(run_id, thing.name) and thing.name not in failed
         ]
         if not ours:
             break
         # Whoever presses Ctrl-C here has been patient before; what is removed twice does no harm.
-        remove = partial(_remove_one, identity, journal)
         for result in each(remove, ours, _WORKERS, say, waits=False):
             failed |= result
     return failed
 
 
 def _remove_one(identity: Identity, journal: Journal, thing: Thing) -> dict[str, str]:
+    failed = _tried(identity, thing)
+    if not failed:
+        _note(journal, thing)
+    return failed
+
+
+def _tried(identity: Identity, thing: Thing) -> dict[str, str]:
     try:
         identity.remove(thing)
     except Unreachable:
         raise
     except EnvironmentUnusable as error:
         return {thing.name: str(error)}
-    _note(journal, thing)
     return {}
 
 
@@ -128,9 +175,7 @@ def _note(journal: Journal, thing: Thing) -> None:
 
 def _inhabitants(identity: Identity, domain: Thing) -> tuple[Thing, ...]:
     return tuple(
-        thing
-        for kind in (Kind.USER, Kind.PROJECT)
-        for thing in identity.find(kind, domain_id=str(domain.id))
+        thing for kind in _INHABITANTS for thing in identity.find(kind, domain_id=str(domain.id))
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -43,6 +43,7 @@ def compile_plan(
     columns = {
         name: _column(name, access, users, tokens, lasting_s) for name in sorted(scenario.columns)
     }
+    columns |= scenario.values
     for name, values in columns.items():
         if not values:
             raise InvalidInput(f"{scenario.name} needs at least one {name}, and none was prepared")
@@ -52,6 +53,8 @@ def compile_plan(
             f"{scenario.name} needs as many tokens for each user: {len(tokens)} tokens were "
             f"prepared for {len(users)} users"
         )
+    if scenario.origin is not None:
+        return Plan(scenario.origin, scenario.steps, load, columns, limits)
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
     return Plan(origin(access), steps, load, columns, limits)
 
@@ -78,14 +81,8 @@ def _column(
             return _valid(tokens, lasting_s)
         case "admin_token":
             return (access.token(lasting_s),)
-        case "user_name":
-            return tuple(_in_json(user.name) for user in users)
-        case "password":
-            return tuple(_in_json(user.password) for user in users)
-        case "project_name":
-            return tuple(_in_json(user.project_name) for user in users)
-        case "domain_name":
-            return tuple(_in_json(user.domain_name) for user in users)
+        case _ if name in _OF_USER:
+            return tuple(_OF_USER[name](user) for user in users)
         case _:
             raise AssertionError(f"a scenario asks for the unknown column {name}")
 
@@ -103,3 +100,14 @@ def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:
 def _in_json(value: str) -> str:
     """Escape what goes between the quotes of a JSON string."""
     return json.dumps(value)[1:-1]
+
+
+_OF_USER: dict[str, Callable[[User], str]] = {
+    "user_id": lambda user: user.id,
+    "user_name": lambda user: _in_json(user.name),
+    "password": lambda user: _in_json(user.password),
+    "domain_name": lambda user: _in_json(user.domain_name),
+    "project_id": lambda user: user.project_id,
+    "project_name": lambda user: _in_json(user.project_name),
+    "project_domain_name": lambda user: _in_json(user.project_domain_name or user.domain_name),
+}

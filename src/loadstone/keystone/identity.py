@@ -1,10 +1,11 @@
 """The calls of the v3 identity API that preparation and clean-up need, with retries."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.things import Kind, Thing, Token, User
@@ -46,6 +47,7 @@ class Identity:
             # The name carries the run's id, so only we can have made it.
             place = {key: attributes[key] for key in ("domain_id",) if key in attributes}
             for found in self.find(kind, name=name, **place):
+                self.update(found, {k: v for k, v in attributes.items() if k == "password"})
                 return found
         raise self._refused(f"create {kind} {name}", answer)
 
@@ -56,7 +58,18 @@ class Identity:
             return ()
         if not answer.ok:
             raise self._refused(f"list {kind}s", answer)
-        return tuple(Thing(kind, str(e["name"]), str(e["id"])) for e in answer.json()[f"{kind}s"])
+        return tuple(
+            Thing(kind, str(e.get("name")), str(e["id"])) for e in answer.json()[f"{kind}s"]
+        )
+
+    def update(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
+        """Change a thing; nothing is sent where there is nothing to change."""
+        if not attributes:
+            return
+        path = f"/{thing.kind}s/{thing.id}"
+        answer = self._call(path, "PATCH", {thing.kind.value: dict(attributes)})
+        if not answer.ok:
+            raise self._refused(f"change {thing.kind} {thing.name}", answer)
 
     def remove(self, thing: Thing) -> None:
         """Remove it; that it is gone already is as good."""
@@ -67,18 +80,49 @@ class Identity:
             )
         self._expect(f"remove {thing.kind} {thing.name}", path, "DELETE")
 
-    def role_id(self, name: str) -> str:
-        """Find a role by its name."""
+    def role_ids(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Find roles by their names; each name counts once."""
         answer = self._call("/roles", "GET")
         if not answer.ok:
             raise self._refused("list roles", answer)
         roles = {str(role["name"]): str(role["id"]) for role in answer.json()["roles"]}
-        if name not in roles:
-            known = ", ".join(sorted(roles))
-            raise EnvironmentUnusable(
-                f"{self.access.identity_url}: has no role {name!r}; it has {known}"
-            )
-        return roles[name]
+        wanted = tuple(dict.fromkeys(names))
+        for name in wanted:
+            if name not in roles:
+                known = ", ".join(sorted(roles))
+                raise EnvironmentUnusable(
+                    f"{self.access.identity_url}: has no role {name!r}; it has {known}"
+                )
+        return tuple(roles[name] for name in wanted)
+
+    def role_id(self, name: str) -> str:
+        """Find a role by its name."""
+        return self.role_ids((name,))[0]
+
+    def domain(self, name_or_id: str) -> Thing:
+        """Find a domain by its id, or else by its name."""
+        answer = self._call(f"/domains/{quote(name_or_id, safe='')}", "GET")
+        if answer.ok:
+            found = answer.json()["domain"]
+            return Thing(Kind.DOMAIN, str(found["name"]), str(found["id"]))
+        for domain in self.find(Kind.DOMAIN, name=name_or_id):
+            return domain
+        raise EnvironmentUnusable(f"{self.access.identity_url}: has no domain {name_or_id!r}")
+
+    def domain_id(self, name_or_id: str) -> str:
+        """Find the id of a domain by its id or name."""
+        return str(self.domain(name_or_id).id)
+
+    def service_id(self, name: str) -> str:
+        """Find a service of the catalog by its name."""
+        services = self.find(Kind.SERVICE)
+        for service in services:
+            if service.name == name:
+                return str(service.id)
+        known = ", ".join(sorted(service.name for service in services))
+        raise EnvironmentUnusable(
+            f"{self.access.identity_url}: has no service {name!r}; it has {known}"
+        )
 
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
         """Give a user a role on a project."""

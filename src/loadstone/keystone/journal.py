@@ -57,17 +57,17 @@ class Journal:
         )
         return journal
 
-    def create(self, kind: Kind, name: str) -> None:
-        """Say that this is about to be made."""
-        self._append("create", kind=kind, name=name)
+    def create(self, kind: Kind, name: str, domain_id: str | None = None) -> None:
+        """Say that this is about to be made, and where, if not in the run's own domain."""
+        self._append("create", kind=kind, name=name, domain_id=domain_id)
 
     def created(self, thing: Thing) -> None:
         """Say that this was made, and its id."""
-        self._append("created", kind=thing.kind, name=thing.name, id=thing.id)
+        self._append("created", **_words(thing))
 
     def removed(self, thing: Thing) -> None:
         """Say that this is gone."""
-        self._append("removed", kind=thing.kind, name=thing.name)
+        self._append("removed", **_words(thing))
 
     def _append(self, event: str, **fields: str | None) -> None:
         line = json.dumps({"event": event, **fields}) + "\n"
@@ -87,22 +87,38 @@ def read(path: Path) -> Record | None:
     except FileNotFoundError:
         return None
     target: dict[str, str] | None = None
-    remaining: dict[tuple[str, str], Thing] = {}
+    remaining: dict[tuple[str, ...], Thing] = {}
     for line in lines:
         entry = _parse(line)
         match entry.get("event"):
             case "target":
                 target = entry
             case "create" | "created":
-                thing = Thing(Kind(entry["kind"]), entry["name"], entry.get("id"))
-                remaining[thing.kind, thing.name] = thing
+                remaining[_key(entry)] = _thing(entry)
             case "removed":
-                remaining.pop((Kind(entry["kind"]), entry["name"]), None)
+                remaining.pop(_key(entry), None)
     if target is None:
         return None
     return Record(
         target["run_id"], target["chosen"], target["identity_url"], tuple(remaining.values())
     )
+
+
+def _words(thing: Thing) -> dict[str, str | None]:
+    return {
+        "kind": thing.kind,
+        "name": thing.name,
+        "id": thing.id,
+        "domain_id": thing.domain_id,
+    }
+
+
+def _thing(entry: dict[str, str]) -> Thing:
+    return Thing(Kind(entry["kind"]), entry["name"], entry.get("id"), entry.get("domain_id"))
+
+
+def _key(entry: dict[str, str]) -> tuple[str, ...]:
+    return entry["kind"], entry["name"], entry.get("domain_id") or ""
 
 
 def _parse(line: str) -> dict[str, str]:

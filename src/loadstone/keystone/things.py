@@ -1,25 +1,48 @@
 """What preparation makes in a cloud, and the names by which a run knows its own again."""
 
 import re
+import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+ANY = "*"
+
 
 class Kind(StrEnum):
-    """What is made; the value is the API's word."""
+    """What is made; the value is the API's word. Removed in reverse order."""
 
     DOMAIN = "domain"
+    SERVICE = "service"
+    ROLE = "role"
     PROJECT = "project"
+    GROUP = "group"
     USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """One thing in the cloud; without an id where its making was never confirmed."""
+    """One thing in the cloud, or all whose names begin alike (`name` ends in ANY).
+
+    Without an id where its making was never confirmed.
+    """
 
     kind: Kind
     name: str
     id: str | None = None
+    domain_id: str | None = None  # where it lies, if not in the run's own domain
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it stands for all things whose names begin so."""
+        return self.name.endswith(ANY)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What iterations make, any number of them."""
+
+    kind: Kind
+    domain_id: str | None = None  # None: what lies in no domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +64,7 @@ class User:
     project_name: str
     domain_id: str
     domain_name: str
+    project_domain_name: str | None = None  # None: the user's own domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +90,16 @@ def user_name(run_id: str, number: int) -> str:
     return f"{domain_name(run_id)}-u{number}"
 
 
+def iteration_prefix(run_id: str) -> str:
+    """A fresh beginning for the names of what the iterations of one stretch of load make."""
+    return f"{domain_name(run_id)}-w{secrets.token_hex(4)}-i"
+
+
+def of_iterations(run_id: str, made: Made) -> Thing:
+    """What iterations made, in all stretches of load of the run."""
+    return Thing(made.kind, f"{domain_name(run_id)}-w{ANY}", domain_id=made.domain_id)
+
+
 def counted(number: int, kind: Kind) -> str:
     """Give "1 user", "2 users"."""
     return f"{number} {kind}" if number == 1 else f"{number} {kind}s"
@@ -73,4 +107,5 @@ def counted(number: int, kind: Kind) -> str:
 
 def is_of_run(run_id: str, name: str) -> bool:
     """Whether exactly this run, and no other with a like id, gave the name."""
-    return re.fullmatch(rf"{re.escape(domain_name(run_id))}(-[pu]\d+)?", name) is not None
+    own = rf"{re.escape(domain_name(run_id))}(-[pu]\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
+    return re.fullmatch(own, name) is not None

@@ -27,7 +27,17 @@ class Captured:
     capture: str
 
 
-Part = Text | Column | Captured
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """A hole filled with this prefix and the iteration's number, which is unique in its run.
+
+    Runs count from 0 each: what outlives a run needs a prefix of that run's own.
+    """
+
+    iteration: str
+
+
+Part = Text | Column | Captured | Iteration
 Template = tuple[Part, ...]
 
 

@@ -13,11 +13,12 @@ from loadstone.plan.script import Column, Step, text
 PASSWORD_BODY = filled(
     '{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":"<user>",'
     '"domain":{"name":"<domain>"},"password":"<password>"}}},'
-    '"scope":{"project":{"name":"<project>","domain":{"name":"<domain>"}}}}}',
+    '"scope":{"project":{"name":"<project>","domain":{"name":"<project_domain>"}}}}}',
     user=Column("user_name"),
     domain=Column("domain_name"),
     password=Column("password"),
     project=Column("project_name"),
+    project_domain=Column("project_domain_name"),
 )
 
 ISSUE_TOKEN = Scenario(

@@ -1,7 +1,11 @@
 """A scenario: what one iteration sends, as data."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
 
+from loadstone.keystone.things import Made, iteration_prefix
+from loadstone.plan.model import Origin
 from loadstone.plan.script import Captured, Column, Step, Template, Text
 
 JSON_HEADERS = (
@@ -9,6 +13,7 @@ JSON_HEADERS = (
     ("Content-Type", (Text("application/json"),)),
 )
 SUBJECT_TOKEN, ADMIN_TOKEN = Column("token"), Column("admin_token")
+MADE = Column("made")  # before the iteration's number in the names of what iterations make
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +24,27 @@ class Scenario:
     title: str
     request: str  # what an iteration sends, in words
     steps: tuple[Step, ...]
+    # Columns of its own, ready to be sent: passwords that it sets, and the like.
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    makes: tuple[Made, ...] = ()  # what its iterations make, each with its number in the name
+    # What is left behind without a name of its own, in words; it goes with the users.
+    leaves_unnamed: str = ""
+    origin: Origin | None = None  # None: the cloud's identity API
 
     @property
     def columns(self) -> frozenset[str]:
-        """The names of the columns that the steps have holes for."""
+        """The names of the columns that the steps have holes for, its own left out."""
         return frozenset(
             part.column
             for step in self.steps
             for template in (step.path, step.body, *(value for _, value in step.headers))
             for part in template
-            if isinstance(part, Column)
+            if isinstance(part, Column) and part.column not in self.values
         )
+
+    def of_run(self, run_id: str) -> Self:
+        """Give it for one stretch of load of this run: what it makes gets names of its own."""
+        return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
 
     @property
     def needs_tokens(self) -> bool:

@@ -87,7 +87,7 @@ RESCOPE = Scenario(
                 '"scope":{"project":{"name":"<project>","domain":{"name":"<domain>"}}}}}',
                 token=SUBJECT_TOKEN,
                 project=Column("project_name"),
-                domain=Column("domain_name"),
+                domain=Column("project_domain_name"),
             ),
             expect_status=(201,),
         ),

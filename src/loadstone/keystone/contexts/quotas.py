@@ -1,0 +1,66 @@
+"""Quotas of other services for the run's projects, where the cloud has the service."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.target import Access
+from loadstone.target.access import unusable
+
+# Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not taken
+# back: under the id of a project that is gone they count nothing.
+_SERVICES = {
+    "nova": ("compute", "/os-quota-sets/{project}", "quota_set"),
+    "cinder": ("block-storage", "/os-quota-sets/{project}", "quota_set"),
+    "manila": ("shared-file-system", "/quota-sets/{project}", "quota_set"),
+    "neutron": ("network", "/v2.0/quotas/{project}", "quota"),
+    "designate": ("dns", "/v2/quotas/{project}", None),
+}
+
+
+def set_quotas(
+    access: Access,
+    projects: Sequence[str],
+    limits: Mapping[str, Mapping[str, int]],
+    say: Callable[[str], None],
+) -> None:
+    """Set each service's limits for each project; services that the cloud lacks are named."""
+    from keystoneauth1.exceptions import CatalogException, ClientException
+
+    for client, wanted in limits.items():
+        kind, path, key = _SERVICES[client]
+        try:
+            url = access.session.get_endpoint(service_type=kind)
+        except CatalogException:
+            url = None
+        except ClientException as error:
+            raise unusable(access.cloud, error) from None
+        if url is None:
+            say(f"quotas: the cloud has no {client}, so its quotas are left out")
+            continue
+        for project in projects:
+            body = dict(wanted) if key is None else {key: dict(wanted)}
+            _put(access, client, _join(url, path.format(project=project)), body)
+
+
+def _put(access: Access, client: str, url: str, body: Mapping[str, object]) -> None:
+    from keystoneauth1.exceptions import ClientException
+
+    method = "PATCH" if client == "designate" else "PUT"
+    headers = {"X-Auth-All-Projects": "true"} if client == "designate" else {}
+    try:
+        answer = access.session.request(
+            url, method, json=body, headers=headers, raise_exc=False, log=False
+        )
+    except ClientException as error:
+        raise unusable(access.cloud, error) from None
+    if not answer.ok:
+        raise EnvironmentUnusable(
+            f"{url}: could not set quotas of {client}: HTTP {answer.status_code} {answer.reason}"
+        )
+
+
+def _join(url: str, path: str) -> str:
+    # Some catalogs name the version, some do not.
+    base = url.rstrip("/")
+    version, _, rest = path.removeprefix("/").partition("/")
+    return f"{base}/{rest}" if base.endswith(f"/{version}") else f"{base}{path}"

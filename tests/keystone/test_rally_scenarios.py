@@ -1,0 +1,69 @@
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios.atomics import atomics
+from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
+from loadstone.keystone.things import is_of_run
+from loadstone.task.catalogue.identity import AUTHENTICATE, KEYSTONE
+
+RUN = "20261121-0931-ab12cd"
+
+
+class Known:
+    """Finds everything, under an id that says what was asked for."""
+
+    def role_id(self, name):
+        return f"role-{name}"
+
+    def domain_id(self, name_or_id):
+        return f"domain-{name_or_id}"
+
+    def service_id(self, name):
+        return f"service-{name}"
+
+
+GROUND = Ground(RUN, Known())
+LEAST = {"KeystoneBasic.create_tenant_with_users": {"users_per_tenant": 2}}
+
+
+@pytest.mark.parametrize("entry", [*KEYSTONE, AUTHENTICATE[0]], ids=lambda entry: entry.name)
+def test_the_actions_are_those_of_the_catalogue(entry):
+    built = scenario(entry.name, LEAST.get(entry.name, {}), GROUND)
+    names = [
+        one.name.removeprefix("keystone_v3.") for one in atomics([s.action for s in built.steps])
+    ]
+    optional = {"create_service"} if entry.name.endswith("get_entities") else set()
+    assert names == [name for name in entry.actions if name not in optional]
+
+
+def test_every_keystone_scenario_is_data():
+    assert all(is_data(entry.name) for entry in KEYSTONE)
+    assert not is_data("Authenticate.validate_nova")
+
+
+def test_names_of_two_stretches_of_load_differ_and_are_known_as_the_runs_own():
+    first, second = (scenario("KeystoneBasic.create_user", {}, GROUND) for _ in range(2))
+    assert first.values["made"] != second.values["made"]
+    assert is_of_run(RUN, first.values["made"][0] + "17-2")
+
+
+def test_a_fixed_name_is_refused():
+    with pytest.raises(InvalidInput, match="username"):
+        scenario("KeystoneBasic.create_user", {"username": "ann"}, GROUND)
+
+
+def test_a_password_of_the_file_is_not_in_the_steps():
+    built = scenario("KeystoneBasic.create_user", {"password": "s3cret"}, GROUND)
+    assert "s3cret" not in repr(built)
+    assert built.values["new_password"] == ("s3cret",)
+
+
+def test_users_of_a_project_are_made_one_after_the_other():
+    built = scenario("KeystoneBasic.create_tenant_with_users", {"users_per_tenant": 3}, GROUND)
+    _, users = atomics([step.action for step in built.steps])
+    assert users.name == "keystone_v3.create_users"
+    assert [child.name for child in users.children] == ["keystone_v3.create_user"] * 3
+    assert [one.name for one in users.children[2].children] == [
+        "keystone_v3.list_roles",
+        "keystone_v3.add_role",
+    ]
