@@ -21,6 +21,9 @@ WORDS = {
     Outcome.RESET: "connection reset",
     Outcome.CLOSED_EARLY: "connection closed early",
     Outcome.BAD_HTTP: "answer is not HTTP",
+    Outcome.RAISED: "exception in the scenario",
+    Outcome.TIMED_OUT: "not complete in time",
+    Outcome.WORKER_DIED: "worker process died",
 }
 WARM_UP_SHARE = 1 / 6
 MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs

@@ -1,28 +1,13 @@
 """The sample table: one row per request, one numpy column per field."""
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.engine.outcome import Outcome
 
-class Outcome(IntEnum):
-    """How a request ended; the numbers are the engine's (rust/engine/src/samples.rs)."""
-
-    OK = 0
-    HTTP_STATUS = 1  # answered, with a status that the step does not expect
-    REFUSED = 2  # connection refused
-    CONNECT_FAILED = 3  # no route, no port left, name not found
-    CONNECT_TIMEOUT = 4
-    TLS_FAILED = 5
-    WRITE_TIMEOUT = 6
-    FIRST_BYTE_TIMEOUT = 7
-    BODY_TIMEOUT = 8
-    RESET = 9
-    CLOSED_EARLY = 10  # the server closed in the middle of an answer, or before one
-    BAD_HTTP = 11  # not HTTP, or beyond the engine's bounds
-    NOT_SENT = 12  # due, but the run was stopped before it could be sent
+__all__ = ["Outcome", "Samples"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""What a function is given: which iteration, as whom, and how to name what it does."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from loadstone.engine.callables.causes import Ended, ended
+from loadstone.engine.callables.model import PAUSE
+
+Send = Callable[[tuple[Any, ...]], None]
+
+
+class Context:
+    """One iteration, as its function sees it."""
+
+    def __init__(
+        self, number: int, row: Mapping[str, str], settings: Mapping[str, str], send: Send
+    ) -> None:
+        self.iteration = number + 1  # from 1, as in Rally
+        self.user = row
+        self.settings = settings
+        self._send = send
+        self._path: tuple[str, ...] = ()
+
+    @contextmanager
+    def action(self, name: str) -> Iterator[None]:
+        """Measure what is done inside under a name; actions may lie inside others."""
+        outer = self._path
+        self._path = (*outer, name.replace("/", "-"))
+        path = "/".join(self._path)
+        began_ns = time.monotonic_ns()
+        self._send(("begin", path, began_ns))
+        how = ended(None)
+        try:
+            yield
+        except BaseException as error:
+            how = ended(error)
+            raise
+        finally:
+            self._send(("end", path, began_ns, time.monotonic_ns(), how))
+            self._path = outer
+
+    def pause(self, least_s: float, most_s: float | None = None) -> None:
+        """Be idle for a random time; it is kept apart from the time that the scenario took."""
+        if not most_s and not least_s:
+            return
+        with self.action(PAUSE):
+            time.sleep(random.uniform(least_s, max(least_s, most_s or 0)))  # noqa: S311
+
+    def output(
+        self, additive: Mapping[str, Any] | None = None, complete: Mapping[str, Any] | None = None
+    ) -> None:
+        """Give figures for the report, in the form of Rally's charts."""
+        self._send(("output", additive, complete))
+
+
+def whole(context: Context, call: Callable[[Context], object]) -> Ended:
+    """Run an iteration and say how it ended."""
+    try:
+        call(context)
+    except Exception as error:
+        return ended(error)
+    return ended(None)

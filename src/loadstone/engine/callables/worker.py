@@ -1,0 +1,97 @@
+"""A worker process: it is told which iteration to make, and tells how it went."""
+
+import ctypes
+import importlib
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from loadstone.engine.callables.causes import ended, without
+from loadstone.engine.callables.context import Context, whole
+from loadstone.engine.callables.model import Function
+
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# To a worker: (iteration, row), or None: end. From it: ("ready",), ("refused", why), then for each
+# iteration ("took", at_ns), ("begin", path, at_ns), ("end", path, began_ns, ended_ns, how),
+# ("output", additive, complete) and ("over", at_ns, how).
+
+
+def main(
+    pipe: Connection,
+    function: Function,
+    arguments: Mapping[str, Any],
+    settings: Mapping[str, str],
+) -> None:
+    """Make iterations until told to end, or until nobody is there to tell."""
+    _live_no_longer_than_the_parent()
+    try:
+        call = load(function)
+    except BaseException as error:
+        pipe.send(("refused", without((), ended(error).cause)))
+        return
+    pipe.send(("ready",))
+    while (order := _next(pipe)) is not None:
+        number, row = order
+        pipe.send(("took", time.monotonic_ns()))
+        context = Context(number, row, settings, pipe.send)
+        how = whole(context, lambda made: call(made, **arguments))
+        pipe.send(("over", time.monotonic_ns(), how))
+
+
+def load(function: Function) -> Callable[..., object]:
+    """Find the function where it says that it is."""
+    module = (
+        module_of(Path(function.place))
+        if function.place.endswith(".py")
+        else importlib.import_module(function.place)
+    )
+    found: Callable[..., object] = getattr(module, function.name)
+    return found
+
+
+def module_of(path: Path) -> ModuleType:
+    """Import a file that is on no path, once in a process."""
+    name = f"loadstone_plugin_{path.stem}_{abs(hash(str(path))):x}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickle look their module up.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _next(pipe: Connection) -> tuple[int, Mapping[str, str]] | None:
+    try:
+        order: tuple[int, Mapping[str, str]] | None = pipe.recv()
+    except (EOFError, OSError):
+        return None
+    return order
+
+
+def _live_no_longer_than_the_parent() -> None:
+    # The fork server ends when the main process does, whatever ended that; the kernel then kills
+    # its children, also one that is stuck. Ctrl-C and the like are the main process's to handle.
+    for number in _HELD_BACK:
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = parent_process()
+    if parent is not None and not parent.is_alive():
+        os._exit(1)
