@@ -37,7 +37,7 @@ def measuring(port: int) -> Measure:
     def measure(ask: Ask) -> Trial:
         plan = Plan(Origin("http", "127.0.0.1", port), (ISSUE,), ask.load)
         measured = local.run(plan, alarm(ask.load, ask.alarm_s, Goal()))
-        return assess(ask.offer(1), measured.samples, 1, measured.health, Goal())
+        return assess(ask.offer(1), measured.samples, measured.health, Goal())
 
     return measure
 

@@ -160,7 +160,7 @@ def trial_of(number: int, case: Case, samples: Samples, mean_s: float) -> Trial:
         service_cpu_s=service_cpu_s,
         generator_cpu_s=0.4,
     )
-    return replace(assess(offer, samples, 1, health, Goal()), usage=usage)
+    return replace(assess(offer, samples, health, Goal()), usage=usage)
 
 
 def _finding(

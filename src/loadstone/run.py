@@ -160,7 +160,7 @@ class Trip:
             measured = local.run(plan, watch)
             spent = usage(before, snapshot(self.subject.pids()), measured.health.cpu_s)
             offer = ask.offer(next(numbers))
-            judged = assess(offer, measured.samples, len(plan.steps), measured.health, order.goal)
+            judged = assess(offer, measured.samples, measured.health, order.goal)
             kept = self.store.keep_trial(
                 self.run_id, self.index, replace(judged, usage=spent), measured.samples
             )

@@ -36,6 +36,7 @@ SAMPLES = table(
     (2, 0, 250, -1, 260, REFUSED, 0),
     (3, 0, 260, -1, 270, NOT_SENT, 0),
     (4, 0, 270, 270, 280, OK, 201),
+    (4, 1, 280, -1, 280, NOT_SENT, 0),
 )
 ACTIONS = ("create", "use", "use")
 

@@ -40,14 +40,14 @@ def test_percentiles_of_nothing_are_nan() -> None:
 
 def test_a_late_start_counts_as_latency_and_not_as_service_time() -> None:
     samples = paced([150.0] * 20, rate_rps=10.0, wait_ms=100.0)
-    summary = summarise(samples, 1, ticks(samples, 1, 2.0), 10.0)
+    summary = summarise(samples, ticks(samples, 2.0), 10.0)
     assert summary.latency.p50_ms == pytest.approx(150)
     assert summary.service_time.p50_ms == pytest.approx(50)
 
 
 def test_throughput_is_counted_while_load_was_offered() -> None:
     samples = paced([10.0] * 40, rate_rps=10.0)
-    assert summarise(samples, 1, ticks(samples, 1, 4.0), 10.0).throughput_rps == 10.0
+    assert summarise(samples, ticks(samples, 4.0), 10.0).throughput_rps == 10.0
 
 
 def test_errors_are_named_and_the_most_frequent_comes_first() -> None:
@@ -56,7 +56,7 @@ def test_errors_are_named_and_the_most_frequent_comes_first() -> None:
     samples.status[:3] = 503
     samples.outcome[3] = Outcome.REFUSED
     samples.status[4] = 299  # expected by the step, so no error
-    summary = summarise(samples, 1, ticks(samples, 1, 1.0), 10.0)
+    summary = summarise(samples, ticks(samples, 1.0), 10.0)
     assert summary.errors == (("503 Service Unavailable", 3), ("connection refused", 1))
     assert summary.failed == 4
     assert summary.ok == 6
@@ -68,7 +68,7 @@ def test_backlog_of_a_service_a_fifth_too_slow_grows_by_a_fifth_of_a_second_per_
     due = np.arange(n) / 10
     latencies = ((np.arange(n) / 8 - due) * 1000 + 50).tolist()
     samples = paced(latencies, rate_rps=10.0)
-    summary = summarise(samples, 1, ticks(samples, 1, 40.0), 10.0)
+    summary = summarise(samples, ticks(samples, 40.0), 10.0)
     assert summary.backlog_growth == pytest.approx(0.2, abs=0.01)
 
 

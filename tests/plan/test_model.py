@@ -6,7 +6,18 @@ import pytest
 
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
-from loadstone.plan.script import Captured, Column, HeaderCapture, JsonCapture, Step, Text, text
+from loadstone.plan.script import (
+    Captured,
+    Column,
+    Ended,
+    HeaderCapture,
+    Iteration,
+    JsonCapture,
+    Pause,
+    Step,
+    Text,
+    text,
+)
 
 Connection = Literal["kept", "iteration", "request"]
 DATA = Path(__file__).parent.parent / "data"
@@ -55,7 +66,25 @@ def plan(load: Load, connection: Connection = "kept") -> Plan:
     )
 
 
+LOOK = Step(
+    "look",
+    "GET",
+    (Text("/v3/users?name="), Iteration("u-")),
+    expect_status=(200, 404),
+    captures=(JsonCapture("id", "/users/0/id", optional=True),),
+)
+COURSE = Plan(
+    origin=Origin("http", "keystone.example", 80),
+    steps=(
+        LOOK,
+        Pause("nap", 0.5, 1.5, only_if=Ended("look", (404,))),
+        Step("delete", "DELETE", (Text("/v3/users/"), Captured("id")), always=True),
+    ),
+    load=ClosedLoad(1, duration_s=5.0),
+    seed=7,
+)
 PLANS = {
+    "plan_course.json": COURSE,
     "plan_open.json": plan(OpenLoad(12.5, 30.0, "poisson", seed=42)),
     "plan_closed.json": plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
     "plan_band.json": plan(BandLoad(4, 16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0), "request"),

@@ -25,7 +25,7 @@ def measuring(port: int) -> Measure:
     def measure(ask: Ask) -> Trial:
         plan = Plan(Origin("http", "127.0.0.1", port), (VALIDATE,), ask.load)
         measured = local.run(plan, alarm(ask.load, ask.alarm_s, Goal()))
-        return assess(ask.offer(next(numbers)), measured.samples, 1, measured.health, Goal())
+        return assess(ask.offer(next(numbers)), measured.samples, measured.health, Goal())
 
     return measure
 

@@ -12,6 +12,8 @@ const MAX_BODY: usize = 1024 * 1024;
 pub(crate) struct Rule {
     pub source: Source,
     pub capture: usize,
+    /// Its absence is no failure.
+    pub optional: bool,
 }
 
 pub(crate) enum Source {
@@ -53,12 +55,17 @@ impl Captured {
         Self { values: vec![Vec::new(); captures], body: Vec::new() }
     }
 
-    /// Forgets what these rules will keep.
-    pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
-        self.body.clear();
+    /// Forgets what these rules keep.
+    pub(crate) fn forget(&mut self, rules: &[Rule]) {
         for rule in rules {
             self.values[rule.capture].clear();
         }
+    }
+
+    /// Forgets what these rules kept before, and keeps what goes by.
+    pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
+        self.body.clear();
+        self.forget(rules);
         let wants_body = rules.iter().any(|rule| matches!(rule.source, Source::Json(_)));
         Listener { rules, wants_body, captured: self }
     }

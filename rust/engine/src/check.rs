@@ -46,11 +46,7 @@ impl Load {
                 }
                 duration_s.map_or(Ok(()), |value| duration("load.duration_s", value))?;
                 iterations.map_or(Ok(()), |value| at_least_one("load.iterations", value))?;
-                if think_s > YEAR_S {
-                    let reason = format!("must be at most a year, not {think_s}");
-                    return Err(Refusal::plan("load.think_s", reason));
-                }
-                not_negative("load.think_s", think_s)
+                seconds("load.think_s", think_s)
             }
             Self::Band { low, high, fill_rps, ebb_rps, duration_s } => {
                 if low >= high {
@@ -76,6 +72,14 @@ fn countable(field: &str, rate_rps: f64, duration_s: f64) -> Result<(), Refusal>
 }
 
 const YEAR_S: f64 = 365.0 * 86_400.0;
+
+/// A time to wait.
+pub(crate) fn seconds(field: &str, value: f64) -> Result<(), Refusal> {
+    if value > YEAR_S {
+        return Err(Refusal::plan(field, format!("must be at most a year, not {value}")));
+    }
+    not_negative(field, value)
+}
 
 fn duration(field: &str, value: f64) -> Result<(), Refusal> {
     positive(field, value)?;

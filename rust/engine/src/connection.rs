@@ -70,9 +70,9 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Nothing was sent.
-    pub(crate) fn none(fault: Outcome, done_ns: i64) -> Self {
-        Self { sent_ns: -1, first_byte_ns: -1, done_ns, status: 0, fault: Some(fault) }
+    /// There is none.
+    pub(crate) fn none(fault: Option<Outcome>, done_ns: i64) -> Self {
+        Self { sent_ns: -1, first_byte_ns: -1, done_ns, status: 0, fault }
     }
 }
 

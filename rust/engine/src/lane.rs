@@ -4,14 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use crate::capture::Captured;
 use crate::clock::Clock;
 use crate::connection::{Answer, Connection, Question};
 use crate::deadline::Deadline;
 use crate::pacer::Arrival;
 use crate::plan::Reuse;
 use crate::samples::{Outcome, Sample};
-use crate::script::Request;
+use crate::script::course::Course;
+use crate::script::{Act, Pause, Request};
 use crate::worker::Worker;
 
 /// A kept-alive connection that rested this long may have been closed by the server meanwhile.
@@ -65,7 +65,7 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
     let _alarm = PanicAlarm(worker.clone());
     let mut carrier = Carrier {
         clock: worker.clock,
-        captured: Captured::new(worker.script.captures()),
+        course: Course::new(&worker.script),
         connection: None,
         address: 0,
         request_bytes: Vec::new(),
@@ -74,16 +74,23 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
     };
     let mut arrival = std::future::poll_fn(|cx| lane.poll_assigned(cx)).await;
     loop {
-        let last = carrier.iterate(arrival).await;
+        let end = carrier.iterate(arrival).await;
         lane.deadline.clear();
-        let pause_ns = if last.sent_ns < 0 { REFUSED_PAUSE_NS } else { 0 };
-        let is_ok = last.outcome == Outcome::Ok;
-        worker.counters.ended(is_ok, last.done_ns - arrival.due_ns);
-        arrival = match worker.next(&lane, last.done_ns, pause_ns) {
+        let pause_ns = if end.was_sent { 0 } else { REFUSED_PAUSE_NS };
+        worker.counters.ended(end.is_ok, end.at_ns - arrival.due_ns);
+        arrival = match worker.next(&lane, end.at_ns, pause_ns) {
             Some(next) => next,
             None => std::future::poll_fn(|cx| lane.poll_assigned(cx)).await,
         };
     }
+}
+
+/// How an iteration ended.
+struct End {
+    at_ns: i64,
+    is_ok: bool,
+    /// Every request reached a socket.
+    was_sent: bool,
 }
 
 /// Tells the dispatcher of a lane that panicked: tokio would go on without it, and the run would
@@ -105,53 +112,60 @@ struct Carrier<'a> {
     connection: Option<Connection>,
     /// Index of the address that answered last.
     address: usize,
-    captured: Captured,
+    course: Course,
     request_bytes: Vec<u8>,
 }
 
 impl Carrier<'_> {
-    /// Goes through the steps until one fails: the last one's sample.
-    async fn iterate(&mut self, arrival: Arrival) -> Sample {
+    /// Goes through the steps; after a failed one only through those that are always done.
+    async fn iterate(&mut self, arrival: Arrival) -> End {
+        let worker = self.worker;
         let mut sample = Sample::of(arrival, self.lane.number);
-        let requests = &self.worker.script.requests;
-        for (action, request) in (0..).zip(requests) {
-            sample.action = action;
-            let answer = self.perform(request, arrival.iteration).await;
-            sample.sent_ns = answer.sent_ns;
-            sample.first_byte_ns = answer.first_byte_ns;
-            sample.done_ns = answer.done_ns;
-            sample.status = answer.status;
-            sample.outcome = self.judge(request, &answer);
-            self.worker.record(&sample);
-            if sample.outcome != Outcome::Ok {
-                break;
+        let mut was_sent = true;
+        self.course.begin();
+        for (index, step) in worker.script.steps.iter().enumerate() {
+            if !self.course.has_next(step) {
+                continue;
             }
+            sample.outcome = match &step.act {
+                Act::Request(request) => {
+                    let answer = self.perform(request, arrival.iteration).await;
+                    sample.take(&answer);
+                    self.course.judge(&worker.script, (index, request), &answer)
+                }
+                Act::Pause(pause) => {
+                    let answer = self.rest(pause, arrival.iteration).await;
+                    sample.take(&answer);
+                    self.course.rested(&answer)
+                }
+            };
+            sample.action = u8::try_from(index).unwrap_or(u8::MAX);
+            worker.record(&sample);
+            was_sent &= sample.sent_ns >= 0;
             sample.due_ns = sample.done_ns;
         }
-        if self.worker.reuse == Reuse::Iteration {
+        if worker.reuse == Reuse::Iteration {
             self.connection = None;
         }
-        sample
+        End { at_ns: sample.done_ns, is_ok: !self.course.has_failed(), was_sent }
     }
 
-    fn judge(&self, request: &Request, answer: &Answer) -> Outcome {
-        if let Some(fault) = answer.fault {
-            return fault;
-        }
-        if !request.expect_status.contains(&answer.status) {
-            return Outcome::HttpStatus;
-        }
-        if !self.worker.script.has_captured(request, &self.captured.values) {
-            return Outcome::BadHttp;
-        }
-        Outcome::Ok
+    /// Waits: the answer of nobody.
+    async fn rest(&self, pause: &Pause, iteration: u32) -> Answer {
+        let sent_ns = self.clock.now_ns();
+        let until_ns = sent_ns + self.worker.script.length_ns(pause, iteration);
+        self.lane.deadline.set(i64::MAX);
+        let sleep = tokio::time::sleep_until(self.clock.instant(until_ns));
+        let rested = self.lane.deadline.within(sleep).await;
+        let fault = rested.err().map(|_| Outcome::NotSent);
+        Answer { sent_ns, ..Answer::none(fault, self.clock.now_ns()) }
     }
 
     /// Sends one request; again where the kept connection turned out to be closed.
     async fn perform(&mut self, request: &Request, iteration: u32) -> Answer {
         self.worker.counters.sent();
         let mut buffer = std::mem::take(&mut self.request_bytes);
-        let values = &self.captured.values;
+        let values = self.course.values();
         let bytes = self.worker.script.fill(request, iteration, values, &mut buffer);
         let answer = match self.attempt(request, bytes).await {
             Attempt::Ended(answer) => answer,
@@ -170,7 +184,7 @@ impl Carrier<'_> {
     async fn attempt(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
         let mut connection = match self.connect().await {
             Ok(connection) => connection,
-            Err(fault) => return Attempt::Ended(Answer::none(fault, self.clock.now_ns())),
+            Err(fault) => return Attempt::Ended(Answer::none(Some(fault), self.clock.now_ns())),
         };
         let worker = self.worker;
         let sent_ns = self.clock.now_ns();
@@ -182,7 +196,7 @@ impl Carrier<'_> {
             deadline: &self.lane.deadline,
             clock: self.clock,
         };
-        let mut listener = self.captured.listen(&request.captures);
+        let mut listener = self.course.listen(request);
         let last_used_ns = connection.last_used_ns;
         let answer = connection.exchange(&question, &mut listener).await;
         if answer.fault.is_none() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::Script;
+use crate::script::{Act, Request, Script};
 
 fn golden(name: &str) -> Plan {
     let path = format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -10,6 +10,11 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
+fn request(script: &Script, index: usize) -> &Request {
+    let Act::Request(request) = &script.steps[index].act else { panic!("no request") };
+    request
+}
+
 #[test]
 fn the_golden_plans_are_read_field_by_field() {
     let plan = golden("plan_open.json");
@@ -17,10 +22,13 @@ fn the_golden_plans_are_read_field_by_field() {
     assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0, arrivals, seed: 42 });
     assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
     assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
-    let [header, pointer] = &*plan.steps[0].captures else { panic!("two captures") };
+    let [Step::Request(issue), Step::Request(validate)] = &*plan.steps else {
+        panic!("two requests")
+    };
+    let [header, pointer] = &*issue.captures else { panic!("two captures") };
     assert_eq!(header.header.as_deref(), Some("X-Subject-Token"));
     assert_eq!(pointer.pointer.as_deref(), Some("/token/user/id"));
-    assert_eq!(plan.steps[1].expect_status, [200, 203]);
+    assert_eq!(validate.expect_status, [200, 203]);
     assert_eq!(plan.columns["user"], ["ann", "bob"]);
     assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
     assert_eq!(plan.connection, Reuse::Kept);
@@ -38,7 +46,7 @@ fn the_golden_plans_are_read_field_by_field() {
 fn the_golden_plans_requests_are_laid_out_to_the_byte() {
     let script = Script::new(&golden("plan_open.json")).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
-    let issue = script.fill(&script.requests[0], 2, &[Vec::new(), Vec::new()], &mut buffer);
+    let issue = script.fill(request(&script, 0), 2, &[Vec::new(), Vec::new()], &mut buffer);
     let agent = concat!("User-Agent: loadstone/", env!("CARGO_PKG_VERSION"), "\r\n");
     assert_eq!(
         text(issue),
@@ -49,7 +57,7 @@ fn the_golden_plans_requests_are_laid_out_to_the_byte() {
         )
     );
     let validate =
-        script.fill(&script.requests[1], 3, &[b"gAAA".to_vec(), b"u1".to_vec()], &mut buffer);
+        script.fill(request(&script, 1), 3, &[b"gAAA".to_vec(), b"u1".to_vec()], &mut buffer);
     assert_eq!(
         text(validate),
         format!(
@@ -71,7 +79,26 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
         plan.origin = Origin { scheme, host: host.to_owned(), port, ..plan.origin };
         let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
         let mut buffer = Vec::new();
-        let request = script.fill(&script.requests[0], 0, &[Vec::new(), Vec::new()], &mut buffer);
-        assert!(text(request).contains(expected), "{expected}");
+        let sent = script.fill(request(&script, 0), 0, &[Vec::new(), Vec::new()], &mut buffer);
+        assert!(text(sent).contains(expected), "{expected}");
     }
+}
+
+#[test]
+fn a_pause_a_condition_and_a_hole_for_the_number_are_read() {
+    let plan = golden("plan_course.json");
+    let [Step::Request(look), Step::Pause(pause), Step::Request(delete)] = &*plan.steps else {
+        panic!("a request, a pause, a request")
+    };
+    assert!(look.captures[0].optional && !look.always && delete.always);
+    let only_if = pause.only_if.as_ref().map(|ended| (&*ended.action, &*ended.status));
+    assert_eq!(only_if, Some(("look", &[404][..])));
+    let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
+    let mut buffer = Vec::new();
+    let sent = text(script.fill(request(&script, 0), 4_294_967_295, &[Vec::new()], &mut buffer));
+    assert!(sent.starts_with("GET /v3/users?name=u-4294967295 HTTP/1.1\r\n"));
+    let Act::Pause(rest) = &script.steps[1].act else { panic!("a pause") };
+    let lengths: Vec<_> = (0..1000).map(|iteration| script.length_ns(rest, iteration)).collect();
+    assert!(lengths.iter().all(|length| (500_000_000..=1_500_000_000).contains(length)));
+    assert_eq!(lengths[7], script.length_ns(rest, 7));
 }

@@ -189,7 +189,7 @@ impl Run {
             }
             Load::Closed { iterations, .. } => iterations.map_or(1e6, f64::from),
         };
-        let rows = iterations * self.script.requests.len() as f64;
+        let rows = iterations * self.script.steps.len() as f64;
         (rows.min(MOST_EXPECTED_ROWS) / f64::from(self.placement.threads)).ceil() as usize
     }
 

@@ -1,21 +1,54 @@
-//! Requests laid out beforehand: bytes, and holes that are filled as they are sent.
+//! Steps laid out beforehand: bytes, and holes that are filled as they are sent.
 
 use std::collections::BTreeMap;
 
 use crate::Refusal;
 use crate::capture::Rule;
+use crate::clock::nanos;
 use crate::plan::Plan;
+use crate::random::draw;
 
+pub(crate) mod course;
 mod layout;
 
 use layout::Names;
 
-/// What one iteration sends.
+/// What one iteration does.
 pub(crate) struct Script {
-    pub requests: Vec<Request>,
+    pub steps: Vec<Step>,
     /// For each capture, the strictest place that it fills.
     places: Vec<Place>,
     columns: Vec<Vec<Vec<u8>>>,
+    seed: u64,
+}
+
+/// Something to do, and when to leave it out.
+pub(crate) struct Step {
+    pub act: Act,
+    only_if: Option<Condition>,
+    always: bool,
+    /// The captures without which it cannot be done.
+    needs: Vec<usize>,
+}
+
+/// What is done.
+pub(crate) enum Act {
+    Request(Box<Request>),
+    Pause(Pause),
+}
+
+/// Holds when that step ended with one of these statuses.
+struct Condition {
+    step: usize,
+    status: Vec<u16>,
+}
+
+/// A time between two bounds.
+pub(crate) struct Pause {
+    min_s: f64,
+    max_s: f64,
+    /// Keeps its draws apart from those of other pauses.
+    stream: u64,
 }
 
 /// One request and what is expected of its answer.
@@ -35,6 +68,7 @@ enum Piece {
     Bytes(Vec<u8>),
     Column(usize),
     Capture(usize),
+    Iteration,
     BodyLength,
 }
 
@@ -57,7 +91,7 @@ impl Place {
 }
 
 impl Script {
-    /// Lays out the requests of a plan, and refuses what would not be HTTP.
+    /// Lays out the steps of a plan, and refuses what would not be HTTP.
     pub(crate) fn new(plan: &Plan) -> Result<Self, Refusal> {
         if plan.steps.is_empty() || plan.steps.len() > usize::from(u8::MAX) {
             return Err(Refusal::plan("steps", "must be 1 to 255"));
@@ -65,30 +99,40 @@ impl Script {
         let mut names = Names {
             columns: &plan.columns,
             captures: BTreeMap::new(),
+            actions: BTreeMap::new(),
             places: Vec::new(),
             reuse: plan.connection,
         };
-        let mut requests = Vec::new();
+        let mut steps = Vec::new();
         for (index, step) in plan.steps.iter().enumerate() {
-            requests.push(names.request(&format!("steps[{index}]"), step, &plan.origin)?);
+            steps.push(names.step(index, step, &plan.origin)?);
         }
         let columns = plan.columns.values();
         let columns =
             columns.map(|rows| rows.iter().map(|row| row.as_bytes().to_vec()).collect()).collect();
-        Ok(Self { requests, places: names.places, columns })
+        Ok(Self { steps, places: names.places, columns, seed: plan.seed })
     }
 
-    /// How many values an iteration captures.
-    pub(crate) fn captures(&self) -> usize {
-        self.places.len()
+    /// Whether everything that the request's answer must hold was found and fits where it is to
+    /// go; what does not fit is forgotten.
+    fn keep_what_fits(&self, request: &Request, values: &mut [Vec<u8>]) -> bool {
+        let mut is_complete = true;
+        for rule in &request.captures {
+            let (value, place) = (&mut values[rule.capture], self.places[rule.capture]);
+            if value.is_empty() {
+                is_complete &= rule.optional;
+            } else if !value.iter().all(|&byte| place.allows(byte)) {
+                value.clear();
+                is_complete = false;
+            }
+        }
+        is_complete
     }
 
-    /// Everything that the request's answer should hold was found, and fits where it is to go.
-    pub(crate) fn has_captured(&self, request: &Request, values: &[Vec<u8>]) -> bool {
-        request.captures.iter().all(|rule| {
-            let (value, place) = (&values[rule.capture], self.places[rule.capture]);
-            !value.is_empty() && value.iter().all(|&byte| place.allows(byte))
-        })
+    /// How long an iteration's pause is.
+    pub(crate) fn length_ns(&self, pause: &Pause, iteration: u32) -> i64 {
+        let share = draw(self.seed, pause.stream, iteration);
+        nanos(pause.min_s + share * (pause.max_s - pause.min_s))
     }
 
     /// The bytes of a request, written into `out` unless they are the same every time.
@@ -102,14 +146,17 @@ impl Script {
         if let Some(fixed) = &request.fixed {
             return fixed;
         }
-        let value = |piece: &'a Piece| -> Option<&[u8]> {
+        let mut digits = Digits::default();
+        let number = digits.of(iteration as usize);
+        let value = |piece| -> Option<&[u8]> {
             match piece {
-                Piece::Bytes(bytes) => Some(bytes),
-                Piece::Column(column) => {
-                    let rows = &self.columns[*column];
+                &Piece::Column(column) => {
+                    let rows: &Vec<Vec<u8>> = &self.columns[column];
                     Some(&rows[iteration as usize % rows.len()])
                 }
+                Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
+                Piece::Iteration => Some(number),
                 Piece::BodyLength => None,
             }
         };
@@ -119,23 +166,27 @@ impl Script {
                 out.extend_from_slice(bytes);
             } else {
                 let length = request.body.iter().filter_map(value).map(<[u8]>::len).sum();
-                push_decimal(out, length);
+                out.extend_from_slice(Digits::default().of(length));
             }
         }
         out
     }
 }
 
-fn push_decimal(out: &mut Vec<u8>, mut value: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b"0123456789"[value % 10];
-        value /= 10;
-        if value == 0 {
-            break;
+/// Room for a number in decimal.
+#[derive(Default)]
+struct Digits([u8; 20]);
+
+impl Digits {
+    fn of(&mut self, mut value: usize) -> &[u8] {
+        let mut at = self.0.len();
+        loop {
+            at -= 1;
+            self.0[at] = b"0123456789"[value % 10];
+            value /= 10;
+            if value == 0 {
+                return &self.0[at..];
+            }
         }
     }
-    out.extend_from_slice(&digits[at..]);
 }

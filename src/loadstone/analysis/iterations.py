@@ -1,4 +1,4 @@
-"""From requests to iterations: what the schedule asked for, and how it ended."""
+"""From steps to iterations: what the schedule asked for, and how it ended."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,16 @@ from loadstone.engine.samples import Outcome, Samples
 class Iterations:
     """One row per iteration, ordered by iteration, shape (n,) each; times in ns since the start.
 
-    An iteration ends with its last step or with its first failed one. One that was cut off by the
-    end of the run (not sent, or a later step never came) was due but has not ended.
+    An iteration failed when a step of it did, whatever steps were done nevertheless; it ends with
+    the last one that was done. One that was cut off by the end of the run was due, but has not
+    ended.
     """
 
     due_ns: NDArray[np.int64]
     sent_ns: NDArray[np.int64]  # of its first step; -1 where nothing was sent
     done_ns: NDArray[np.int64]
-    outcome: NDArray[np.uint8]  # of the step that ended it
-    status: NDArray[np.uint16]
+    outcome: NDArray[np.uint8]  # of its first failed step, else OK
+    status: NDArray[np.uint16]  # of the same step, else of the last one
     has_ended: NDArray[np.bool_]
 
     @property
@@ -34,22 +35,26 @@ class Iterations:
         return np.asarray(self.has_ended & (self.outcome != Outcome.OK), dtype=np.bool_)
 
 
-def iterations(samples: Samples, steps: int) -> Iterations:
-    """Join the samples of each iteration of `steps` steps."""
-    order = np.lexsort((samples.action, samples.iteration))
+def iterations(samples: Samples) -> Iterations:
+    """Join the samples of each iteration."""
+    # Stable: the rows of one iteration stay in the order of completion.
+    order = np.argsort(samples.iteration, kind="stable")
     iteration = samples.iteration[order]
-    first = np.flatnonzero(np.diff(iteration, prepend=np.uint32(0)) != 0)
-    if len(iteration) and (len(first) == 0 or first[0] != 0):
-        first = np.concatenate([[0], first])
-    last = np.append(first[1:], len(iteration)) - 1 if len(iteration) else first
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = iteration[1:] != iteration[:-1]
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(order))[: len(first)] - 1
+    outcome = samples.outcome[order]
+    # Of each iteration the first row that failed, else the last one.
+    candidates = np.where(outcome != Outcome.OK, np.arange(len(order)), len(order))
+    failed = np.minimum.reduceat(candidates, first) if len(first) else first
+    telling = np.minimum(failed, last)
     opening, closing = order[first], order[last]
-    outcome = samples.outcome[closing]
-    went_through = (samples.action[closing] == steps - 1) | (outcome != Outcome.OK)
     return Iterations(
         due_ns=samples.due_ns[opening],
         sent_ns=samples.sent_ns[opening],
         done_ns=samples.done_ns[closing],
-        outcome=outcome,
-        status=samples.status[closing],
-        has_ended=went_through & (outcome != Outcome.NOT_SENT),
+        outcome=outcome[telling],
+        status=samples.status[order[telling]],
+        has_ended=outcome[telling] != Outcome.NOT_SENT,
     )

@@ -79,9 +79,9 @@ class Ended:
     cut_off: int
 
 
-def ended(samples: Samples, steps: int) -> Ended:
+def ended(samples: Samples) -> Ended:
     """Give the iterations that ended, in that order."""
-    rows = iterations(samples, steps)
+    rows = iterations(samples)
     numbers = np.unique(samples.iteration).astype(np.int64)
     order = np.argsort(rows.done_ns, kind="stable")
     order = order[rows.has_ended[order]]
@@ -134,7 +134,7 @@ def made(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Made, .
 
 def show(samples: Samples, actions: Sequence[str]) -> Showing:
     """Give the figures of a workload; `actions` names the samples' actions."""
-    rows = ended(samples, len(actions))
+    rows = ended(samples)
     good = ~rows.failed
     load_s = float((rows.start_s + rows.duration_s).max() - rows.start_s.min()) if len(good) else 0
     return Showing(
@@ -150,7 +150,7 @@ def show(samples: Samples, actions: Sequence[str]) -> Showing:
 
 def for_sla(samples: Samples, actions: Sequence[str]) -> sla.Iterations:
     """Give what SLA rules judge."""
-    rows = ended(samples, len(actions))
+    rows = ended(samples)
     own = made(samples, actions, rows)
     return sla.Iterations(
         duration_s=rows.duration_s,

@@ -29,9 +29,9 @@ WARM_UP_SHARE = 1 / 6
 MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs
 
 
-def summarise(samples: Samples, steps: int, counts: Ticks, rate_rps: float | None) -> Summary:
+def summarise(samples: Samples, counts: Ticks, rate_rps: float | None) -> Summary:
     """Give the figures of a trial whose load lasted as long as its ticks."""
-    rows = iterations(samples, steps)
+    rows = iterations(samples)
     ok = rows.is_ok
     offered_s = len(counts.due) * TICK_S
     return Summary(

@@ -10,9 +10,9 @@ from loadstone.engine.samples import Samples
 TICK_NS = int(TICK_S * 1e9)
 
 
-def ticks(samples: Samples, steps: int, load_s: float) -> Ticks:
+def ticks(samples: Samples, load_s: float) -> Ticks:
     """Count iterations due, ended well, failed per whole tick of the load, and those in flight."""
-    rows = iterations(samples, steps)
+    rows = iterations(samples)
     count = int(load_s / TICK_S + 1e-6)
     due = _per_tick(rows.due_ns, count)
     ok = _per_tick(rows.done_ns[rows.is_ok], count)

@@ -18,11 +18,11 @@ def alarm(load: Load, alarm_s: float | None, goal: Goal) -> Alarm:
     return Alarm(rate_rps(load), alarm_s, goal.error_share)
 
 
-def assess(offer: Offer, samples: Samples, steps: int, health: Health, goal: Goal) -> Trial:
+def assess(offer: Offer, samples: Samples, health: Health, goal: Goal) -> Trial:
     """Sum up and judge what was measured while `offer` was made."""
     seconds = offered_s(samples, offer)
-    counts = ticks(samples, steps, seconds)
-    summary = summarise(samples, steps, counts, offer.rate_rps)
+    counts = ticks(samples, seconds)
+    summary = summarise(samples, counts, offer.rate_rps)
     return Trial(
         number=offer.number,
         rate_rps=offer.rate_rps,

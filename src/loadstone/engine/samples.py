@@ -1,4 +1,4 @@
-"""The sample table: one row per request, one numpy column per field."""
+"""The sample table: one row per step, one numpy column per field."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,9 @@ class Samples:
     schedule, for a later one the end of the step before. `sent_ns` is when its first byte went to
     the socket, `first_byte_ns` when the answer began, `done_ns` when it was complete or given up.
     A time that was never reached is -1 (`done_ns` is always reached). Rows are in the order of
-    completion.
+    completion. A step that was left out has none.
+
+    A pause has a row without a status: sent when it began, done when it was over.
     """
 
     due_ns: NDArray[np.int64]
@@ -33,6 +35,11 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.status)
+
+    @property
+    def is_request(self) -> NDArray[np.bool_]:
+        """Whether the row is of a request, and not of a pause."""
+        return np.asarray((self.status > 0) | (self.outcome != Outcome.OK), dtype=np.bool_)
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:

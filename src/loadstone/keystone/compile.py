@@ -10,7 +10,7 @@ from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.things import Token, User
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
-from loadstone.plan.script import Step, Text
+from loadstone.plan.script import Pause, Step, Text
 from loadstone.target import Access
 
 # From making the plan to the first request, and what clocks may differ by.
@@ -59,8 +59,12 @@ def compile_plan(
     return Plan(origin(access), steps, load, columns, limits)
 
 
-def _below(path: str, step: Step) -> Step:
-    return replace(step, path=(Text(path), *step.path))
+def _below(path: str, step: Step | Pause) -> Step | Pause:
+    match step:
+        case Pause():
+            return step
+        case Step():
+            return replace(step, path=(Text(path), *step.path))
 
 
 def _lasting_s(load: Load, limits: Limits) -> float:

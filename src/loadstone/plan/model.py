@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from loadstone.plan.load import Load
-from loadstone.plan.script import Step
+from loadstone.plan.script import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Plan:
     """One stretch of load, fully resolved: all that the engine needs."""
 
     origin: Origin
-    steps: tuple[Step, ...]
+    steps: Steps
     load: Load
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: Limits = Limits()
@@ -64,6 +64,7 @@ class Plan:
     # one (which announces `Connection: close`); a new one costs its handshakes, as latency.
     connection: Literal["kept", "iteration", "request"] = "kept"
     placement: Placement = Placement()
+    seed: int = 0  # of the lengths of pauses
 
     def to_json(self) -> str:
         """Return the form in which the plan crosses to Rust; it holds secrets (columns)."""

@@ -1,6 +1,7 @@
-"""What one iteration sends: steps, each one HTTP request with holes to be filled."""
+"""What one iteration does: steps, each an HTTP request with holes to be filled, or a pause."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class HeaderCapture:
 
     name: str
     header: str
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,34 @@ class JsonCapture:
 
     name: str
     pointer: str
+    optional: bool = False
 
 
 # A step whose answer lacks what it captures ends with BAD_HTTP; so does one whose captured value
-# could not stand where a later step puts it (a space in a path).
+# could not stand where a later step puts it (a space in a path). Where an optional one is absent,
+# the steps that need it are left out.
 Capture = HeaderCapture | JsonCapture
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """Holds when the last earlier step of this action was done and got one of these statuses.
+
+    Statuses that decide must be among those that the earlier step expects: another one is a
+    failure, which ends the iteration.
+    """
+
+    action: str
+    status: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One HTTP request; `action` is its name in results (Rally: atomic action)."""
+    """One HTTP request; `action` is its name in results (Rally: atomic action).
+
+    A failed step ends its iteration: of the steps after it only those marked `always` are done,
+    where what they need was captured (the deletion of what an earlier step made).
+    """
 
     action: str
     method: str
@@ -76,6 +96,31 @@ class Step:
     body: Template = ()
     expect_status: tuple[int, ...] = (200,)
     captures: tuple[Capture, ...] = ()
+    only_if: Ended | None = None
+    always: bool = False
+    kind: Literal["request"] = "request"
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All that has holes."""
+        return (self.path, self.body, *(value for _, value in self.headers))
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Waits between two bounds, evenly drawn (`Plan.seed`); a row of its own, without a status.
+
+    It counts in the iteration's duration, and occupies the iteration's connection or worker.
+    """
+
+    action: str
+    min_s: float
+    max_s: float
+    only_if: Ended | None = None
+    kind: Literal["pause"] = "pause"
+
+
+Steps = tuple[Step | Pause, ...]
 
 
 def text(value: str) -> Template:

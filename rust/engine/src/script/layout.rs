@@ -1,26 +1,63 @@
-//! Turns a plan's steps into requests, and refuses what would not be HTTP.
+//! Turns a plan's steps into bytes and holes, and refuses what would not be HTTP.
 
 use std::collections::BTreeMap;
 
-use super::{Piece, Place, Request, push_decimal};
+use super::{Act, Condition, Digits, Pause, Piece, Place, Request, Step};
 use crate::Refusal;
 use crate::capture::{Pointer, Rule, Source};
-use crate::plan::{Origin, Part, Reuse, Scheme, Step};
+use crate::check::seconds;
+use crate::plan::{self, Ended, Origin, Part, Reuse, Scheme};
 
 /// What the holes of a plan may refer to.
 pub(super) struct Names<'a> {
     pub columns: &'a BTreeMap<String, Vec<String>>,
     pub captures: BTreeMap<String, usize>,
+    /// The last step of each name.
+    pub actions: BTreeMap<String, usize>,
     /// For each capture, the strictest place that it fills.
     pub places: Vec<Place>,
     pub reuse: Reuse,
 }
 
 impl Names<'_> {
-    pub(super) fn request(
+    pub(super) fn step(
+        &mut self,
+        index: usize,
+        step: &plan::Step,
+        origin: &Origin,
+    ) -> Result<Step, Refusal> {
+        let at = format!("steps[{index}]");
+        let (action, step) = match step {
+            plan::Step::Request(request) => {
+                let only_if = self.condition(&at, request.only_if.as_ref())?;
+                let laid_out = self.request(&at, request, origin)?;
+                let needs = laid_out.needs();
+                let act = Act::Request(Box::new(laid_out));
+                (&request.action, Step { act, only_if, always: request.always, needs })
+            }
+            plan::Step::Pause(pause) => {
+                let only_if = self.condition(&at, pause.only_if.as_ref())?;
+                let act = Act::Pause(laid_out(&at, index, pause)?);
+                (&pause.action, Step { act, only_if, always: false, needs: Vec::new() })
+            }
+        };
+        self.actions.insert(action.clone(), index);
+        Ok(step)
+    }
+
+    fn condition(&self, at: &str, given: Option<&Ended>) -> Result<Option<Condition>, Refusal> {
+        let Some(Ended { action, status }) = given else { return Ok(None) };
+        let Some(&step) = self.actions.get(action) else {
+            let reason = format!("hangs on the action {action:?}, which no earlier step has");
+            return Err(Refusal::plan(format!("{at}.only_if"), reason));
+        };
+        Ok(Some(Condition { step, status: status.clone() }))
+    }
+
+    fn request(
         &mut self,
         at: &str,
-        step: &Step,
+        step: &plan::Request,
         origin: &Origin,
     ) -> Result<Request, Refusal> {
         if !is_token(&step.method) {
@@ -46,7 +83,12 @@ impl Names<'_> {
         })
     }
 
-    fn head(&mut self, at: &str, step: &Step, origin: &Origin) -> Result<Vec<Piece>, Refusal> {
+    fn head(
+        &mut self,
+        at: &str,
+        step: &plan::Request,
+        origin: &Origin,
+    ) -> Result<Vec<Piece>, Refusal> {
         let path_at = format!("{at}.path");
         let starts_well =
             matches!(step.path.first(), Some(Part::Text(text)) if text.starts_with('/'));
@@ -81,14 +123,27 @@ impl Names<'_> {
     }
 
     fn pieces(&mut self, at: &str, parts: &[Part], place: Place) -> Result<Vec<Piece>, Refusal> {
-        parts.iter().map(|part| self.piece(at, part, place)).collect()
+        let mut pieces = Vec::new();
+        for part in parts {
+            pieces.push(self.piece(at, part, place)?);
+            if let Part::Iteration(_) = part {
+                pieces.push(Piece::Iteration);
+            }
+        }
+        Ok(pieces)
     }
 
     fn piece(&mut self, at: &str, part: &Part, place: Place) -> Result<Piece, Refusal> {
         let refuse = |reason: String| Err(Refusal::plan(at, reason));
         match part {
-            Part::Text(text) if text.bytes().all(|byte| place.allows(byte)) => Ok(bytes(text)),
-            Part::Text(_) => refuse("holds a byte that HTTP does not allow there".to_owned()),
+            Part::Text(text) | Part::Iteration(text)
+                if text.bytes().all(|byte| place.allows(byte)) =>
+            {
+                Ok(bytes(text))
+            }
+            Part::Text(_) | Part::Iteration(_) => {
+                refuse("holds a byte that HTTP does not allow there".to_owned())
+            }
             Part::Column(name) => {
                 let Some(index) = self.columns.keys().position(|column| column == name) else {
                     return refuse(format!("needs the column {name:?}, which the plan lacks"));
@@ -116,7 +171,7 @@ impl Names<'_> {
         }
     }
 
-    fn captures(&mut self, at: &str, step: &Step) -> Result<Vec<Rule>, Refusal> {
+    fn captures(&mut self, at: &str, step: &plan::Request) -> Result<Vec<Rule>, Refusal> {
         let mut rules = Vec::new();
         for capture in &step.captures {
             let refuse =
@@ -135,10 +190,36 @@ impl Names<'_> {
             if index == next {
                 self.places.push(Place::Body);
             }
-            rules.push(Rule { source, capture: index });
+            rules.push(Rule { source, capture: index, optional: capture.optional });
         }
         Ok(rules)
     }
+}
+
+impl Request {
+    /// The captures that its holes are filled with.
+    fn needs(&self) -> Vec<usize> {
+        let pieces = self.head.iter().chain(&self.body);
+        let mut needs: Vec<_> = pieces
+            .filter_map(
+                |piece| if let Piece::Capture(capture) = piece { Some(*capture) } else { None },
+            )
+            .collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+}
+
+fn laid_out(at: &str, index: usize, pause: &plan::Pause) -> Result<Pause, Refusal> {
+    let &plan::Pause { min_s, max_s, .. } = pause;
+    seconds(&format!("{at}.min_s"), min_s)?;
+    seconds(&format!("{at}.max_s"), max_s)?;
+    if min_s > max_s {
+        let reason = format!("must be at most max_s ({max_s}), is {min_s}");
+        return Err(Refusal::plan(format!("{at}.min_s"), reason));
+    }
+    Ok(Pause { min_s, max_s, stream: index as u64 + 1 })
 }
 
 fn default_headers(origin: &Origin, reuse: Reuse) -> Vec<(&'static str, String)> {
@@ -177,8 +258,8 @@ fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
     for piece in head.iter().chain(body) {
         match piece {
             Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
-            Piece::BodyLength => push_decimal(&mut whole, length),
-            Piece::Column(_) | Piece::Capture(_) => return None,
+            Piece::BodyLength => whole.extend_from_slice(Digits::default().of(length)),
+            Piece::Column(_) | Piece::Capture(_) | Piece::Iteration => return None,
         }
     }
     Some(whole)

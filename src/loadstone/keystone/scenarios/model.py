@@ -6,7 +6,7 @@ from typing import Self
 
 from loadstone.keystone.things import Made, iteration_prefix
 from loadstone.plan.model import Origin
-from loadstone.plan.script import Captured, Column, Step, Template, Text
+from loadstone.plan.script import Captured, Column, Iteration, Part, Step, Steps, Template, Text
 
 JSON_HEADERS = (
     ("Accept", (Text("application/json"),)),
@@ -23,7 +23,7 @@ class Scenario:
     name: str  # Rally's where Rally has one
     title: str
     request: str  # what an iteration sends, in words
-    steps: tuple[Step, ...]
+    steps: Steps
     # Columns of its own, ready to be sent: passwords that it sets, and the like.
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     makes: tuple[Made, ...] = ()  # what its iterations make, each with its number in the name
@@ -37,7 +37,8 @@ class Scenario:
         return frozenset(
             part.column
             for step in self.steps
-            for template in (step.path, step.body, *(value for _, value in step.headers))
+            if isinstance(step, Step)
+            for template in step.templates
             for part in template
             if isinstance(part, Column) and part.column not in self.values
         )
@@ -52,9 +53,9 @@ class Scenario:
         return SUBJECT_TOKEN.column in self.columns
 
 
-def filled(template: str, **holes: Column | Captured) -> Template:
+def filled(template: str, **holes: Column | Captured | Iteration) -> Template:
     """Split a text at its holes, written <name>."""
-    parts: list[Text | Column | Captured] = []
+    parts: list[Part] = []
     rest = template
     while rest:
         before, mark, after = rest.partition("<")

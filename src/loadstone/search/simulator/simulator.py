@@ -73,7 +73,7 @@ class Simulator:
         last_s = max(run.done_s, default=0.0)
         self.load_s += end_s
         self.now_s += max(end_s, last_s) + PAUSE_S
-        return assess(offer, _samples(run), 1, _health(last_s), self._goal)
+        return assess(offer, _samples(run), _health(last_s), self._goal)
 
     def _play(self, run: Run, source: Arrivals, watch: Alarm, planned_s: float) -> float:
         look_s = TICK_S

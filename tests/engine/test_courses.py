@@ -1,0 +1,193 @@
+"""What a script can say beyond one request after the other."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from loopback import GET, Behaviour, Connection, Serve
+
+from loadstone.analysis.iterations import iterations
+from loadstone.engine.local import run
+from loadstone.engine.samples import Outcome
+from loadstone.errors import InvalidInput
+from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.model import Placement, Plan
+from loadstone.plan.script import Captured, Ended, Iteration, JsonCapture, Pause, Step, Text, text
+
+ONE_BY_ONE = ClosedLoad(1, iterations=3)
+Answer = Callable[[str, str], tuple[int, object]]
+
+
+def answering(answer: Answer, seen: list[str]) -> Behaviour:
+    """Answer method and path with a status and a JSON body; keep "METHOD path body"."""
+
+    def behave(connection: Connection) -> None:
+        while (request := connection.request()) is not None:
+            head, _, body = request.decode().partition("\r\n\r\n")
+            method, path, _ = head.split(" ", 2)
+            seen.append(f"{method} {path} {body}".rstrip())
+            status, told = answer(method, path)
+            text = json.dumps(told).encode()
+            connection.send(
+                b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (status, len(text), text)
+            )
+
+    return behave
+
+
+LOOK = Step(
+    "look",
+    "GET",
+    (Text("/users/"), Iteration("u-")),
+    expect_status=(200, 404),
+    captures=(JsonCapture("id", "/id", optional=True),),
+)
+CREATE = Step(
+    "create",
+    "POST",
+    text("/users"),
+    body=(Text('{"name": "'), Iteration("u-"), Text('"}')),
+    expect_status=(201,),
+    captures=(JsonCapture("id", "/id"),),
+    only_if=Ended("look", (404,)),
+)
+CHANGE = Step("change", "PATCH", (Text("/users/"), Captured("id")), body=text("{}"))
+DELETE = Step("delete", "DELETE", (Text("/users/"), Captured("id")), always=True)
+
+
+def test_a_hole_for_the_iterations_number_makes_names_unique(serve: Serve) -> None:
+    seen: list[str] = []
+    server = serve(answering(lambda _method, _path: (201, {"id": 1}), seen))
+    step = Step(
+        "create",
+        "POST",
+        (Text("/"), Iteration("p")),
+        body=(Text('{"name": "'), Iteration("run-"), Text('"}')),
+        expect_status=(201,),
+    )
+    plan = Plan(server.origin, (step,), OpenLoad(400, 0.3), placement=Placement(threads=2))
+    assert set(run(plan).samples.outcome) == {Outcome.OK}
+    assert sorted(seen) == sorted(f'POST /p{i} {{"name": "run-{i}"}}' for i in range(120))
+
+
+def test_a_step_is_done_only_after_the_status_that_it_hangs_on(serve: Serve) -> None:
+    """Those that are there are not created again, and no 404 is a failure."""
+    seen: list[str] = []
+
+    def answer(method: str, path: str) -> tuple[int, object]:
+        if method == "GET":
+            return (404, {}) if path.endswith("1") else (200, {"id": "old"})
+        return (201, {"id": "new"}) if method == "POST" else (200, {})
+
+    samples = run(serve(answering(answer, seen)).plan(ONE_BY_ONE, LOOK, CREATE, CHANGE)).samples
+    assert seen == [
+        "GET /users/u-0",
+        "PATCH /users/old {}",
+        "GET /users/u-1",
+        'POST /users {"name": "u-1"}',
+        "PATCH /users/new {}",
+        "GET /users/u-2",
+        "PATCH /users/old {}",
+    ]
+    assert iterations(samples).is_ok.tolist() == [True, True, True]
+    assert samples.action.tolist() == [0, 2, 0, 1, 2, 0, 2]
+
+
+def test_a_step_is_left_out_where_an_optional_capture_is_absent(serve: Serve) -> None:
+    seen: list[str] = []
+    server = serve(answering(lambda _method, _path: (404, {}), seen))
+    samples = run(server.plan(ONE_BY_ONE, LOOK, CHANGE, GET)).samples
+    assert [line.split()[0] for line in seen] == ["GET", "GET"] * 3
+    # The last step was done, and expects 200.
+    assert samples.status.tolist() == [404] * 6
+    assert iterations(samples).is_failed.all()
+
+
+@pytest.mark.parametrize("created", [201, 500])
+def test_what_was_made_is_deleted_after_a_failure_too(serve: Serve, created: int) -> None:
+    """Nothing is deleted where the creation failed without naming what it made."""
+    seen: list[str] = []
+
+    def answer(method: str, _path: str) -> tuple[int, object]:
+        if method == "POST":
+            return created, {"id": "x"} if created == 201 else {}
+        return (503, {}) if method == "PATCH" else (200, {})
+
+    create = Step("create", "POST", text("/"), expect_status=(201,), captures=CREATE.captures)
+    server = serve(answering(answer, seen))
+    samples = run(server.plan(ClosedLoad(1, iterations=1), create, CHANGE, GET, DELETE)).samples
+    methods = [line.split()[0] for line in seen]
+    assert methods == (["POST", "PATCH", "DELETE"] if created == 201 else ["POST"])
+    ended = iterations(samples)
+    assert ended.is_failed.all()
+    assert ended.status.tolist() == [503 if created == 201 else 500]
+
+
+def test_a_pause_lasts_and_is_no_request(serve: Serve) -> None:
+    seen: list[str] = []
+    server = serve(answering(lambda _method, _path: (200, {}), seen))
+    plan = Plan(server.origin, (GET, Pause("nap", 0.02, 0.06), GET), ClosedLoad(4, iterations=40))
+    shown: list[int] = []
+    samples = run(plan, lambda progress: bool(shown.append(progress.sent)) or True).samples
+    rests = samples.action == 1
+    assert len(seen) == samples.is_request.sum() == 80
+    assert set(samples.outcome) == {Outcome.OK}
+    lasted_ms = (samples.done_ns - samples.sent_ns)[rests] / 1e6
+    assert (samples.first_byte_ns[rests] == -1).all()
+    assert lasted_ms.min() >= 20
+    # Drawn evenly: 40 draws of [20, 60] without one below 30 or above 50 have odds of 1 in 100,000.
+    assert lasted_ms.min() < 30
+    assert lasted_ms.max() > 50
+    ended = iterations(samples)
+    assert ((ended.done_ns - ended.due_ns) / 1e6 >= 20).all()
+
+
+def test_pauses_are_the_same_for_the_same_seed_whatever_the_threads(serve: Serve) -> None:
+    server = serve(answering(lambda _method, _path: (200, {}), []))
+
+    def pauses(seed: int, threads: int) -> list[int]:
+        plan = Plan(
+            server.origin,
+            (Pause("nap", 0.0, 0.5), GET),
+            ClosedLoad(16, iterations=16),
+            placement=Placement(threads=threads),
+            seed=seed,
+        )
+        samples = run(plan).samples
+        rests = np.flatnonzero(samples.action == 0)
+        order = rests[np.argsort((samples.done_ns - samples.sent_ns)[rests])]
+        return [int(number) for number in samples.iteration[order]]
+
+    # The order of the lengths; two that differ by less than a timer's tick may change places.
+    first, again, other = pauses(1, 1), pauses(1, 3), pauses(2, 1)
+    places = np.argsort(first) - np.argsort(again)
+    assert np.abs(places).max() <= 2
+    assert np.abs(np.argsort(first) - np.argsort(other)).max() > 3
+
+
+def test_a_run_that_is_given_up_does_not_wait_for_pauses(serve: Serve) -> None:
+    server = serve(answering(lambda _method, _path: (200, {}), []))
+    plan = server.plan(OpenLoad(100, 0.1))
+    plan = Plan(server.origin, (Pause("nap", 3600, 3600), GET), plan.load)
+    plan = Plan(plan.origin, plan.steps, plan.load, limits=type(plan.limits)(drain_s=0.1))
+    samples = run(plan).samples
+    assert Counter(samples.outcome) == {Outcome.NOT_SENT: 10}
+    assert not iterations(samples).has_ended.any()
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ((LOOK, Pause("nap", 2, 1)), r"steps\[1\].min_s must be at most max_s \(1\), is 2"),
+        ((Pause("nap", -1, 1),), r"steps\[0\].min_s must be zero or more"),
+        ((GET, CREATE), r'steps\[1\].only_if hangs on the action "look", which no earlier step'),
+    ],
+)
+def test_a_script_that_cannot_be_is_refused(
+    serve: Serve, steps: tuple[Step | Pause, ...], words: str
+) -> None:
+    server = serve(answering(lambda _method, _path: (200, {}), []))
+    with pytest.raises(InvalidInput, match=words):
+        run(Plan(server.origin, steps, ONE_BY_ONE))
