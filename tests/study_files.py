@@ -2,6 +2,18 @@
 
 from math import exp
 
+import numpy as np
+
+from loadstone.analysis.model import (
+    TICK_S,
+    Percentiles,
+    State,
+    Summary,
+    Ticks,
+    Trial,
+    Verdict,
+)
+from loadstone.engine.health import Health
 from loadstone.result import Environment, Finding, Result
 from loadstone.search.model import Capacity
 
@@ -18,7 +30,7 @@ measurement: {budget_s: 60}
 compare:
   - {factor: web, levels: [apache, nginx]}
 published:
-  - {cell: {web: apache, workers: 2}, rate_rps: 42, words: "seen elsewhere"}
+  - {cell: {web: apache, workers: 2}, value: 42, words: "seen elsewhere"}
 quick:
   words: one worker, once
   repeats: 1
@@ -26,6 +38,47 @@ quick:
   budget_s: 20
   levels: {workers: [1]}
 """
+
+STEPS = """\
+title: Steps
+factors: {workers: [1, 2]}
+measurement:
+  kind: steps
+  figure: rate
+  steps:
+    - {scenario: issue, iterations: 10, timed: false}
+    - {name: create serially, scenario: issue, iterations: 200}
+    - {scenario: validate, concurrency: 20, iterations: 500}
+published:
+  - {cell: {workers: 2}, step: validate at 20, value: 42, words: "seen elsewhere"}
+compare:
+  - {factor: workers, levels: [1, 2]}
+quick:
+  words: short
+  iterations: 50
+"""
+
+
+def stretch_of(ok: int, seconds: float, failed: int = 0) -> Finding:
+    """A finding of one stretch: `ok` iterations ended well, evenly over `seconds`."""
+    count = int(seconds / TICK_S)
+    per_tick = np.full(count, ok // max(count, 1))
+    nothing = np.zeros(count, dtype=np.int64)
+    each_ms = 1000.0 * seconds / ok
+    times = Percentiles(each_ms, *[each_ms] * 5)
+    errors = (("503 Service Unavailable", failed),) if failed else ()
+    state = State.DEGRADED if failed else State.UNDECIDED
+    trial = Trial(
+        number=1,
+        rate_rps=None,
+        purpose="",
+        planned_s=seconds,
+        summary=Summary(seconds, ok + failed, ok, errors, ok / seconds, times, times, 0.0),
+        ticks=Ticks(due=per_tick, ok=per_tick, failed=nothing, in_flight=nothing),
+        health=Health(0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1),
+        verdict=Verdict(state, (f"{failed} failed",) if failed else ()),
+    )
+    return Finding("x", "x", "GET", None, (trial,), seconds, seconds, is_search=False)
 
 
 def result_of(run_id: str, rate_rps: float | None, width: float = 0.1) -> Result:
@@ -35,13 +88,18 @@ def result_of(run_id: str, rate_rps: float | None, width: float = 0.1) -> Result
         low, high = rate_rps * exp(-width), rate_rps * exp(width)
         capacity = Capacity(rate_rps, low, high, 0.9)
     finding = Finding("Authenticate.keystone", "token issue", "POST", capacity, (), 1.0, 1.0)
+    return result_with(run_id, (finding,))
+
+
+def result_with(run_id: str, findings: tuple[Finding, ...]) -> Result:
+    """A result of a study's turn."""
     return Result(
         run_id=run_id,
         kind="study",
         status="finished",
         started_at="2026-11-21T09:31:00+00:00",
         ended_at="2026-11-21T09:32:00+00:00",
-        findings=(finding,),
+        findings=findings,
         environment=Environment((), ()),
         command="loadstone study run",
     )

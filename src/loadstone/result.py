@@ -11,17 +11,19 @@ from loadstone.task.sla import Criterion
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The capacity of one workload, and the trials that it rests on."""
+    """What was found of one workload: its capacity, and the trials that it rests on."""
 
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
     request: str  # "POST /v3/auth/tokens (password, project scope)"
-    capacity: Capacity | None  # None: interrupted or invalid before a number was found
+    # None: interrupted or invalid before a number was found, or none was searched for
+    capacity: Capacity | None
     trials: tuple[Trial, ...]
     load_s: float
     wall_s: float
     notes: tuple[str, ...] = ()  # what the figures show, in words
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method: ready to be shown
+    is_search: bool = True  # False: one stretch of load, as it was ordered
 
     @property
     def cpu_per_request_s(self) -> float | None:

@@ -24,7 +24,7 @@ from loadstone.monitor import machine
 from loadstone.monitor.usage import snapshot, usage
 from loadstone.plan.model import Limits
 from loadstone.result import Environment, Finding, Result
-from loadstone.search.model import Ask, Strategy
+from loadstone.search.model import Ask, Capacity, Measure, Strategy
 from loadstone.search.run import search
 from loadstone.store.store import Store
 from loadstone.target import Access
@@ -33,14 +33,21 @@ JOURNAL = "created.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """One scenario, and how hard it is asked: a search from the start, or one stretch of load."""
+
+    scenario: Scenario
+    how: Callable[[], Strategy] | Ask
+    load_s: float  # at most; for the display
+    parameters: tuple[tuple[str, str], ...]  # the above in words, for the report
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What is to be measured, and within which limits."""
 
     kind: str
-    scenarios: tuple[Scenario, ...]
-    strategy: Callable[[], Strategy]  # makes a search from the start
-    load_s: float  # at most, per scenario; for the display
-    parameters: tuple[tuple[str, str], ...]  # the above in words, for the report
+    jobs: tuple[Job, ...]
     goal: Goal = field(default_factory=Goal)
     users: UsersSettings | None = None  # None: the target's own user, nothing is made
     limits: Limits = field(default_factory=Limits)
@@ -85,9 +92,9 @@ def run(order: Order, subject: Subject, store: Store, observer: Observer, comman
         if order.users is not None:
             made = users(subject.access, result.run_id, order.users, folder / JOURNAL, observer.say)
         with made as people:
-            for scenario in order.scenarios:
+            for job in order.jobs:
                 trip = Trip(order, subject, store, observer, result.run_id, len(findings))
-                finding = trip.find(scenario, people)
+                finding = trip.find(job, people)
                 store.keep_finding(result.run_id, len(findings), finding)
                 findings.append(finding)
     return store.get(result.run_id)
@@ -104,8 +111,9 @@ class Trip:
     run_id: str
     index: int  # of the finding in the result
 
-    def find(self, scenario: Scenario, people: tuple[User, ...]) -> Finding:
-        """Search for the capacity of one scenario."""
+    def find(self, job: Job, people: tuple[User, ...]) -> Finding:
+        """Carry out one job."""
+        scenario = job.scenario
         tokens = self.tokens(scenario, people)
         finding = Finding(
             scenario=scenario.name,
@@ -115,14 +123,16 @@ class Trip:
             trials=(),
             load_s=0.0,
             wall_s=0.0,
-            parameters=self.order.parameters,
+            parameters=job.parameters,
+            is_search=not isinstance(job.how, Ask),
         )
         # In the store before the first trial, so that a killed run knows what its trials are of.
         self.store.keep_finding(self.run_id, self.index, finding)
         self.observer.say(f"{scenario.title}: {scenario.request}")
-        self.observer.begin(self.order.load_s)
+        self.observer.begin(job.load_s)
         began_s = time.monotonic()
-        capacity, trials = search(self.order.strategy(), self.measure(scenario, people, tokens))
+        measure = self.measure(scenario, people, tokens)
+        capacity, trials = carried_out(job.how, measure)
         finding = replace(
             finding,
             capacity=capacity,
@@ -176,6 +186,13 @@ class Trip:
         """Stop the run when a part of the service has died."""
         if why := self.subject.failure():
             raise EnvironmentUnusable(why)
+
+
+def carried_out(
+    how: Callable[[], Strategy] | Ask, measure: Measure
+) -> tuple[Capacity | None, tuple[Trial, ...]]:
+    """Search, or put one stretch of load on the service: it has no capacity."""
+    return (None, (measure(how),)) if isinstance(how, Ask) else search(how(), measure)
 
 
 def begun(order: Order, subject: Subject, command: str) -> Result:

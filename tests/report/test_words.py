@@ -96,7 +96,7 @@ def test_how_the_service_gives_way_is_said_with_figures():
     failing = replace(ISSUE.trials[4], verdict=errors, summary=summary)
     text = said(replace(ISSUE, trials=(*ISSUE.trials[:4], failing)))
     assert "At 8.40 a second requests fail: 9 (503 7, ...)." in text
-    assert "9 of 1,106 requests failed over the whole search." in text
+    assert "9 of 1,106 requests failed." in text
 
 
 def test_the_generator_is_cleared_or_named():

@@ -50,16 +50,16 @@ def test_the_test_of_a_difference_is_students_t():
 
 def test_a_row_is_the_mean_over_repeats():
     shown = row(measured({("apache", "2"): [10.0, 20.0, 40.0]}), "apache", "2")
-    assert shown.capacity.rate_rps == pytest.approx(20.0)
-    assert shown.capacity.low_rps == pytest.approx(20.0 * exp(-4.302653 * log(2) / 3**0.5))
-    assert shown.capacity.confidence == 0.95
-    assert shown.rates_rps == (10.0, 20.0, 40.0)
-    assert shown.published.rate_rps == 42
+    assert shown.estimate.value == pytest.approx(20.0)
+    assert shown.estimate.low == pytest.approx(20.0 * exp(-4.302653 * log(2) / 3**0.5))
+    assert shown.estimate.confidence == 0.95
+    assert shown.values == (10.0, 20.0, 40.0)
+    assert shown.published.value == 42
 
 
 def test_of_one_repeat_the_search_speaks_itself():
     shown = row(measured({("apache", "1"): [10.0, None, None]}), "apache", "1")
-    assert (shown.capacity.rate_rps, shown.capacity.confidence) == (10.0, 0.9)
+    assert (shown.estimate.value, shown.estimate.confidence) == (10.0, 0.9)
     assert (shown.found, shown.repeats) == (1, 3)
     assert shown.failures == ("apache is not installed",)
     assert shown.published is None
@@ -67,7 +67,7 @@ def test_of_one_repeat_the_search_speaks_itself():
 
 def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
     shown = row(measured({}), "nginx", "1")
-    assert (shown.capacity, shown.rates_rps, shown.is_valid) == (None, (), None)
+    assert (shown.estimate, shown.values, shown.is_valid) == (None, (), None)
     assert shown.failures == ("apache is not installed",)
 
 
@@ -124,8 +124,8 @@ def test_table_and_data_say_the_same(tmp_path):
     assert "web apache, workers 1: apache is not installed" in text
     data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
     assert (data["study"], data["seed"], data["missing"]) == ("mine", 5, 6)
-    assert data["rows"][1]["rates_rps"] == [10.0, 10.5, 11.0]
-    assert data["rows"][1]["published_rps"] == 42
+    assert data["rows"][1]["values"] == [10.0, 10.5, 11.0]
+    assert data["rows"][1]["published"] == 42
     assert data["differences"][0]["words"] in text
 
 

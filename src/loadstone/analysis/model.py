@@ -54,6 +54,11 @@ class Summary:
         """Iterations that did not end well."""
         return sum(count for _, count in self.errors)
 
+    @property
+    def completed_rps(self) -> float:
+        """Iterations that ended well per second, from the first due instant to the last end."""
+        return self.ok / self.load_s if self.load_s > 0 else 0.0
+
 
 class State(StrEnum):
     """What can be said of a trial."""

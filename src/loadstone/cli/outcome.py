@@ -38,6 +38,8 @@ def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
 
 
 def _code(finding: Finding) -> int:
+    if not finding.is_search:
+        return _code_of_stretch(finding)
     if finding.capacity is not None and finding.capacity.rate_rps is not None:
         return 0
     if any(trial.verdict.state is State.INVALID for trial in finding.trials):
@@ -45,3 +47,10 @@ def _code(finding: Finding) -> int:
     # No number because of noise says nothing of the service; errors and missed objectives do.
     short = any(trial.verdict.cause in SHORTCOMINGS for trial in finding.trials)
     return FELL_SHORT if short else MeasurementInvalid.exit_code
+
+
+def _code_of_stretch(finding: Finding) -> int:
+    states = {trial.verdict.state for trial in finding.trials}
+    if not states or State.INVALID in states:
+        return MeasurementInvalid.exit_code
+    return FELL_SHORT if State.DEGRADED in states else 0

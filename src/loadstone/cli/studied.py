@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loadstone.store import Store
     from loadstone.study.cell import Bench
     from loadstone.study.journal import Journal
+    from loadstone.study.model import Measurement
     from loadstone.study.order import Turn
     from loadstone.study.table import Outcome
 
@@ -39,21 +40,30 @@ def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
     """Give what measures the turns of a study."""
     from loadstone.study.cell import Bench
 
-    terms = journal.begun.study().measurement
+    study = journal.begun.study()
 
     def wanted(turn: "Turn") -> "Order":
-        said: Terms = {
-            "budget_s": terms.budget_s,
-            "max_rate_rps": terms.max_rate_rps,
-            "users": terms.users,
-            "method": terms.method,
-            "objective": terms.objectives,
-            "max_connections": MOST_CONNECTIONS,
-            "curve_s": 0.0,
-        }
-        return order("study", (turn.cell.scenario,), said)
+        return _order(study.measurement, turn)
 
     return Bench(journal.study_id, wanted, of_deployment, store, observer, command_line())
+
+
+def _order(measurement: "Measurement", turn: "Turn") -> "Order":
+    from loadstone.study.model import Search
+    from loadstone.study.stretches import order_of
+
+    if not isinstance(measurement, Search):
+        return order_of(measurement)
+    said: Terms = {
+        "budget_s": measurement.budget_s,
+        "max_rate_rps": measurement.max_rate_rps,
+        "users": measurement.users,
+        "method": measurement.method,
+        "objective": measurement.objectives,
+        "max_connections": MOST_CONNECTIONS,
+        "curve_s": 0.0,
+    }
+    return order("study", (turn.cell.scenario,), said)
 
 
 def show(journal: "Journal", outcomes: "Sequence[Outcome]", to: TextIO | None) -> None:

@@ -56,7 +56,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     from loadstone.keystone.contexts.users import UsersSettings
     from loadstone.keystone.scenarios import SCENARIOS
     from loadstone.plan.model import Limits
-    from loadstone.run import Order
+    from loadstone.run import Job, Order
     from loadstone.search.settings import Settings
     from loadstone.search.strategies import strategy
 
@@ -66,19 +66,25 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
         max_connections=terms["max_connections"],
         curve_s=terms["curve_s"],
     )
+    jobs = tuple(
+        Job(
+            scenario=SCENARIOS[name],
+            how=strategy(terms["method"], settings),
+            load_s=terms["budget_s"],
+            parameters=(
+                ("method", terms["method"]),
+                ("load time at most", f"{terms['budget_s']:.0f} s"),
+                ("highest rate allowed", f"{terms['max_rate_rps']:g}/s"),
+                ("users", str(terms["users"] or "the target's own")),
+                ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
+            ),
+        )
+        for name in scenarios
+    )
     return Order(
         kind=kind,
-        scenarios=tuple(SCENARIOS[name] for name in scenarios),
-        strategy=strategy(terms["method"], settings),
-        load_s=terms["budget_s"],
+        jobs=jobs,
         goal=goal(terms["objective"]),
         users=UsersSettings.spread(terms["users"]),
         limits=Limits(max_connections=terms["max_connections"]),
-        parameters=(
-            ("method", terms["method"]),
-            ("load time at most", f"{terms['budget_s']:.0f} s"),
-            ("highest rate allowed", f"{terms['max_rate_rps']:g}/s"),
-            ("users", str(terms["users"] or "the target's own")),
-            ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
-        ),
     )

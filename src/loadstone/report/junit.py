@@ -43,7 +43,7 @@ def _case(finding: Finding, result: Result) -> Xml.Element:
     case = Xml.Element(
         "testcase",
         classname=_clean(f"loadstone.{finding.scenario}"),
-        name=_clean(f"capacity of {finding.title}"),
+        name=_clean(f"capacity of {finding.title}" if finding.is_search else finding.title),
         time=f"{finding.wall_s:.3f}",
     )
     capacity = finding.capacity
@@ -55,7 +55,8 @@ def _case(finding: Finding, result: Result) -> Xml.Element:
             ("confidence", capacity.confidence),
         )
         _properties(case, tuple((name, f"{v:.6g}") for name, v in known if v is not None))
-    if capacity is None or capacity.rate_rps is None:
+    is_missing = capacity is None or capacity.rate_rps is None
+    if is_missing and (finding.is_search or not finding.trials):
         said = [result.failure] if result.failure else []
         said += capacity.words if capacity else ()
         generator = generator_of(finding)

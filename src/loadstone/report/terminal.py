@@ -73,18 +73,24 @@ def _listed(found: Found) -> tuple[str, str, str]:
 
 
 def _finding(finding: Finding) -> Iterator[RenderableType]:
-    capacity = finding.capacity
     yield Text.assemble((finding.title, "bold"), "  ", (finding.request, "dim"))
+    yield Padding(_number(finding), (0, 0, 0, 2))
+    if finding.trials:
+        yield Padding(_trials(finding.trials), (0, 0, 0, 1))
+        yield Padding(_why(finding.trials), (0, 0, 1, 2))
+    yield Padding(_points(words.shown(finding)), (0, 0, 1, 2))
+
+
+def _number(finding: Finding) -> Text:
+    if not finding.is_search:
+        return Text(words.stretch(finding), "bold cyan")
+    capacity = finding.capacity
     unit = "" if figures.n(capacity) == figures.NOT_FOUND else " per second"
     number = Text.assemble(("N: ", "bold"), (f"{figures.n(capacity)}{unit}", "bold cyan"))
     if capacity is not None and words.has_interval(capacity):
         number.append(f"   interval {figures.interval(capacity)}")
         number.append(f"\n   {words.sureness(capacity)}", "dim")
-    yield Padding(number, (0, 0, 0, 2))
-    if finding.trials:
-        yield Padding(_trials(finding.trials), (0, 0, 0, 1))
-        yield Padding(_why(finding.trials), (0, 0, 1, 2))
-    yield Padding(_points(words.shown(finding)), (0, 0, 1, 2))
+    return number
 
 
 def _points(sentences: Sequence[str]) -> Table:

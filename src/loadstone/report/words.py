@@ -46,6 +46,11 @@ def sentence(words: str) -> str:
 
 
 def headline(finding: Finding) -> str:
+    """Say N or that there is none; of one stretch of load, what came of it."""
+    return n(finding) if finding.is_search else stretch(finding)
+
+
+def n(finding: Finding) -> str:
     """Say N, or that there is none."""
     capacity = finding.capacity
     if capacity is None:
@@ -62,6 +67,19 @@ def headline(finding: Finding) -> str:
     if high is not None:
         return f"{subject}: N is {found} a second; no rate was seen to be sustained."
     return f"{subject}: N was not found."
+
+
+def stretch(finding: Finding) -> str:
+    """Say what came of one stretch of load."""
+    subject = finding.title[:1].upper() + finding.title[1:]
+    if not finding.trials:
+        return f"{subject}: the load did not come to its end."
+    summary = finding.trials[0].summary
+    return (
+        f"{subject}: {summary.ok:,} of {summary.due:,} ended well, "
+        f"{figures.rate(summary.completed_rps)} a second, "
+        f"{figures.milliseconds(summary.service_time.mean_ms)} each on average."
+    )
 
 
 def has_interval(capacity: Capacity | None) -> bool:
@@ -165,13 +183,13 @@ def above(finding: Finding) -> Iterator[str]:
 
 
 def errors(finding: Finding) -> Iterator[str]:
-    """Say how many requests failed over the whole search."""
+    """Say how many requests failed."""
     due = sum(trial.summary.due for trial in finding.trials)
     failed = sum(trial.summary.failed for trial in finding.trials)
     if not due:
         return
     if failed:
-        yield f"{failed:,} of {due:,} requests failed over the whole search."
+        yield f"{failed:,} of {due:,} requests failed."
     else:
         yield f"None of the {due:,} requests failed."
 
@@ -197,7 +215,7 @@ def generator(finding: Finding) -> Iterator[str]:
 
 def method(finding: Finding) -> Iterator[str]:
     """Say how N was measured."""
-    if not finding.trials:
+    if not finding.trials or not finding.is_search:
         return
     saturated = sum(trial.rate_rps is None for trial in finding.trials)
     constant = len(finding.trials) - saturated

@@ -28,7 +28,8 @@ class Bench:
         """Measure one cell on a new deployment, which is gone afterwards."""
         order = self.order(turn)
         about = (("study", f"{self.study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
-        wanted = replace(order, parameters=about + order.parameters)
+        jobs = tuple(replace(job, parameters=about + job.parameters) for job in order.jobs)
+        wanted = replace(order, jobs=jobs)
         self._clear()  # what a kill left behind
         try:
             chosen = settings.read(turn.cell.settings)

@@ -8,12 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.deploy import settings as lab
-from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.search.settings import Settings
-from loadstone.search.strategies import strategy
+from loadstone.study.measurement import Reader, require_scenario
 from loadstone.study.model import (
     Cell,
     Comparison,
@@ -22,6 +19,7 @@ from loadstone.study.model import (
     Measurement,
     Pairs,
     Published,
+    Steps,
     Study,
 )
 from loadstone.study.shape import QuickShape, StudyShape
@@ -65,18 +63,20 @@ class _Reader:
         factors = every if quick is None else tuple(self._fewer(f, quick) for f in every)
         for given in quick.levels if quick else ():
             self._known(every, given, None, ("quick", "levels", given))
+        measurement, scenario = Reader(self.tree, self.problems).read(self.shape.measurement, quick)
+        cells = tuple(self._cells(every, factors, scenario))
         return Study(
             name=name,
             title=self.shape.title,
             source=self.shape.source,
             notes=tuple(self.shape.notes),
             factors=factors,
-            cells=tuple(self._cells(every, factors)),
+            cells=cells,
             repeats=self.shape.repeats if quick is None else quick.repeats or self.shape.repeats,
             pause_s=self.shape.pause_s if quick is None or quick.pause_s is None else quick.pause_s,
-            measurement=self._measurement(quick),
+            measurement=measurement,
             comparisons=tuple(self._comparisons(every, factors)),
-            published=tuple(self._published(every)),
+            published=tuple(self._published(every, measurement)),
             quick=quick.words if quick else None,
         )
 
@@ -108,7 +108,7 @@ class _Reader:
         pairs = self._pairs(given, path)
         scenario = dict(pairs).get(SCENARIO)
         if scenario is not None:
-            self._scenario(scenario, path)
+            require_scenario(scenario, self.tree, path, self.problems)
         return Level(name, tuple(p for p in pairs if p[0] != SCENARIO), scenario)
 
     def _pairs(self, given: dict[Any, Any], path: Path) -> Pairs:
@@ -130,11 +130,6 @@ class _Reader:
             lab.read(pairs)
         except InvalidInput as wrong:
             self._wrong(path, str(wrong))
-
-    def _scenario(self, name: str, path: Path) -> None:
-        if name not in SCENARIOS:
-            known = words.meant(name, SCENARIOS, "scenarios")
-            self._wrong(path, f'there is no scenario "{name}"; {known}')
 
     def _refuse_doubles(self, factors: tuple[Factor, ...]) -> None:
         for one, other in itertools.combinations(factors, 2):
@@ -169,7 +164,9 @@ class _Reader:
         known = [self._known(every, name, level, (*path, name)) for name, level in pairs]
         return pairs if all(known) else ()
 
-    def _cells(self, every: tuple[Factor, ...], factors: tuple[Factor, ...]) -> Iterator[Cell]:
+    def _cells(
+        self, every: tuple[Factor, ...], factors: tuple[Factor, ...], scenario: str
+    ) -> Iterator[Cell]:
         count = prod(len(factor.levels) for factor in every)
         if count > MOST_CELLS:
             self._wrong(("factors",), f"{count:,} combinations; a study has {MOST_CELLS} at most")
@@ -179,8 +176,7 @@ class _Reader:
         for chosen in itertools.product(*(factor.levels for factor in factors)):
             levels = tuple((f.name, x.name) for f, x in zip(factors, chosen, strict=True))
             if listed is None or frozenset(levels) in listed:
-                yield self._cell(levels, common, chosen)
-        self._scenario(self.shape.measurement.scenario, ("measurement", SCENARIO))
+                yield self._cell(levels, common, chosen, scenario)
 
     def _listed(self, every: tuple[Factor, ...]) -> set[frozenset[tuple[str, str]]] | None:
         """Give the combinations that the file lists; None: it wants them all."""
@@ -194,32 +190,15 @@ class _Reader:
             listed.add(frozenset(self._levels(every, given, ("cells", i))))
         return listed
 
-    def _cell(self, levels: Pairs, common: Pairs, chosen: tuple[Level, ...]) -> Cell:
+    def _cell(self, levels: Pairs, common: Pairs, chosen: tuple[Level, ...], scenario: str) -> Cell:
         settings = dict(common) | dict(pair for level in chosen for pair in level.settings)
         scenarios = [level.scenario for level in chosen if level.scenario is not None]
-        scenario = scenarios[0] if scenarios else self.shape.measurement.scenario
-        cell = Cell(levels, tuple(settings.items()), scenario)
+        if scenarios and not scenario:
+            self._wrong(("factors",), "a step names its scenario itself: no level can choose one")
+        cell = Cell(levels, tuple(settings.items()), (scenarios or [scenario])[0])
         if not self.problems:  # each setting alone is good: what remains is their combination
             self._lab(list(cell.settings), ("factors",))
         return cell
-
-    def _measurement(self, quick: QuickShape | None) -> Measurement:
-        given = self.shape.measurement
-        for name, made in (
-            ("objectives", lambda: goal(tuple(given.objectives))),
-            ("method", lambda: strategy(given.method, Settings())),
-        ):
-            try:
-                made()
-            except InvalidInput as wrong:
-                self._wrong(("measurement", name), str(wrong))
-        return Measurement(
-            method=given.method,
-            budget_s=(quick.budget_s if quick else None) or given.budget_s,
-            max_rate_rps=given.max_rate_rps,
-            users=given.users,
-            objectives=tuple(given.objectives),
-        )
 
     def _comparisons(
         self, every: tuple[Factor, ...], factors: tuple[Factor, ...]
@@ -232,10 +211,16 @@ class _Reader:
             if all(known) and {(given.factor, base), (given.factor, other)} <= there:
                 yield Comparison(given.factor, base, other)
 
-    def _published(self, every: tuple[Factor, ...]) -> Iterator[Published]:
+    def _published(
+        self, every: tuple[Factor, ...], measurement: Measurement
+    ) -> Iterator[Published]:
+        steps = [one.name for one in measurement.timed] if isinstance(measurement, Steps) else []
         for i, given in enumerate(self.shape.published):
             levels = self._levels(every, given.cell, ("published", i, "cell"))
-            yield Published(levels, given.rate_rps, given.words)
+            if (given.step not in steps) if steps else given.step is not None:
+                known = words.meant(given.step, steps, "steps")
+                self._wrong(("published", i), f'there is no step "{given.step}"; {known}')
+            yield Published(levels, given.step, given.value, given.words)
 
 
 def _word(value: object) -> str:

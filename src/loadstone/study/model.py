@@ -1,6 +1,7 @@
 """What a study is, once its file has been checked."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -28,14 +29,38 @@ class Cell:
 
     levels: Pairs  # factor, level
     settings: Pairs  # KEY, VALUE as `lab up --with` takes them
-    scenario: str
+    scenario: str  # empty where the steps name theirs
 
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)
 
 
+class Figure(StrEnum):
+    """What of a step stands in the table."""
+
+    RATE = "rate"
+    TOTAL = "total"
+    MEAN = "mean"
+    P50 = "p50"
+    P90 = "p90"
+    P95 = "p95"
+    P99 = "p99"
+    MAX = "max"
+
+    @property
+    def unit(self) -> str:
+        """Its unit, as the head of a column says it."""
+        match self:
+            case Figure.RATE:
+                return "per s"
+            case Figure.TOTAL:
+                return "s"
+            case _:
+                return "ms"
+
+
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class Search:
     """A capacity search, and what it may spend."""
 
     method: str  # as `capacity --method`
@@ -43,6 +68,35 @@ class Measurement:
     max_rate_rps: float
     users: int
     objectives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A closed-loop stretch: `iterations` in all, `concurrency` at a time."""
+
+    name: str
+    scenario: str
+    concurrency: int
+    iterations: int
+    timed: bool  # False: it only warms up, or prepares; it has no row in the table
+    at_most_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Stretches one after the other on the same deployment, and which figure of each counts."""
+
+    figure: Figure
+    users: int
+    steps: tuple[Step, ...]
+
+    @property
+    def timed(self) -> tuple[Step, ...]:
+        """Those that have a row in the table."""
+        return tuple(step for step in self.steps if step.timed)
+
+
+Measurement = Search | Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +110,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure that others have published of a combination of levels."""
+    """A figure that others have published of a combination of levels, in the unit of ours."""
 
     levels: Pairs
-    rate_rps: float
+    step: str | None  # None: of a search
+    value: float
     words: str
 
-    def is_of(self, cell: Cell) -> bool:
-        """Say whether the cell has all these levels."""
-        return set(self.levels) <= set(cell.levels)
+    def is_of(self, cell: Cell, step: str | None) -> bool:
+        """Say whether the cell has all these levels, and it is of this step."""
+        return self.step == step and set(self.levels) <= set(cell.levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +138,21 @@ class Study:
     comparisons: tuple[Comparison, ...]
     published: tuple[Published, ...]
     quick: str | None  # what the quick form leaves out, in words; None: this is the whole study
+
+    @property
+    def figure(self) -> tuple[str, str]:
+        """What the table shows of each cell, and its unit."""
+        match self.measurement:
+            case Search():
+                return "N", "per s"
+            case Steps(figure=figure):
+                return figure.value, figure.unit
+
+    @property
+    def steps(self) -> tuple[str | None, ...]:
+        """The names of the steps that have a row; a search has one row, without a name."""
+        match self.measurement:
+            case Search():
+                return (None,)
+            case Steps() as steps:
+                return tuple(step.name for step in steps.timed)

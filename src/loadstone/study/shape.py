@@ -1,6 +1,6 @@
 """What a study file looks like."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,18 +11,41 @@ Repeats = Annotated[int, Field(ge=1, le=100)]
 Pause = Annotated[float, Field(ge=0, le=3600)]
 # A search's own bounds, as on the command line: tokens last an hour.
 Budget = Annotated[float, Field(ge=20, le=3000)]
+Iterations = Annotated[int, Field(ge=1, le=1_000_000)]
+Users = Annotated[int, Field(ge=0, le=10_000)]
 Factors = Annotated[dict[str, Any], Field(min_length=1)]
 
 
-class MeasurementShape(Form):
+class SearchShape(Form):
     """A capacity search in every cell."""
 
+    kind: Literal["capacity"] = "capacity"
     scenario: str = "issue"
     method: str = "meter"
     budget_s: Budget = 240.0
     max_rate_rps: Annotated[float, Field(ge=0.1, le=100_000)] = 5000.0
-    users: Annotated[int, Field(ge=0, le=10_000)] = 10
+    users: Users = 10
     objectives: list[str] = Field(default_factory=list)
+
+
+class StepShape(Form):
+    """A closed-loop stretch."""
+
+    name: Annotated[str, Field(max_length=100)] | None = None
+    scenario: str
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 1
+    iterations: Iterations
+    timed: bool = True
+    at_most_s: Annotated[float, Field(ge=1, le=3000)] = 600.0
+
+
+class StepsShape(Form):
+    """Stretches one after the other in every cell."""
+
+    kind: Literal["steps"]
+    figure: str = "rate"
+    users: Users = 10
+    steps: Annotated[list[StepShape], Field(min_length=1)]
 
 
 class ComparisonShape(Form):
@@ -36,7 +59,8 @@ class PublishedShape(Form):
     """A figure that others have published."""
 
     cell: Factors
-    rate_rps: Annotated[float, Field(gt=0)]
+    step: str | None = None
+    value: Annotated[float, Field(gt=0)]
     words: Text = ""
 
 
@@ -47,6 +71,7 @@ class QuickShape(Form):
     repeats: Repeats | None = None
     pause_s: Pause | None = None
     budget_s: Budget | None = None
+    iterations: Iterations | None = None  # of each step, at most
     levels: dict[str, list[Any]] = Field(default_factory=dict)
 
 
@@ -61,7 +86,7 @@ class StudyShape(Form):
     cells: Annotated[list[Factors], Field(min_length=1)] | None = None
     repeats: Repeats = 1
     pause_s: Pause = 0.0
-    measurement: MeasurementShape = MeasurementShape()
+    measurement: dict[str, Any] = Field(default_factory=dict)  # by its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)
     quick: QuickShape | None = None

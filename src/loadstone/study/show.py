@@ -11,8 +11,9 @@ from rich.table import Table
 from loadstone import places
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
+from loadstone.search.model import Capacity
 from loadstone.study.journal import Journal, find
-from loadstone.study.model import Study
+from loadstone.study.model import Search, Steps, Study
 from loadstone.study.order import estimate_s, turns
 from loadstone.study.table import Outcome, Row, differences, rows
 
@@ -23,16 +24,14 @@ def plan(study: Study, seed: int, to: Console) -> None:
     """Print what a study would do, and in which order."""
     _head(study, to)
     count = len(study.cells) * study.repeats
-    terms = study.measurement
-    to.print(
-        f"{len(study.cells)} cells x {study.repeats} = {count} capacity searches of "
-        f"{figures.seconds(terms.budget_s)} of load at most, {study.pause_s:g} s between them: "
-        f"{figures.seconds(round(estimate_s(study), -1))} in all, about."
-    )
-    table = Table(*_factors(study), "scenario", "settings", box=SIMPLE_HEAD, pad_edge=False)
+    to.print(f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}")
+    has_scenario = any(cell.scenario for cell in study.cells)
+    asked = ("scenario",) if has_scenario else ()
+    table = Table(*_factors(study), *asked, "settings", box=SIMPLE_HEAD, pad_edge=False)
     for cell in study.cells:
         settings = " ".join(f"{key}={value}" for key, value in cell.settings)
-        table.add_row(*(level for _, level in cell.levels), cell.scenario, settings)
+        scenario = (cell.scenario,) if has_scenario else ()
+        table.add_row(*(level for _, level in cell.levels), *scenario, settings)
     to.print(table)
     to.print(f"Order with --seed {seed}:", style="dim")
     for turn in turns(study, seed):
@@ -55,13 +54,15 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     study = journal.begun.study()
     _head(study, to)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
-    for head in _factors(study):
+    steps = ("step",) if study.steps != (None,) else ()
+    for head in (*_factors(study), *steps):
         table.add_column(head, overflow="fold")
-    for head in ("N per s", "interval", "found", "published", "valid"):
+    for head in (" ".join(study.figure), "interval", "found", "published", "valid"):
         table.add_column(head, justify="right", no_wrap=True)
     lines = rows(study, outcomes)
     for row in lines:
-        table.add_row(*(level for _, level in row.cell.levels), *_figures(row))
+        step = (row.step,) if row.step is not None else ()
+        table.add_row(*(level for _, level in row.cell.levels), *step, *_figures(row))
     to.print(table)
     _footnotes(lines, to)
     for difference in differences(study, outcomes):
@@ -90,12 +91,14 @@ def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "seed": journal.begun.seed,
         "started_at": journal.begun.started_at,
         "missing": sum(one.result is None for one in outcomes),
+        "figure": {"name": study.figure[0], "unit": study.figure[1]},
         "rows": [_row(row) for row in rows(study, outcomes)],
         "differences": [
             {
                 "factor": one.comparison.factor,
                 "base": one.comparison.base,
                 "other": one.comparison.other,
+                "step": one.step,
                 "where": dict(one.others),
                 "ratio": one.ratio.mean,
                 "low": one.ratio.low,
@@ -120,18 +123,37 @@ def _head(study: Study, to: Console) -> None:
         to.print(f"- {note}", soft_wrap=True)
 
 
+def _measuring(study: Study) -> str:
+    match study.measurement:
+        case Search(budget_s=budget_s):
+            in_all_s = round(estimate_s(study) or 0.0, -1)
+            return (
+                f"capacity searches of {figures.seconds(budget_s)} of load at most, "
+                f"{study.pause_s:g} s between them: {figures.seconds(in_all_s)} in all, about."
+            )
+        case Steps(steps=steps):
+            said = "; ".join(
+                f"{step.name}: {step.iterations:,} x {step.scenario}, {step.concurrency} at once"
+                + ("" if step.timed else ", not timed")
+                for step in steps
+            )
+            return f"lists of steps, {study.pause_s:g} s between them. Each: {said}."
+
+
 def _factors(study: Study) -> list[str]:
     return [factor.name for factor in study.factors]
 
 
 def _figures(row: Row) -> tuple[str, ...]:
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
-    failed = "failed" if row.failures and row.capacity is None else None
+    failed = "failed" if row.failures and row.estimate is None else None
+    found = row.estimate
+    shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
     return (
-        failed or (figures.n(row.capacity) if row.run_ids else figures.MISSING),
-        figures.interval(row.capacity),
+        failed or (figures.n(shown) if row.run_ids else figures.MISSING),
+        figures.interval(shown),
         f"{row.found}/{row.repeats}",
-        f"{row.published.rate_rps:g}" if row.published else "",
+        f"{row.published.value:g}" if row.published else "",
         valid,
     )
 
@@ -141,12 +163,15 @@ def _elsewhere(journal: Journal) -> str:
 
 
 def _footnotes(lines: Sequence[Row], to: Console) -> None:
+    failed: dict[str, None] = {}  # the rows of a cell share its failures
     for row in lines:
         for failure in row.failures:
-            to.print(f"{row.cell}: {failure.splitlines()[0]}", style="red", soft_wrap=True)
+            failed[f"{row.cell}: {failure.splitlines()[0]}"] = None
+    for line in failed:
+        to.print(line, style="red", soft_wrap=True)
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
-            to.print(f"Published {one.rate_rps:g}: {one.words}", style="dim")
+            to.print(f"Published {one.value:g}: {one.words}", style="dim")
 
 
 def _test(p: float | None) -> str:
@@ -156,20 +181,21 @@ def _test(p: float | None) -> str:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    capacity = row.capacity
+    found = row.estimate
     return {
         "levels": dict(row.cell.levels),
-        "scenario": row.cell.scenario,
+        "step": row.step,
+        "scenario": row.cell.scenario or None,
         "settings": dict(row.cell.settings),
-        "rate_rps": capacity.rate_rps if capacity else None,
-        "low_rps": capacity.low_rps if capacity else None,
-        "high_rps": capacity.high_rps if capacity else None,
-        "confidence": capacity.confidence if capacity else None,
-        "rates_rps": list(row.rates_rps),
+        "value": found.value if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "confidence": found.confidence if found else None,
+        "values": list(row.values),
         "repeats": row.repeats,
         "generator_valid": row.is_valid,
-        "published_rps": row.published.rate_rps if row.published else None,
-        "published": row.published.words if row.published else None,
+        "published": row.published.value if row.published else None,
+        "published_words": row.published.words if row.published else None,
         "failures": list(row.failures),
         "run_ids": list(row.run_ids),
     }

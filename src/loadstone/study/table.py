@@ -1,14 +1,14 @@
 """What a study found: a row per cell, and the ratios that were asked for."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from statistics import fmean
 
 from loadstone.report.generator import generator_of
 from loadstone.result import Result
-from loadstone.search.model import Capacity
+from loadstone.study.figure import Estimate, Found, of_turn
 from loadstone.study.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
@@ -22,30 +22,26 @@ class Outcome:
     result: Result | None
     failure: str | None = None
 
-    @property
-    def capacity(self) -> Capacity | None:
-        """What the search found."""
-        return self.result.findings[0].capacity if self.result and self.result.findings else None
+    def found(self, study: Study) -> dict[str | None, Found]:
+        """What it showed, by step."""
+        return of_turn(self.result, study.measurement) if self.result else {}
 
-    @property
-    def rate_rps(self) -> float | None:
-        """N, where it was found."""
-        return None if self.capacity is None else self.capacity.rate_rps
-
-    @property
-    def is_valid(self) -> bool | None:
-        """Say whether the generator was not the limit; None: nothing was measured."""
-        found = self.result and self.result.findings and generator_of(self.result.findings[0])
-        return found.is_valid if found else None
+    def failures(self, study: Study) -> tuple[str, ...]:
+        """Say what went wrong: in the whole turn, or in steps of it."""
+        if self.failure:
+            return (self.failure,)
+        found = self.found(study).items()
+        return tuple(f"{step}: {one.shortcoming}" for step, one in found if one.shortcoming)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cell over all repeats."""
+    """One cell, or one step of it, over all repeats."""
 
     cell: Cell
-    capacity: Capacity | None  # over the repeats; of one alone, what its own search says
-    rates_rps: tuple[float | None, ...]  # N of each repeat that was measured
+    step: str | None  # None: of a search
+    estimate: Estimate | None  # over the repeats; of one alone, what it says itself
+    values: tuple[float | None, ...]  # of each repeat that was measured
     repeats: int  # wanted
     is_valid: bool | None  # the generator, in every repeat; None: nothing was measured
     published: Published | None
@@ -54,8 +50,8 @@ class Row:
 
     @property
     def found(self) -> int:
-        """In how many repeats N was found."""
-        return sum(rate is not None for rate in self.rates_rps)
+        """In how many repeats it was found."""
+        return sum(value is not None for value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +59,7 @@ class Difference:
     """The ratio of two levels, other / base, where all else is equal."""
 
     comparison: Comparison
+    step: str | None
     others: Pairs  # the levels of the other factors; of several combinations: what they share
     ratio: Interval
     p: float | None  # of no difference
@@ -72,7 +69,8 @@ class Difference:
         ratio, one = self.ratio, self.comparison
         interval = f" [{ratio.low:.3g}, {ratio.high:.3g}]" if ratio.low and ratio.high else ""
         unit = self.unit if ratio.count != 1 else self.unit[:-1]
-        where = ", ".join(f"{factor} {level}" for factor, level in self.others)
+        places = [f"{factor} {level}" for factor, level in self.others]
+        where = ", ".join(([self.step] if self.step else []) + places)
         said = f"{one.other}/{one.base} = {ratio.mean:.3g}{interval}, {ratio.count} {unit}"
         return f"{said} ({where})" if where else said
 
@@ -82,31 +80,37 @@ def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
     of_cell: dict[Cell, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         of_cell[outcome.turn.cell].append(outcome)
-    return tuple(_row(study, cell, of_cell[cell]) for cell in study.cells)
+    return tuple(
+        _row(study, cell, step, of_cell[cell]) for cell in study.cells for step in study.steps
+    )
 
 
-def _row(study: Study, cell: Cell, outcomes: list[Outcome]) -> Row:
+def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) -> Row:
     measured = sorted((o for o in outcomes if o.result), key=lambda o: o.turn.repeat)
-    valid = [o.is_valid for o in measured if o.is_valid is not None]
+    found = [o.found(study).get(step) for o in measured]
+    generators = [one and generator_of(one.finding) for one in found]
+    valid = [one.is_valid for one in generators if one]
+    estimates = [one.estimate if one else None for one in found]
     return Row(
         cell=cell,
-        capacity=_over_repeats([o.capacity for o in measured if o.capacity is not None]),
-        rates_rps=tuple(o.rate_rps for o in measured),
+        step=step,
+        estimate=_over_repeats([one for one in estimates if one is not None]),
+        values=tuple(one.value if one else None for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
-        published=next((one for one in study.published if one.is_of(cell)), None),
-        failures=tuple(dict.fromkeys(o.failure for o in outcomes if o.failure)),
+        published=next((one for one in study.published if one.is_of(cell, step)), None),
+        failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study))),
         run_ids=tuple(o.result.run_id for o in measured if o.result),
     )
 
 
-def _over_repeats(capacities: list[Capacity]) -> Capacity | None:
-    """Give the mean N with a t interval over repeats, or what the only search says itself."""
-    found = [one for one in capacities if one.rate_rps]
+def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
+    """Give the mean with a t interval over repeats, or what the only one says itself."""
+    found = [one for one in estimates if one.value]
     if len(found) < 2:
-        return next(iter(found or capacities), None)
-    over = of_logs([log(one.rate_rps) for one in found if one.rate_rps])
-    return Capacity(over.mean, over.low, over.high, CONFIDENCE)
+        return next(iter(found or estimates), None)
+    over = of_logs([log(one.value) for one in found if one.value])
+    return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
 def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, ...]:
@@ -116,43 +120,56 @@ def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, 
     Where there are several combinations of one scenario, the ratio over them counts each as one:
     its repeats tell nothing of how the ratio scatters over configurations.
     """
-    return tuple(found for one in study.comparisons for found in _differences(study, one, outcomes))
+    return tuple(
+        found
+        for one in study.comparisons
+        for step in study.steps
+        for found in _differences(study, one, step, outcomes)
+    )
 
 
 def _differences(
-    study: Study, comparison: Comparison, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
 ) -> Iterator[Difference]:
-    pairs = _paired(comparison, outcomes)
+    pairs = _paired(study, comparison, step, outcomes)
     over: dict[str, list[tuple[Pairs, float]]] = defaultdict(list)
     for cell in study.cells:
         others = _others(cell, comparison.factor)
         logs = pairs.pop(others, None)
         if logs:
-            yield _difference(comparison, others, logs, "pairs")
+            yield _difference(comparison, step, others, logs, "pairs")
             over[cell.scenario].append((others, fmean(logs)))
     for means in over.values():
         if len(means) > 1:
             shared = tuple(p for p in means[0][0] if all(p in others for others, _ in means))
-            yield _difference(comparison, shared, [mean for _, mean in means], "configurations")
+            logs = [mean for _, mean in means]
+            yield _difference(comparison, step, shared, logs, "configurations")
 
 
-def _difference(comparison: Comparison, others: Pairs, logs: list[float], unit: str) -> Difference:
-    return Difference(comparison, others, of_logs(logs), p_of_no_difference(logs), unit)
+def _difference(
+    comparison: Comparison, step: str | None, others: Pairs, logs: list[float], unit: str
+) -> Difference:
+    return Difference(comparison, step, others, of_logs(logs), p_of_no_difference(logs), unit)
 
 
-def _paired(comparison: Comparison, outcomes: Sequence[Outcome]) -> dict[Pairs, list[float]]:
+def _paired(
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+) -> dict[Pairs, list[float]]:
     """Give the logarithms of other / base by what else the two have in common."""
-    rates: Mapping[tuple[str, Pairs, int], float] = {
-        (dict(o.turn.cell.levels)[comparison.factor], _others(o.turn.cell, comparison.factor),
-         o.turn.repeat): o.rate_rps
-        for o in outcomes
-        if o.rate_rps
-    }  # fmt: skip
+    values: dict[tuple[str, Pairs, int], float] = {}
+    for outcome in outcomes:
+        found = outcome.found(study).get(step)
+        value = found.estimate.value if found and found.estimate else None
+        if value:
+            cell = outcome.turn.cell
+            level = dict(cell.levels)[comparison.factor]
+            others = _others(cell, comparison.factor)
+            values[level, others, outcome.turn.repeat] = value
     pairs: dict[Pairs, list[float]] = defaultdict(list)
-    for (level, others, repeat), rate_rps in rates.items():
-        base_rps = rates.get((comparison.base, others, repeat))
-        if level == comparison.other and base_rps is not None:
-            pairs[others].append(log(rate_rps / base_rps))
+    for (level, others, repeat), value in values.items():
+        base = values.get((comparison.base, others, repeat))
+        if level == comparison.other and base is not None:
+            pairs[others].append(log(value / base))
     return pairs
 
 

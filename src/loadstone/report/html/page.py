@@ -102,7 +102,7 @@ def _section(index: int, finding: Finding, samples_of: SamplesOf) -> Section:
 
 
 def _tiles(finding: Finding) -> list[Tile]:
-    tiles = _capacity_tiles(finding.capacity)
+    tiles = _capacity_tiles(finding.capacity) if finding.is_search else _stretch_tiles(finding)
     tiles += _latency_tiles(words.last_sustained(finding))
     cost_s = finding.cpu_per_request_s
     if cost_s is not None:
@@ -125,6 +125,15 @@ def _capacity_tiles(capacity: Capacity | None) -> list[Tile]:
         return [tile]
     sure = figures.percent(capacity.confidence)
     return [tile, Tile("How sure", sure, "", "of such searches hold the truth in their interval")]
+
+
+def _stretch_tiles(finding: Finding) -> list[Tile]:
+    if not finding.trials:
+        return []
+    summary = finding.trials[0].summary
+    completed = Tile("Completed", figures.rate(summary.completed_rps), "per second", "")
+    mean = Tile("Mean time", *_split(summary.service_time.mean_ms), "of those that ended well")
+    return [completed, mean]
 
 
 def _latency_tiles(trial: Trial | None) -> list[Tile]:

@@ -1,0 +1,36 @@
+"""A study's steps as the order that a run carries out."""
+
+from loadstone.keystone.contexts.users import UsersSettings
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Limits
+from loadstone.run import Job, Order
+from loadstone.search.model import Ask
+from loadstone.study.model import Step, Steps
+
+
+def order_of(measurement: Steps) -> Order:
+    """Give one job for each step, in their order."""
+    widest = max(step.concurrency for step in measurement.steps)
+    return Order(
+        kind="study",
+        jobs=tuple(_job(step, measurement.users) for step in measurement.steps),
+        users=UsersSettings.spread(measurement.users),
+        limits=Limits(max_connections=widest),
+    )
+
+
+def _job(step: Step, users: int) -> Job:
+    load = ClosedLoad(step.concurrency, step.at_most_s, step.iterations)
+    return Job(
+        scenario=SCENARIOS[step.scenario],
+        how=Ask(load, step.name),
+        load_s=step.at_most_s,
+        parameters=(
+            ("step", step.name if step.timed else f"{step.name} (not timed)"),
+            ("iterations", str(step.iterations)),
+            ("at once", str(step.concurrency)),
+            ("load time at most", f"{step.at_most_s:g} s"),
+            ("users", str(users or "the target's own")),
+        ),
+    )

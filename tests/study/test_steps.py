@@ -1,0 +1,126 @@
+"""Studies of steps: stretches of load one after the other in each cell."""
+
+import io
+import json
+
+import pytest
+from study_files import STEPS, result_with, stretch_of
+
+from loadstone.cli.outcome import exit_code
+from loadstone.report import words
+from loadstone.report.terminal import console
+from loadstone.store import Store
+from loadstone.study import journal, show
+from loadstone.study.figure import of_trial
+from loadstone.study.model import Figure
+from loadstone.study.order import turns
+from loadstone.study.read import Source
+from loadstone.study.stretches import order_of
+from loadstone.study.table import Outcome, differences, rows
+
+STUDY = Source("mine.yaml", STEPS).study(quick=False)
+WARM_UP = stretch_of(10, 1.0)
+
+
+def measured(validated):
+    """`validated`: of each cell, the seconds that 500 validations took."""
+    found = []
+    for turn in turns(STUDY, 1):
+        seconds = validated[turn.cell.levels[0][1]]
+        stretches = (WARM_UP, stretch_of(200, 20.0), stretch_of(500, seconds))
+        found.append(Outcome(turn, result_with(f"run-{turn.number}", stretches)))
+    return found
+
+
+def test_each_timed_step_of_each_cell_has_a_row():
+    found = rows(STUDY, measured({"1": 10.0, "2": 5.0}))
+    assert [(str(one.cell), one.step, one.estimate.value) for one in found] == [
+        ("workers 1", "create serially", 10.0),
+        ("workers 1", "validate at 20", 50.0),
+        ("workers 2", "create serially", 10.0),
+        ("workers 2", "validate at 20", 100.0),
+    ]
+    assert [one.published.value if one.published else None for one in found] == [
+        None, None, None, 42,
+    ]  # fmt: skip
+
+
+def test_levels_are_compared_step_by_step():
+    found = differences(STUDY, measured({"1": 10.0, "2": 5.0}))
+    assert [str(one) for one in found] == [
+        "2/1 = 1, 1 pair (create serially)",
+        "2/1 = 2, 1 pair (validate at 20)",
+    ]
+
+
+def test_every_figure_has_its_unit():
+    trial = stretch_of(100, 20.0).trials[0]
+    shown = {figure: (of_trial(trial, figure).value, figure.unit) for figure in Figure}
+    assert shown[Figure.RATE] == (5.0, "per s")
+    assert shown[Figure.TOTAL] == (20.0, "s")
+    assert shown[Figure.MEAN] == shown[Figure.P99] == (200.0, "ms")
+
+
+def test_a_steady_stretch_has_a_narrow_interval_and_a_short_one_none():
+    long, short = (of_trial(stretch_of(100, s).trials[0], Figure.RATE) for s in (20.0, 1.0))
+    assert (long.low, long.high, long.confidence) == (pytest.approx(5.0), pytest.approx(5.0), 0.95)
+    assert (short.value, short.low, short.high) == (100.0, None, None)
+    assert of_trial(stretch_of(100, 20.0).trials[0], Figure.P99).low is None
+
+
+@pytest.mark.parametrize(
+    ("stretch", "line"),
+    [
+        (stretch_of(500, 10.0, failed=3), "validate at 20: 3 failed"),
+        (stretch_of(120, 10.0), "validate at 20: only 120 of 500 iterations ended in 600 s; a "
+         "higher at_most_s gives them time"),
+    ],
+)  # fmt: skip
+def test_a_step_that_fell_short_has_no_figure_and_says_why(stretch, line):
+    turn = turns(STUDY, 1)[0]
+    run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch))
+    create, validate = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    assert (create.estimate.value, validate.estimate) == (10.0, None)
+    assert validate.failures == (line,)
+
+
+def test_a_run_that_a_kill_cut_short_has_the_steps_that_ended():
+    turn = turns(STUDY, 1)[0]
+    run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0)))
+    create, validate = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    assert (create.found, validate.found) == (1, 0)
+
+
+def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", STEPS), quick=False, seed=1)
+    found = measured({"1": 10.0, "2": 5.0})
+    out = io.StringIO()
+    show.found(begun, found, console(out))
+    assert "rate per s" in out.getvalue()
+    assert "validate at 20" in out.getvalue()
+    data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
+    assert data["figure"] == {"name": "rate", "unit": "per s"}
+    assert [row["step"] for row in data["rows"]] == ["create serially", "validate at 20"] * 2
+
+
+def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
+    order = order_of(STUDY.measurement)
+    assert [job.how.load.iterations for job in order.jobs] == [10, 200, 500]
+    assert [dict(job.parameters)["step"] for job in order.jobs] == [
+        "issue at 1 (not timed)",
+        "create serially",
+        "validate at 20",
+    ]
+    assert order.limits.max_connections == 20
+
+
+def test_a_stretch_says_what_came_of_it_and_not_that_no_capacity_was_found():
+    said = words.of(stretch_of(100, 20.0))
+    assert said[0] == "X: 100 of 100 ended well, 5.00 a second, 200 ms each on average."
+    assert not any("capacity" in one or "search" in one for one in said[:1])
+
+
+def test_the_exit_code_of_stretches_is_that_of_their_errors(tmp_path):
+    with Store.open(tmp_path) as store:
+        assert exit_code(store, result_with("run-1", (stretch_of(100, 20.0),))) == 0
+        assert exit_code(store, result_with("run-1", (stretch_of(100, 20.0, failed=9),))) == 1
