@@ -11,6 +11,7 @@ __all__ = [
     "__version__",
     "read_samples",
     "run",
+    "serve",
     "write_samples",
 ]
 __version__: Final[str]
@@ -44,5 +45,8 @@ class _Health(TypedDict):
 def run(
     plan: str, watch: Callable[[dict[str, int]], bool] | None, tick_s: float
 ) -> tuple[_Columns, _Health]: ...
+def serve(
+    settings: str, ready: Callable[[int], object], goes_on: Callable[[], bool], tick_s: float
+) -> str: ...
 def write_samples(path: Path, lent: Mapping[str, NDArray[Any]]) -> None: ...
 def read_samples(path: Path) -> _Columns: ...

@@ -2,6 +2,7 @@
 
 mod errors;
 mod run;
+mod serve;
 mod table;
 
 use pyo3::prelude::*;
@@ -14,6 +15,8 @@ mod _engine {
     use crate::errors::{EngineUnusable, InvalidPlan};
     #[pymodule_export]
     use crate::run::run;
+    #[pymodule_export]
+    use crate::serve::serve;
     #[pymodule_export]
     use crate::table::{read_samples, write_samples};
 

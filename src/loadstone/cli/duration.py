@@ -27,3 +27,18 @@ class Duration(click.ParamType[float]):
         if not SHORTEST_S <= seconds <= LONGEST_S:
             self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {LONGEST_S / 60:.0f}m", param, ctx)
         return seconds
+
+
+class Span(click.ParamType[float]):
+    """0, 20ms, 1.5s, 4m, 1h: any time that is not negative."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Give seconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is no time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
+        return float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])

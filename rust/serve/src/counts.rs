@@ -1,0 +1,63 @@
+//! What the service has seen and answered.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::route::segments;
+
+/// Words of the API; what else stands in a path is an id.
+const WORDS: [&str; 17] = [
+    "v3",
+    "auth",
+    "tokens",
+    "catalog",
+    "projects",
+    "domains",
+    "users",
+    "roles",
+    "password",
+    "role_assignments",
+    "services",
+    "endpoints",
+    "regions",
+    "groups",
+    "credentials",
+    "loadstone",
+    "counts",
+];
+/// Further kinds of request are counted together.
+const MOST_KINDS: usize = 500;
+
+/// Requests by method and path, answers by status, and the work of the workers.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Counts {
+    /// "GET /v3/users/{id}" to how many.
+    pub requests: BTreeMap<String, u64>,
+    /// Status to how many.
+    pub answers: BTreeMap<u16, u64>,
+    /// Requests that the workers took.
+    pub worked: u64,
+    /// Service time of these.
+    pub busy_s: f64,
+    /// Requests that found the queue full.
+    pub turned_away: u64,
+}
+
+impl Counts {
+    pub(crate) fn saw(&mut self, method: &str, path: &str) {
+        let mut kind = method.to_owned();
+        kind.push(' ');
+        for part in segments(path) {
+            kind.push('/');
+            kind.push_str(if WORDS.contains(&part) { part } else { "{id}" });
+        }
+        if kind.ends_with(' ') {
+            kind.push('/');
+        }
+        if self.requests.len() >= MOST_KINDS && !self.requests.contains_key(&kind) {
+            kind = "other".into();
+        }
+        *self.requests.entry(kind).or_default() += 1;
+    }
+}

@@ -1,0 +1,88 @@
+"""The reference service: Identity v3 from memory, with a capacity that may be known exactly."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+from loadstone._engine import EngineUnusable
+from loadstone._engine import serve as serve_in_rust
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+
+TICK_S = 0.1  # how often it is looked whether it goes on; Ctrl-C is noticed as late
+
+
+class Law(StrEnum):
+    """The distribution of service times."""
+
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"
+    BURSTY = "bursty"  # hyperexponential, squared coefficient of variation 4
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """The first user, who may do everything, in clear."""
+
+    user: str
+    password: str = field(repr=False)
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Workers behind one queue: exactly workers / service_s token requests a second."""
+
+    workers: int
+    service_s: float
+    law: Law = Law.FIXED
+    even_over: int = 0  # so many service times in a row have exactly the mean; 0: by chance
+    stall_every_s: float = 0.0
+    stall_s: float = 0.0
+    halve_at_s: float | None = None
+    queue: int | None = None  # requests that may wait; the next gets a 503
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where it listens, whom it knows, what it bears."""
+
+    admin: Admin
+    host: str = "127.0.0.1"
+    port: int = 0  # a free one
+    threads: int = 1
+    token_life_s: float = 3600.0
+    max_tokens: int = 1_000_000
+    only_errors: bool = False
+    capacity: Capacity | None = None
+
+
+def environment_variables(settings: Settings, port: int) -> dict[str, str]:
+    """Give what a client needs as OS_*; the password is in it."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return {
+        "OS_AUTH_URL": f"http://{host}:{port}/v3",
+        "OS_USERNAME": settings.admin.user,
+        "OS_PASSWORD": settings.admin.password,
+        "OS_PROJECT_NAME": settings.admin.project,
+        "OS_USER_DOMAIN_ID": "default",
+        "OS_PROJECT_DOMAIN_ID": "default",
+        "OS_IDENTITY_API_VERSION": "3",
+        "OS_REGION_NAME": "RegionOne",
+    }
+
+
+def serve(
+    settings: Settings, ready: Callable[[int], object], goes_on: Callable[[], bool] = lambda: True
+) -> str:
+    """Serve until `goes_on` says no, or Ctrl-C; `ready` is told the port.
+
+    Gives, as JSON, the requests seen (by method and path) and the answers (by status).
+    """
+    try:
+        return serve_in_rust(json.dumps(asdict(settings)), ready, goes_on, TICK_S)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    except EngineUnusable as error:
+        raise EnvironmentUnusable(f"{error}; choose another address with --host, --port") from None
