@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,18 @@ from loadstone.engine.local import run
 from loadstone.engine.samples import Outcome
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.plan.model import Placement, Plan
-from loadstone.plan.script import Captured, Ended, Iteration, JsonCapture, Pause, Step, Text, text
+from loadstone.plan.model import Limits, Placement, Plan
+from loadstone.plan.script import (
+    Captured,
+    Ended,
+    Iteration,
+    JsonCapture,
+    Pause,
+    Step,
+    Text,
+    mixed,
+    text,
+)
 
 ONE_BY_ONE = ClosedLoad(1, iterations=3)
 Answer = Callable[[str, str], tuple[int, object]]
@@ -37,6 +48,22 @@ def answering(answer: Answer, seen: list[str]) -> Behaviour:
     return behave
 
 
+def stalling(method: bytes, seen: list[str]) -> Behaviour:
+    """Leave requests of this method without an answer."""
+
+    def behave(connection: Connection) -> None:
+        while (request := connection.request()) is not None:
+            seen.append(request.decode().split(" ")[0])
+            if not request.startswith(method):
+                body = b'{"id": "x"}'
+                connection.send(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+                )
+
+    return behave
+
+
+MAKE = Step("make", "POST", text("/"), body=text("{}"), captures=(JsonCapture("id", "/id"),))
 LOOK = Step(
     "look",
     "GET",
@@ -169,12 +196,64 @@ def test_pauses_are_the_same_for_the_same_seed_whatever_the_threads(serve: Serve
 
 def test_a_run_that_is_given_up_does_not_wait_for_pauses(serve: Serve) -> None:
     server = serve(answering(lambda _method, _path: (200, {}), []))
-    plan = server.plan(OpenLoad(100, 0.1))
-    plan = Plan(server.origin, (Pause("nap", 3600, 3600), GET), plan.load)
-    plan = Plan(plan.origin, plan.steps, plan.load, limits=type(plan.limits)(drain_s=0.1))
+    steps = (Pause("nap", 3600, 3600), GET)
+    plan = Plan(server.origin, steps, OpenLoad(100, 0.1), limits=Limits(drain_s=0.1))
     samples = run(plan).samples
     assert Counter(samples.outcome) == {Outcome.NOT_SENT: 10}
     assert not iterations(samples).has_ended.any()
+
+
+def test_scripts_of_a_mix_are_taken_by_weight_each_with_its_own_course(serve: Serve) -> None:
+    """The same seed takes the same, whatever the threads."""
+    seen: list[str] = []
+
+    def answer(method: str, path: str) -> tuple[int, object]:
+        if path == "/often":
+            return 200, {}
+        return (201 if method == "POST" else 200), {"id": path[1:] or "made"}
+
+    make = Step("make", "POST", text("/rare"), body=text("{}"), expect_status=(201,))
+    make = replace(make, captures=(JsonCapture("id", "/id"),))
+    steps, mix = mixed(
+        ((make, CHANGE), 1.0), ((Step("often", "GET", text("/often")),), 9.0)
+    )  # fmt: skip
+    plan = Plan(serve(answering(answer, seen)).origin, steps, OpenLoad(2000, 0.5), seed=3, mix=mix)
+    samples = run(plan).samples
+    counts = Counter(samples.action.tolist())
+    assert counts[0] == counts[1]
+    assert counts[0] + counts[2] == 1000
+    # The standard deviation of the count is 9.5.
+    assert 60 <= counts[0] <= 140
+    assert set(samples.outcome) == {Outcome.OK}
+    again = run(replace(plan, placement=Placement(threads=3))).samples
+    taken = [set(table.iteration[table.action == 0]) for table in (samples, again)]
+    assert taken[0] == taken[1]
+
+
+def test_an_iteration_that_takes_too_long_ends_at_once_and_cleans_up(serve: Serve) -> None:
+    """In the middle of a step; an own time-out of the step's comes first where it is shorter."""
+    seen: list[str] = []
+    server = serve(stalling(b"PATCH", seen))
+    limits = Limits(iteration_timeout_s=0.3, request_timeout_s=20.0, drain_s=20.0)
+    plan = server.plan(ClosedLoad(2, iterations=4), MAKE, CHANGE, GET, DELETE, limits=limits)
+    samples = run(plan).samples
+    ended = iterations(samples)
+    assert set(ended.outcome) == {Outcome.TIMED_OUT}
+    assert Counter(samples.action.tolist()) == {0: 4, 1: 4, 3: 4}
+    assert set(samples.outcome[samples.action == 3]) == {Outcome.OK}
+    lasted_s = (ended.done_ns - ended.due_ns) / 1e9
+    assert (lasted_s >= 0.3).all()
+    assert (lasted_s < 10).all()
+    short = run(replace(plan, limits=replace(limits, request_timeout_s=0.1))).samples
+    assert set(iterations(short).outcome) == {Outcome.FIRST_BYTE_TIMEOUT}
+
+
+def test_a_pause_counts_in_the_time_that_an_iteration_may_take(serve: Serve) -> None:
+    limits = Limits(iteration_timeout_s=0.2)
+    server = serve(stalling(b"PATCH", []))
+    plan = Plan(server.origin, (GET, Pause("nap", 60, 60), GET), ONE_BY_ONE, limits=limits)
+    samples = run(plan).samples
+    assert samples.outcome.tolist() == [Outcome.OK, Outcome.TIMED_OUT] * 3
 
 
 @pytest.mark.parametrize(

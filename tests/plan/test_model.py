@@ -16,6 +16,7 @@ from loadstone.plan.script import (
     Pause,
     Step,
     Text,
+    mixed,
     text,
 )
 
@@ -73,15 +74,24 @@ LOOK = Step(
     expect_status=(200, 404),
     captures=(JsonCapture("id", "/users/0/id", optional=True),),
 )
+STEPS, MIX = mixed(
+    (
+        (
+            LOOK,
+            Pause("nap", 0.5, 1.5, only_if=Ended("look", (404,))),
+            Step("delete", "DELETE", (Text("/v3/users/"), Captured("id")), always=True),
+        ),
+        1.0,
+    ),
+    ((Step("discover", "GET", text("/v3")),), 9.0),
+)
 COURSE = Plan(
     origin=Origin("http", "keystone.example", 80),
-    steps=(
-        LOOK,
-        Pause("nap", 0.5, 1.5, only_if=Ended("look", (404,))),
-        Step("delete", "DELETE", (Text("/v3/users/"), Captured("id")), always=True),
-    ),
+    steps=STEPS,
     load=ClosedLoad(1, duration_s=5.0),
+    limits=Limits(iteration_timeout_s=2.5),
     seed=7,
+    mix=MIX,
 )
 PLANS = {
     "plan_course.json": COURSE,

@@ -12,6 +12,8 @@ impl Plan {
         let limits = &self.limits;
         positive("limits.connect_timeout_s", limits.connect_timeout_s)?;
         positive("limits.request_timeout_s", limits.request_timeout_s)?;
+        let most_s = limits.iteration_timeout_s;
+        most_s.map_or(Ok(()), |value| duration("limits.iteration_timeout_s", value))?;
         not_negative("limits.drain_s", limits.drain_s)?;
         at_least_one("limits.max_connections", u32::from(limits.max_connections))?;
         at_least_one("placement.threads", u32::from(self.placement.threads))?;
@@ -89,7 +91,7 @@ fn duration(field: &str, value: f64) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn positive(field: &str, value: f64) -> Result<(), Refusal> {
+pub(crate) fn positive(field: &str, value: f64) -> Result<(), Refusal> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }

@@ -66,6 +66,7 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
     let mut carrier = Carrier {
         clock: worker.clock,
         course: Course::new(&worker.script),
+        until_ns: i64::MAX,
         connection: None,
         address: 0,
         request_bytes: Vec::new(),
@@ -113,6 +114,8 @@ struct Carrier<'a> {
     /// Index of the address that answered last.
     address: usize,
     course: Course,
+    /// When the iteration has taken longer than it may.
+    until_ns: i64,
     request_bytes: Vec<u8>,
 }
 
@@ -122,23 +125,23 @@ impl Carrier<'_> {
         let worker = self.worker;
         let mut sample = Sample::of(arrival, self.lane.number);
         let mut was_sent = true;
-        self.course.begin();
-        for (index, step) in worker.script.steps.iter().enumerate() {
+        self.begin();
+        for index in worker.script.steps_of(arrival.iteration) {
+            let step = &worker.script.steps[index];
             if !self.course.has_next(step) {
                 continue;
             }
-            sample.outcome = match &step.act {
-                Act::Request(request) => {
-                    let answer = self.perform(request, arrival.iteration).await;
-                    sample.take(&answer);
-                    self.course.judge(&worker.script, (index, request), &answer)
+            let mut answer = match &step.act {
+                // An answer can come in between the time-out and the look at the clock.
+                _ if sample.due_ns >= self.until_ns => {
+                    Answer::none(Some(Outcome::TimedOut), sample.due_ns)
                 }
-                Act::Pause(pause) => {
-                    let answer = self.rest(pause, arrival.iteration).await;
-                    sample.take(&answer);
-                    self.course.rested(&answer)
-                }
+                Act::Request(request) => self.perform(request, arrival.iteration).await,
+                Act::Pause(pause) => self.rest(pause, arrival.iteration).await,
             };
+            self.look_at_time_out(&mut answer);
+            sample.take(&answer);
+            sample.outcome = self.course.judge(&worker.script, index, &answer);
             sample.action = u8::try_from(index).unwrap_or(u8::MAX);
             worker.record(&sample);
             was_sent &= sample.sent_ns >= 0;
@@ -150,11 +153,27 @@ impl Carrier<'_> {
         End { at_ns: sample.done_ns, is_ok: !self.course.has_failed(), was_sent }
     }
 
+    fn begin(&mut self) {
+        self.course.begin();
+        let iteration_ns = self.worker.timeouts.iteration_ns;
+        if iteration_ns < i64::MAX {
+            self.until_ns = self.clock.now_ns() + iteration_ns;
+        }
+    }
+
+    /// Tells a step's time-out from the iteration's; what is always done has time after that one.
+    fn look_at_time_out(&mut self, answer: &mut Answer) {
+        if answer.done_ns >= self.until_ns && answer.fault.is_some_and(Outcome::is_late) {
+            answer.fault = Some(Outcome::TimedOut);
+            self.until_ns = i64::MAX;
+        }
+    }
+
     /// Waits: the answer of nobody.
     async fn rest(&self, pause: &Pause, iteration: u32) -> Answer {
         let sent_ns = self.clock.now_ns();
         let until_ns = sent_ns + self.worker.script.length_ns(pause, iteration);
-        self.lane.deadline.set(i64::MAX);
+        self.lane.deadline.set(self.until_ns);
         let sleep = tokio::time::sleep_until(self.clock.instant(until_ns));
         let rested = self.lane.deadline.within(sleep).await;
         let fault = rested.err().map(|_| Outcome::NotSent);
@@ -188,7 +207,7 @@ impl Carrier<'_> {
         };
         let worker = self.worker;
         let sent_ns = self.clock.now_ns();
-        self.lane.deadline.set(sent_ns + worker.timeouts.request_ns);
+        self.lane.deadline.set(self.until_ns.min(sent_ns + worker.timeouts.request_ns));
         let question = Question {
             bytes,
             is_head: request.is_head,
@@ -218,7 +237,8 @@ impl Carrier<'_> {
         {
             return Ok(connection);
         }
-        self.lane.deadline.set(self.clock.now_ns() + self.worker.timeouts.connect_ns);
+        let late_ns = self.clock.now_ns() + self.worker.timeouts.connect_ns;
+        self.lane.deadline.set(self.until_ns.min(late_ns));
         let open = Connection::open(&self.worker.target, &mut self.address);
         let opened = self.lane.deadline.within(open).await;
         let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;

@@ -87,9 +87,10 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
 #[test]
 fn a_pause_a_condition_and_a_hole_for_the_number_are_read() {
     let plan = golden("plan_course.json");
-    let [Step::Request(look), Step::Pause(pause), Step::Request(delete)] = &*plan.steps else {
-        panic!("a request, a pause, a request")
+    let [Step::Request(look), Step::Pause(pause), Step::Request(delete), _] = &*plan.steps else {
+        panic!("a request, a pause, a request, another script")
     };
+    assert_eq!(plan.limits.iteration_timeout_s, Some(2.5));
     assert!(look.captures[0].optional && !look.always && delete.always);
     let only_if = pause.only_if.as_ref().map(|ended| (&*ended.action, &*ended.status));
     assert_eq!(only_if, Some(("look", &[404][..])));
@@ -101,4 +102,33 @@ fn a_pause_a_condition_and_a_hole_for_the_number_are_read() {
     let lengths: Vec<_> = (0..1000).map(|iteration| script.length_ns(rest, iteration)).collect();
     assert!(lengths.iter().all(|length| (500_000_000..=1_500_000_000).contains(length)));
     assert_eq!(lengths[7], script.length_ns(rest, 7));
+}
+
+#[test]
+fn a_mix_takes_scripts_by_their_weights_and_again_the_same() {
+    let plan = golden("plan_course.json");
+    let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
+    let taken: Vec<_> = (0..10_000).map(|iteration| script.steps_of(iteration)).collect();
+    assert!(taken.iter().all(|steps| *steps == (0..3) || *steps == (3..4)));
+    // The standard deviation of the count is 30.
+    let first = taken.iter().filter(|steps| **steps == (0..3)).count();
+    assert!((880..1120).contains(&first), "{first}");
+    let again = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
+    assert!(taken.iter().zip(0..).all(|(steps, iteration)| *steps == again.steps_of(iteration)));
+}
+
+#[test]
+fn a_mix_that_does_not_share_out_the_steps_is_refused() {
+    let shares = |shares: &[(usize, f64)]| {
+        let mut plan = golden("plan_course.json");
+        plan.mix = shares.iter().map(|&(steps, weight)| Share { steps, weight }).collect();
+        Script::new(&plan).err().map(|refusal| refusal.to_string())
+    };
+    assert_eq!(shares(&[(3, 1.0), (1, 0.5)]), None);
+    for wrong in [&[(3, 1.0)][..], &[(3, 1.0), (2, 1.0)], &[(3, 1.0), (0, 1.0), (1, 1.0)]] {
+        assert!(shares(wrong).is_some_and(|words| words.contains("mix")), "{wrong:?}");
+    }
+    assert!(shares(&[(3, 1.0), (1, 0.0)]).is_some_and(|words| words.contains("mix[1].weight")));
+    // The second script would need what only the first one captures.
+    assert!(shares(&[(2, 1.0), (2, 1.0)]).is_some_and(|words| words.contains("capture")));
 }

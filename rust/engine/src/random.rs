@@ -19,7 +19,8 @@ impl SplitMix {
 
     /// A draw from the exponential distribution of mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
-        -(1.0 - unit(self.next())).ln()
+        // From (0, 1]: no logarithm of zero.
+        -unit_above_zero(self.next()).ln()
     }
 }
 
@@ -39,6 +40,11 @@ fn mixed(state: u64) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+fn unit_above_zero(bits: u64) -> f64 {
+    ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

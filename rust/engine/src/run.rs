@@ -74,6 +74,7 @@ impl Run {
             timeouts: Timeouts {
                 connect_ns: nanos(plan.limits.connect_timeout_s),
                 request_ns: nanos(plan.limits.request_timeout_s),
+                iteration_ns: plan.limits.iteration_timeout_s.map_or(i64::MAX, nanos),
                 drain_ns: nanos(plan.limits.drain_s),
             },
             script,

@@ -1,9 +1,11 @@
 //! Steps laid out beforehand: bytes, and holes that are filled as they are sent.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::Refusal;
 use crate::capture::Rule;
+use crate::check::positive;
 use crate::clock::nanos;
 use crate::plan::Plan;
 use crate::random::draw;
@@ -15,11 +17,20 @@ use layout::Names;
 
 /// What one iteration does.
 pub(crate) struct Script {
+    /// Those of all scripts, one after another.
     pub steps: Vec<Step>,
+    scripts: Vec<Weighted>,
     /// For each capture, the strictest place that it fills.
     places: Vec<Place>,
     columns: Vec<Vec<Vec<u8>>>,
     seed: u64,
+}
+
+/// One script of a mix.
+struct Weighted {
+    steps: Range<usize>,
+    /// The weights of those before it, and its own.
+    up_to: f64,
 }
 
 /// Something to do, and when to leave it out.
@@ -103,14 +114,30 @@ impl Script {
             places: Vec::new(),
             reuse: plan.connection,
         };
+        let scripts = scripts(plan)?;
         let mut steps = Vec::new();
-        for (index, step) in plan.steps.iter().enumerate() {
-            steps.push(names.step(index, step, &plan.origin)?);
+        for script in &scripts {
+            // What one script captures is not another's.
+            names.captures.clear();
+            names.actions.clear();
+            for index in script.steps.clone() {
+                steps.push(names.step(index, &plan.steps[index], &plan.origin)?);
+            }
         }
         let columns = plan.columns.values();
         let columns =
             columns.map(|rows| rows.iter().map(|row| row.as_bytes().to_vec()).collect()).collect();
-        Ok(Self { steps, places: names.places, columns, seed: plan.seed })
+        Ok(Self { steps, scripts, places: names.places, columns, seed: plan.seed })
+    }
+
+    /// Which steps an iteration takes.
+    pub(crate) fn steps_of(&self, iteration: u32) -> Range<usize> {
+        let [rest @ .., last] = &*self.scripts else { return 0..self.steps.len() };
+        if rest.is_empty() {
+            return last.steps.clone();
+        }
+        let drawn = draw(self.seed, MIX, iteration) * last.up_to;
+        rest.iter().find(|script| drawn < script.up_to).unwrap_or(last).steps.clone()
     }
 
     /// Whether everything that the request's answer must hold was found and fits where it is to
@@ -171,6 +198,31 @@ impl Script {
         }
         out
     }
+}
+
+/// The stream that the mix is drawn from; pauses have those of their steps, from 1.
+const MIX: u64 = 0;
+
+fn scripts(plan: &Plan) -> Result<Vec<Weighted>, Refusal> {
+    if plan.mix.is_empty() {
+        return Ok(vec![Weighted { steps: 0..plan.steps.len(), up_to: 1.0 }]);
+    }
+    let (mut scripts, mut next, mut up_to) = (Vec::new(), 0, 0.0);
+    for (index, share) in plan.mix.iter().enumerate() {
+        positive(&format!("mix[{index}].weight"), share.weight)?;
+        let steps = next..share.steps.saturating_add(next);
+        if steps.is_empty() || steps.end > plan.steps.len() {
+            let reason = format!("must be from 1 to what is left of {} steps", plan.steps.len());
+            return Err(Refusal::plan(format!("mix[{index}].steps"), reason));
+        }
+        next = steps.end;
+        up_to += share.weight;
+        scripts.push(Weighted { steps, up_to });
+    }
+    if next < plan.steps.len() {
+        return Err(Refusal::plan("mix", format!("takes {next} of {} steps", plan.steps.len())));
+    }
+    Ok(scripts)
 }
 
 /// Room for a number in decimal.

@@ -23,6 +23,7 @@ use crate::target::Target;
 pub(crate) struct Timeouts {
     pub connect_ns: i64,
     pub request_ns: i64,
+    pub iteration_ns: i64, // i64::MAX: none
     pub drain_ns: i64,
 }
 
@@ -211,8 +212,9 @@ impl Worker {
 
     /// Ends what has waited too long; when to look again.
     pub(crate) fn look_at_deadlines(&self, now_ns: i64) -> i64 {
-        // A deadline set after this look is at least the shorter time-out away.
-        let soonest = now_ns + self.timeouts.connect_ns.min(self.timeouts.request_ns);
+        // A deadline set after this look is at least the shortest time-out away.
+        let Timeouts { connect_ns, request_ns, iteration_ns, .. } = self.timeouts;
+        let soonest = now_ns + connect_ns.min(request_ns).min(iteration_ns);
         let lanes = self.lanes.borrow();
         lanes.iter().map(|lane| lane.deadline.look(now_ns)).fold(soonest, i64::min)
     }

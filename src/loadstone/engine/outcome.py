@@ -19,7 +19,7 @@ class Outcome(IntEnum):
     CLOSED_EARLY = 10  # the server closed in the middle of an answer, or before one
     BAD_HTTP = 11  # not HTTP, or beyond the engine's bounds
     NOT_SENT = 12  # due, but the run was stopped before it could be sent
+    TIMED_OUT = 65  # the iteration took longer than it may, and was ended
     # Only of iterations that are Python functions (engine/callables).
     RAISED = 64  # the function raised an exception that names no HTTP status
-    TIMED_OUT = 65  # it took longer than it may, and was ended with its worker
     WORKER_DIED = 66  # its process ended in the middle

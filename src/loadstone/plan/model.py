@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from loadstone.plan.load import Load
-from loadstone.plan.script import Steps
+from loadstone.plan.script import Share, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class Limits:
     max_connections: int = 256
     connect_timeout_s: float = 10.0
     request_timeout_s: float = 30.0
+    # From the moment that an iteration is taken up; None: without end. Steps that are always done
+    # are done after it, too.
+    iteration_timeout_s: float | None = None
     # After the schedule's end: how long outstanding requests may still take.
     drain_s: float = 30.0
 
@@ -64,7 +67,9 @@ class Plan:
     # one (which announces `Connection: close`); a new one costs its handshakes, as latency.
     connection: Literal["kept", "iteration", "request"] = "kept"
     placement: Placement = Placement()
-    seed: int = 0  # of the lengths of pauses
+    seed: int = 0  # of the lengths of pauses, and of the mix
+    # Which of the steps an iteration takes; empty: all of them, they are one script.
+    mix: tuple[Share, ...] = ()
 
     def to_json(self) -> str:
         """Return the form in which the plan crosses to Rust; it holds secrets (columns)."""

@@ -123,6 +123,24 @@ class Pause:
 Steps = tuple[Step | Pause, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The next `steps` of the plan are one script, taken with odds of weight / sum of weights.
+
+    Which script an iteration takes hangs on `Plan.seed` and its number alone. Captures and
+    conditions do not reach from one script into another.
+    """
+
+    steps: int
+    weight: float
+
+
+def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[Share, ...]]:
+    """Give the steps and the mix of a plan for weighted scripts; actions count through them all."""
+    steps = tuple(step for script, _ in scripts for step in script)
+    return steps, tuple(Share(len(script), weight) for script, weight in scripts)
+
+
 def text(value: str) -> Template:
     """Give a template without holes."""
     return (Text(value),)

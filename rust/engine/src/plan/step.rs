@@ -87,3 +87,13 @@ pub struct Ended {
     /// Any of these.
     pub status: Vec<u16>,
 }
+
+/// The next so many steps are one script, and so heavy.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// How many.
+    pub steps: usize,
+    /// An iteration takes this script with odds of its weight over the sum of all.
+    pub weight: f64,
+}

@@ -1,6 +1,6 @@
 //! How far an iteration has come: what its steps captured, and how they ended.
 
-use super::{Request, Script, Step};
+use super::{Act, Request, Script, Step};
 use crate::capture::{Captured, Listener};
 use crate::connection::Answer;
 use crate::samples::Outcome;
@@ -48,36 +48,27 @@ impl Course {
         self.captured.listen(&request.captures)
     }
 
-    /// Takes note of a request's answer: how the step ended.
-    pub(crate) fn judge(
-        &mut self,
-        script: &Script,
-        (step, request): (usize, &Request),
-        answer: &Answer,
-    ) -> Outcome {
-        let outcome = if let Some(fault) = answer.fault {
-            // Part of an answer: a header may be there, but is not to be relied upon.
-            self.captured.forget(&request.captures);
-            fault
-        } else {
-            let has_captured = script.keep_what_fits(request, &mut self.captured.values);
-            if !request.expect_status.contains(&answer.status) {
-                Outcome::HttpStatus
-            } else if has_captured {
-                Outcome::Ok
-            } else {
-                Outcome::BadHttp
+    /// Takes note of a step's answer: how the step ended.
+    pub(crate) fn judge(&mut self, script: &Script, step: usize, answer: &Answer) -> Outcome {
+        let outcome = match (&script.steps[step].act, answer.fault) {
+            (Act::Request(request), Some(fault)) => {
+                // Part of an answer: a header may be there, but is not to be relied upon.
+                self.captured.forget(&request.captures);
+                fault
             }
+            (Act::Request(request), None) => {
+                let has_captured = script.keep_what_fits(request, &mut self.captured.values);
+                self.statuses[step] = answer.status;
+                match (request.expect_status.contains(&answer.status), has_captured) {
+                    (true, true) => Outcome::Ok,
+                    (true, false) => Outcome::BadHttp,
+                    (false, _) => Outcome::HttpStatus,
+                }
+            }
+            (Act::Pause(_), fault) => fault.unwrap_or(Outcome::Ok),
         };
-        self.statuses[step] = if answer.fault.is_none() { answer.status } else { 0 };
         self.has_failed |= outcome != Outcome::Ok;
         outcome
-    }
-
-    /// Takes note of a pause: how it ended.
-    pub(crate) fn rested(&mut self, answer: &Answer) -> Outcome {
-        self.has_failed |= answer.fault.is_some();
-        answer.fault.unwrap_or(Outcome::Ok)
     }
 
     pub(crate) fn has_failed(&self) -> bool {
