@@ -1,7 +1,7 @@
 """Meter against real sockets and clocks: `python -m bench.capacity_real --rates 50,200,1000`.
 
-Starts tests/known_service.py, whose capacity is exactly workers / service time whatever the
-machine does, and prints what was found and how far off it is.
+Starts `loadstone serve`, whose capacity is exactly workers / service time whatever the machine
+does, and prints what was found and how far off it is.
 """
 
 import argparse
@@ -14,23 +14,13 @@ from loadstone.analysis.model import Trial
 from loadstone.analysis.trial import alarm, assess
 from loadstone.engine import local
 from loadstone.plan.model import Origin, Plan
-from loadstone.plan.script import Step, text
 from loadstone.search.model import Ask, Measure
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
 from loadstone.search.strategies import STRATEGIES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from known_service import known_service
-
-ISSUE = Step(
-    action="issue",
-    method="POST",
-    path=text("/v3/auth/tokens"),
-    headers=(("Content-Type", text("application/json")),),
-    body=text('{"auth": {}}'),
-    expect_status=(201,),
-)
+from known_service import ISSUE, known_service
 
 
 def measuring(port: int) -> Measure:
@@ -46,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", default="50,200,1000", help="capacities, per second")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--law", choices=["fixed", "exponential"], default="exponential")
+    parser.add_argument("--law", choices=["fixed", "exponential", "bursty"], default="exponential")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--budget", type=float, default=75.0, help="seconds of load")
     parser.add_argument("--method", choices=list(STRATEGIES), default="meter")

@@ -3,27 +3,24 @@
 import itertools
 
 import pytest
-from known_service import known_service
+from known_service import ISSUE, known_service
 
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Trial
 from loadstone.analysis.trial import alarm, assess
 from loadstone.engine import local
 from loadstone.plan.model import Origin, Plan
-from loadstone.plan.script import Step, text
 from loadstone.search.meter import meter
 from loadstone.search.model import Ask, Measure
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
-
-VALIDATE = Step("validate", "GET", text("/v3/auth/tokens"))
 
 
 def measuring(port: int) -> Measure:
     numbers = itertools.count(1)
 
     def measure(ask: Ask) -> Trial:
-        plan = Plan(Origin("http", "127.0.0.1", port), (VALIDATE,), ask.load)
+        plan = Plan(Origin("http", "127.0.0.1", port), (ISSUE,), ask.load)
         measured = local.run(plan, alarm(ask.load, ask.alarm_s, Goal()))
         return assess(ask.offer(next(numbers)), measured.samples, measured.health, Goal())
 

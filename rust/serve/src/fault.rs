@@ -59,7 +59,7 @@ impl Fault {
         reply
     }
 
-    fn message(self) -> String {
+    pub(crate) fn message(self) -> String {
         match self {
             Self::BadRequest(message) | Self::Refused(message) => message,
             Self::Unauthorized => "The request you have made requires authentication.".into(),

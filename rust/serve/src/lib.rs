@@ -18,6 +18,8 @@ mod stamp;
 mod things;
 mod tokens;
 mod workers;
+#[cfg(test)]
+mod workers_tests;
 
 pub use counts::Counts;
 pub use server::Service;

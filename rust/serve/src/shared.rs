@@ -36,7 +36,7 @@ pub(crate) struct Answer {
 impl Shared {
     pub(crate) fn new(settings: &Settings) -> Result<Self, Refusal> {
         let directory = Directory::new(&settings.admin, stamp::now_us()).map_err(|fault| {
-            Refusal::Settings(format!("user or project of the administrator: {fault:?}"))
+            Refusal::Settings(format!("user or project of the administrator: {}", fault.message()))
         })?;
         let state = State {
             directory,

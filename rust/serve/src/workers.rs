@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::draws::Draws;
 use crate::settings::Capacity;
 
-/// The queue; times are seconds since the service's start.
+/// The queue; times are nanoseconds since the service's start.
 #[derive(Debug)]
 pub(crate) struct Workers {
     free_ns: BinaryHeap<Reverse<u64>>,

@@ -1,0 +1,120 @@
+//! The queue bears exactly what it was told to, whenever it is looked at.
+
+use crate::settings::{Capacity, Law};
+use crate::workers::{Full, Workers};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn capacity(workers: usize, service_s: f64, law: Law) -> Capacity {
+    Capacity {
+        workers,
+        service_s,
+        law,
+        even_over: 0,
+        stall_every_s: 0.0,
+        stall_s: 0.0,
+        halve_at_s: None,
+        queue: None,
+        seed: 1,
+    }
+}
+
+/// When the last of so many is done that all arrive at the start.
+#[expect(clippy::cast_precision_loss, reason = "tests take seconds")]
+fn last_s(capacity: &Capacity, requests: usize) -> f64 {
+    let mut workers = Workers::new(capacity);
+    let done = (0..requests).map(|_| workers.done_ns(0).unwrap()).max().unwrap();
+    done as f64 / SECOND_NS as f64
+}
+
+fn near(found: f64, wanted: f64, share: f64) -> bool {
+    (found / wanted - 1.0).abs() <= share
+}
+
+#[test]
+fn a_busy_service_completes_exactly_workers_over_service_time() {
+    for (workers, rate) in [(1, 5.0), (2, 50.0), (4, 333.0), (7, 2000.0), (64, 100_000.0)] {
+        #[expect(clippy::cast_precision_loss, reason = "few workers")]
+        let service_s = workers as f64 / rate;
+        let wanted_s = 1000.0 * service_s;
+        let took_s = last_s(&capacity(workers, service_s, Law::Fixed), workers * 1000);
+        assert!(near(took_s, wanted_s, 1e-5), "{rate}/s: {took_s} s");
+    }
+}
+
+#[test]
+fn looking_late_costs_no_capacity() {
+    // Arrivals every 10 ms at one worker of 10 ms, of which each is seen up to 5 ms late once the
+    // worker has something to do.
+    let mut workers = Workers::new(&capacity(1, 0.01, Law::Fixed));
+    workers.done_ns(0).unwrap();
+    workers.done_ns(0).unwrap();
+    let late_ns = |n: u64| n * SECOND_NS / 100 + (n * 7919 % 5) * 1_000_000;
+    let done = (1..=1000).map(|n| workers.done_ns(late_ns(n)).unwrap()).max().unwrap();
+    assert_eq!(done, 1002 * SECOND_NS / 100);
+}
+
+#[test]
+fn the_mean_of_each_law_is_the_service_time() {
+    for (law, share) in [(Law::Fixed, 1e-9), (Law::Exponential, 0.01), (Law::Bursty, 0.02)] {
+        let mut workers = Workers::new(&capacity(3, 0.01, law));
+        for _ in 0..100_000 {
+            workers.done_ns(0).unwrap();
+        }
+        let mean_s = workers.busy_s / 100_000.0;
+        assert!(near(mean_s, 0.01, share), "{law:?}: {mean_s}");
+    }
+}
+
+#[test]
+fn evened_out_the_capacity_is_exact_over_short_stretches() {
+    for law in [Law::Exponential, Law::Bursty] {
+        let even = Capacity { even_over: 50, ..capacity(1, 0.02, law) };
+        assert!(near(last_s(&even, 50), 1.0, 1e-6), "{law:?}");
+        assert!(near(last_s(&even, 500), 10.0, 1e-6), "{law:?}");
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_times_again_and_another_seed_others() {
+    let seeded = |seed| last_s(&Capacity { seed, ..capacity(2, 0.01, Law::Exponential) }, 100);
+    assert_eq!(seeded(1).to_bits(), seeded(1).to_bits());
+    assert_ne!(seeded(1).to_bits(), seeded(2).to_bits());
+}
+
+#[test]
+fn nothing_begins_during_a_stall() {
+    let stalling = Capacity { stall_every_s: 3.0, stall_s: 0.3, ..capacity(1, 0.01, Law::Fixed) };
+    let mut workers = Workers::new(&stalling);
+    assert_eq!(workers.done_ns(0), Ok(SECOND_NS / 100), "the first comes after one period");
+    assert_eq!(workers.done_ns(3 * SECOND_NS), Ok(3_310_000_000));
+    assert_eq!(workers.done_ns(6_200_000_000), Ok(6_310_000_000));
+    assert_eq!(workers.done_ns(6_400_000_000), Ok(6_410_000_000));
+}
+
+#[test]
+fn the_capacity_halves_when_told() {
+    let halving = Capacity { halve_at_s: Some(1.0), ..capacity(1, 0.01, Law::Fixed) };
+    assert!(near(last_s(&halving, 200), 3.0, 1e-6));
+}
+
+#[test]
+fn a_full_queue_turns_away_what_comes_and_takes_again_what_fits() {
+    let short = Capacity { queue: Some(2), ..capacity(1, 1.0, Law::Fixed) };
+    let mut workers = Workers::new(&short);
+    for done_s in 1..=3 {
+        assert_eq!(workers.done_ns(0), Ok(done_s * SECOND_NS));
+    }
+    assert_eq!(workers.done_ns(0), Err(Full));
+    assert_eq!(workers.done_ns(SECOND_NS), Ok(4 * SECOND_NS));
+    assert_eq!(workers.taken, 4);
+}
+
+#[test]
+fn without_a_queue_only_free_workers_take_requests() {
+    let none = Capacity { queue: Some(0), ..capacity(2, 1.0, Law::Fixed) };
+    let mut workers = Workers::new(&none);
+    assert_eq!([workers.done_ns(0), workers.done_ns(0)], [Ok(SECOND_NS), Ok(SECOND_NS)]);
+    assert_eq!(workers.done_ns(0), Err(Full));
+    assert_eq!(workers.done_ns(SECOND_NS), Ok(2 * SECOND_NS));
+}
