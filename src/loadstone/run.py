@@ -84,7 +84,7 @@ class Observer(Protocol):
 
 def run(order: Order, subject: Subject, store: Store, observer: Observer, command: str) -> Result:
     """Measure what is ordered; what was measured is in the store also when this raises."""
-    result = begun(order, subject, command)
+    result = begun(order.kind, subject, command)
     folder = store.begin(result)
     observer.say(f"run {result.run_id}: {subject.access.identity_url}")
     with closing(result, store) as findings:
@@ -195,13 +195,13 @@ def carried_out(
     return (None, (measure(how),)) if isinstance(how, Ask) else search(how(), measure)
 
 
-def begun(order: Order, subject: Subject, command: str) -> Result:
+def begun(kind: str, subject: Subject, command: str) -> Result:
     """Give the result of a run that has just begun."""
     now = datetime.now(UTC)
     target = {"url": subject.access.identity_url} | dict(subject.facts)
     return Result(
         run_id=f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}",
-        kind=order.kind,
+        kind=kind,
         status="running",
         started_at=now.isoformat(timespec="seconds"),
         ended_at=None,

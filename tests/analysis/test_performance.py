@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from loadstone.analysis.performance import for_sla, show
+from loadstone.analysis.performance import WHOLE, for_sla, show
+from loadstone.engine.callables.model import PAUSE, WAIT
 from loadstone.engine.samples import Outcome, Samples
 
 
@@ -38,7 +39,7 @@ SAMPLES = table(
     (4, 0, 270, 270, 280, OK, 201),
     (4, 1, 280, -1, 280, NOT_SENT, 0),
 )
-ACTIONS = ("create", "use", "use")
+ACTIONS = ("create", "use", "use#2")
 
 
 def test_figures_are_of_what_ended_well_and_failures_stand_apart():
@@ -80,3 +81,46 @@ def test_nothing_that_ended_gives_no_figures():
     showing = show(table((0, 0, 0, -1, 10, NOT_SENT, 0)), ACTIONS)
     assert (showing.total.count, showing.cut_off, showing.load_s) == (0, 1, 0.0)
     assert np.isnan(showing.total.median_s)
+
+
+def test_what_lies_inside_an_action_counts_in_it_too():
+    showing = show(
+        table(
+            (0, 0, 0, 0, 10, OK, 201),
+            (0, 1, 10, 10, 40, OK, 201),
+            (0, 2, 40, 40, 50, OK, 204),
+        ),
+        ("project", "users/user", "users/user/role"),
+    )
+    assert [(row.name, row.median_s) for row in showing.actions] == [
+        ("project", pytest.approx(0.01)),
+        ("users", pytest.approx(0.04)),
+        ("users/user", pytest.approx(0.04)),
+        ("users/user/role", pytest.approx(0.01)),
+    ]
+
+
+def test_where_the_whole_iteration_has_a_row_an_action_covers_its_inside_itself():
+    showing = show(
+        table(
+            (0, 0, 0, 0, 1, OK, 0),
+            (0, 2, 5, 5, 15, OK, 0),
+            (0, 1, 1, 1, 21, OK, 0),
+            (0, 3, 0, 0, 100, OK, 0),
+        ),
+        (WAIT, "outer", "outer/inner", WHOLE),
+    )
+    assert showing.total.median_s == pytest.approx(0.1)
+    assert [row.median_s for row in showing.actions] == pytest.approx([0.02, 0.01])
+
+
+def test_a_pause_is_in_no_duration():
+    showing = show(
+        table((0, 0, 0, 0, 10, OK, 200), (0, 1, 10, 10, 60, OK, 0), (0, 2, 60, 60, 75, OK, 200)),
+        ("boot", PAUSE, "delete"),
+    )
+    assert showing.total.median_s == pytest.approx(0.025)
+    assert showing.idle is not None
+    assert showing.idle.median_s == pytest.approx(0.05)
+    assert showing.load_s == pytest.approx(0.075)
+    assert [row.name for row in showing.actions] == ["boot", "delete"]

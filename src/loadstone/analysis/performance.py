@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.summary import in_words
+from loadstone.engine.callables.model import ITERATION, PAUSE
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.task import sla
 
-# What a sample is called that belongs to an iteration and to none of its actions: time that
-# another tool spent between them. It counts in the total and is no row of a table.
-BETWEEN = ""
+# Names in parentheses are no actions of the scenario's. Where there are rows of the whole iteration
+# (engine/callables), the row of an action covers those inside it, too; else each row is a request,
+# and an action is all that lies in it (keystone/scenarios/atomics).
+WHOLE = ITERATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,15 @@ class Failure:
 class Showing:
     """The figures of one workload."""
 
-    total: Figures  # from the intended start to the end
-    service: Figures  # from the actual send to the end
-    actions: tuple[Figures, ...]  # in the order in which an iteration makes them
+    total: Figures  # from the intended start to the end, pauses left out
+    service: Figures  # from the actual send to the end, pauses left out
+    # In the order in which an iteration makes them; "a/b" is b inside a, whose time is in a's.
+    actions: tuple[Figures, ...]
     load_s: float  # from the first intended start to the last end
     throughput_rps: float  # iterations that ended well per second of load
     failures: tuple[Failure, ...]  # most frequent first
     cut_off: int = 0  # iterations that were begun and not ended
+    idle: Figures | None = None  # pauses; None: the scenario has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +79,46 @@ class Ended:
     start_s: NDArray[np.float64]  # intended
     duration_s: NDArray[np.float64]
     service_s: NDArray[np.float64]
+    idle_s: NDArray[np.float64]  # pauses, in none of the above
     failed: NDArray[np.bool_]
     cut_off: int
 
 
-def ended(samples: Samples) -> Ended:
-    """Give the iterations that ended, in that order."""
+def ended(samples: Samples, actions: Sequence[str]) -> Ended:
+    """Give the iterations that ended, in that order; `actions` names the samples' actions."""
     rows = iterations(samples)
     numbers = np.unique(samples.iteration).astype(np.int64)
     order = np.argsort(rows.done_ns, kind="stable")
     order = order[rows.has_ended[order]]
     due, sent, done = rows.due_ns[order], rows.sent_ns[order], rows.done_ns[order]
+    number = numbers[order]
+    at, chosen = _places(samples, _named(actions, PAUSE), number)
+    paused = samples.done_ns[chosen] - samples.sent_ns[chosen]
+    idle_s = np.bincount(at, paused, len(number)).astype(np.float64) / 1e9
     return Ended(
-        number=numbers[order],
+        number=number,
         start_s=due / 1e9,
-        duration_s=(done - due) / 1e9,
+        duration_s=(done - due) / 1e9 - idle_s,
         # What was never sent (a refused connection) has only its latency.
-        service_s=(done - np.where(sent < 0, due, sent)) / 1e9,
+        service_s=(done - np.where(sent < 0, due, sent)) / 1e9 - idle_s,
+        idle_s=idle_s,
         failed=rows.is_failed[order],
         cut_off=int((~rows.has_ended).sum()),
     )
+
+
+def _named(actions: Sequence[str], name: str) -> list[int]:
+    return [index for index, other in enumerate(actions) if other == name]
+
+
+def _places(
+    samples: Samples, actions: Sequence[int], number: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the samples of these actions in these iterations: row of the iteration, and index."""
+    chosen = np.flatnonzero(np.isin(samples.action, actions) & np.isin(samples.iteration, number))
+    order = np.argsort(number)
+    found = np.searchsorted(number[order], samples.iteration[chosen])
+    return order[found].astype(np.int64), chosen.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,55 +133,83 @@ class Made:
 
 def made(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Made, ...]:
     """Give each action's times; actions of one name are one."""
-    names = tuple(dict.fromkeys(name for name in actions if name != BETWEEN))
-    place = np.full(int(rows.number.max(initial=0)) + 1, -1)
-    place[rows.number] = np.arange(len(rows.number))
-    number = samples.iteration.astype(np.int64)
-    row = np.where(number < len(place), place[np.minimum(number, len(place) - 1)], -1)
-    seconds = samples.latency_ns / 1e9
-    found = []
-    for name in names:
-        own = [index for index, other in enumerate(actions) if other == name]
-        chosen = np.isin(samples.action, own) & (row >= 0)
-        at, size = row[chosen], len(rows.number)
-        bad = samples.outcome[chosen] != Outcome.OK
-        found.append(
-            Made(
-                name,
-                np.bincount(at, seconds[chosen], size).astype(np.float64),
-                np.bincount(at, minlength=size).astype(np.float64),
-                np.bincount(at, bad, size) > 0,
-            )
-        )
-    return tuple(found)
+    return tuple(_made(samples, actions, rows, path) for path in _paths(actions))
+
+
+def _paths(actions: Sequence[str]) -> tuple[str, ...]:
+    """Give the scenario's actions, each behind those that it lies in."""
+    return tuple(dict.fromkeys(path for name in actions for _, path in _levels(name)))
+
+
+def _levels(name: str) -> list[tuple[str, str]]:
+    """Give the name as far as each level, as it stands and without the marks of repeats (#2)."""
+    if name.startswith("("):
+        return []
+    raw = name.split("/")
+    bare = [part.partition("#")[0] for part in raw]
+    return [("/".join(raw[:n]), "/".join(bare[:n])) for n in range(1, len(raw) + 1)]
+
+
+def _made(samples: Samples, actions: Sequence[str], rows: Ended, path: str) -> Made:
+    size = len(rows.number)
+    count = np.zeros(size)
+    if WHOLE in actions:
+        chosen = _named(actions, path)
+        row, _ = _places(samples, chosen, rows.number)
+        count += np.bincount(row, minlength=size)
+    else:
+        # Each repeat has its own mark, and is one action however many requests it takes.
+        repeats: dict[str, list[int]] = {}
+        for index, name in enumerate(actions):
+            for raw, bare in _levels(name):
+                if bare == path:
+                    repeats.setdefault(raw, []).append(index)
+        for own in repeats.values():
+            row, _ = _places(samples, own, rows.number)
+            count += np.bincount(row, minlength=size) > 0
+        chosen = [index for own in repeats.values() for index in own]
+    row, found = _places(samples, chosen, rows.number)
+    bad = samples.outcome[found] != Outcome.OK
+    return Made(
+        path,
+        np.bincount(row, samples.latency_ns[found] / 1e9, size).astype(np.float64),
+        count,
+        np.bincount(row, bad, size) > 0,
+    )
 
 
 def show(samples: Samples, actions: Sequence[str]) -> Showing:
     """Give the figures of a workload; `actions` names the samples' actions."""
-    rows = ended(samples)
+    rows = ended(samples, actions)
     good = ~rows.failed
-    load_s = float((rows.start_s + rows.duration_s).max() - rows.start_s.min()) if len(good) else 0
+    load_s = _load_s(rows)
     return Showing(
-        total=_figures("total", rows.duration_s, good),
-        service=_figures("service time", rows.service_s, good),
+        total=figures("total", rows.duration_s[good], len(good)),
+        service=figures("service time", rows.service_s[good], len(good)),
         actions=tuple(_action(one) for one in made(samples, actions, rows) if one.count.any()),
-        load_s=float(load_s),
+        load_s=load_s,
         throughput_rps=float(good.sum() / load_s) if load_s > 0 else 0.0,
-        failures=_failures(samples, actions, rows),
+        failures=failures(samples, actions, rows),
         cut_off=rows.cut_off,
+        idle=figures("idle", rows.idle_s[good], len(good)) if rows.idle_s.any() else None,
     )
+
+
+def _load_s(rows: Ended) -> float:
+    ends_s = rows.start_s + rows.duration_s + rows.idle_s
+    return float(ends_s.max() - rows.start_s.min()) if len(ends_s) else 0.0
 
 
 def for_sla(samples: Samples, actions: Sequence[str]) -> sla.Iterations:
     """Give what SLA rules judge."""
-    rows = ended(samples)
+    rows = ended(samples, actions)
     own = made(samples, actions, rows)
     return sla.Iterations(
         duration_s=rows.duration_s,
         failed=rows.failed,
         action_s={one.name: one.seconds for one in own},
         action_count={one.name: one.count for one in own},
-        load_s=show(samples, actions).load_s,
+        load_s=_load_s(rows),
     )
 
 
@@ -172,17 +224,14 @@ def figures(name: str, seconds: NDArray[np.float64], count: int, repeats: int = 
     return Figures(name, count, ok, low, p50, p90, p95, p99, high, mean_s, repeats)
 
 
-def _figures(name: str, seconds: NDArray[np.float64], good: NDArray[np.bool_]) -> Figures:
-    return figures(name, seconds[good], len(good))
-
-
 def _action(one: Made) -> Figures:
     there = one.count > 0
     good = there & ~one.failed
     return figures(one.name, one.seconds[good], int(there.sum()), int(one.count.max()))
 
 
-def _failures(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Failure, ...]:
+def failures(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Failure, ...]:
+    """Group the iterations that failed by what ended them, the most frequent first."""
     failing = rows.number[rows.failed]
     bad = np.flatnonzero(
         np.isin(samples.iteration, failing)
@@ -191,12 +240,12 @@ def _failures(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Fa
     )
     kinds = np.stack([samples.action[bad], samples.outcome[bad], samples.status[bad]]).astype(int)
     found, first, counts = np.unique(kinds, axis=1, return_index=True, return_counts=True)
-    failures = []
+    grouped = []
     for kind, at, count in zip(found.T.tolist(), first.tolist(), counts.tolist(), strict=True):
         action, outcome, status = kind
         row = int(bad[at])
         words = in_words(Outcome(outcome), status)
-        name = actions[action] or "between actions"
+        name = actions[action]
         cause = f"{name}: {words}"
         number = int(samples.iteration[row]) + 1
         took_s = (samples.done_ns[row] - samples.due_ns[row]) / 1e9
@@ -205,5 +254,5 @@ def _failures(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Fa
             f"after the load began, given up {took_s:.3f} s later, on connection "
             f"{samples.connection[row]}"
         )
-        failures.append(Failure(cause, count, message, number, name, outcome, status))
-    return tuple(sorted(failures, key=lambda failure: -failure.count))
+        grouped.append(Failure(cause, count, message, number, name, outcome, status))
+    return tuple(sorted(grouped, key=lambda failure: -failure.count))

@@ -10,7 +10,18 @@ from loadstone.errors import LoadstoneError
 
 INTERRUPTED = 130
 # Command -> module; each module holds a click command of the same name.
-COMMANDS = ("capacity", "demo", "doctor", "lab", "report", "results", "serve", "study", "task")
+COMMANDS = (
+    "capacity",
+    "demo",
+    "doctor",
+    "lab",
+    "report",
+    "results",
+    "run",
+    "serve",
+    "study",
+    "task",
+)
 
 
 class Lazy(click.Group):

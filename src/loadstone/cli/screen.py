@@ -56,18 +56,22 @@ class Screen:
 
     def watch(self, ask: Ask, progress: Progress) -> None:
         """Show where a trial stands."""
-        line = self.live_line(ask, progress)
+        self.progress(ask.purpose, progress)
+
+    def progress(self, purpose: str, progress: Progress) -> None:
+        """Show where a stretch of load stands."""
+        line = self.live_line(purpose, progress)
         if self.console.is_terminal:
             self._live.update(Text(line, style="dim"))
         elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
             self._last_line_s = time.monotonic()
             self.say(line)
 
-    def live_line(self, ask: Ask, progress: Progress) -> str:
+    def live_line(self, purpose: str, progress: Progress) -> str:
         """Give rate, throughput, latency, errors and time left in one line."""
         elapsed_s = max(progress.elapsed_s, 1e-9)
         parts = [
-            f"  {ask.purpose}",
+            f"  {purpose}",
             f"{progress.elapsed_s:.0f} s",
             f"due {progress.due / elapsed_s:.1f}/s",
             f"done {progress.ok / elapsed_s:.1f}/s",

@@ -1,5 +1,6 @@
 """`loadstone task`: task files in Rally's words, looked at before any load."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -10,6 +11,17 @@ if TYPE_CHECKING:
     from loadstone.task.check import Checked
     from loadstone.task.problem import Problem
 
+Command = Callable[..., object]
+
+
+def template_options(command: Command) -> Command:
+    """Add the options that fill a task's template."""
+    words = "Template arguments as JSON, YAML or k=v,k2=v2."
+    command = click.option(
+        "--task-args-file", "args_file", metavar="FILE", help="The same, from a file."
+    )(command)
+    return click.option("--task-args", "raw", metavar="TEXT", help=words)(command)
+
 
 @click.group()
 def task() -> None:
@@ -18,10 +30,7 @@ def task() -> None:
 
 @task.command()
 @click.argument("file")
-@click.option(
-    "--task-args", "raw", metavar="TEXT", help="Template arguments as JSON, YAML or k=v,k2=v2."
-)
-@click.option("--task-args-file", "args_file", metavar="FILE", help="The same, from a file.")
+@template_options
 @JSON
 @click.pass_context
 def check(

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadstone.analysis.model import Percentiles, Trial
 from loadstone.monitor.usage import Usage
-from loadstone.report import words
+from loadstone.report import words, workload
 from loadstone.report.generator import Generator, generator_of
 from loadstone.result import Finding, Result
 from loadstone.search.model import Capacity
@@ -16,7 +16,8 @@ SCHEMA_VERSION = 1
 def as_data(result: Result) -> dict[str, Any]:
     """Give the result in what JSON knows; a number that is not known is null.
 
-    The finding of a single search stands at the top level, those of several under `findings`.
+    The finding of a single search stands at the top level, those of several under `findings`,
+    the workloads of a task under `workloads`.
     """
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -32,6 +33,9 @@ def as_data(result: Result) -> dict[str, Any]:
             "target": dict(result.environment.target),
         },
     }
+    if result.performances:
+        workloads = [workload.as_data(one) for one in result.performances]
+        return data | {"title": result.title, "workloads": workloads}
     if len(result.findings) == 1:
         return data | _finding(result.findings[0])
     return data | {"findings": [_finding(finding) for finding in result.findings]}

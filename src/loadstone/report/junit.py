@@ -3,9 +3,10 @@
 import re
 from xml.etree import ElementTree as Xml
 
+from loadstone.analysis.performance import Failure
 from loadstone.report import figures, words
 from loadstone.report.generator import generator_of
-from loadstone.result import Finding, Result
+from loadstone.result import Finding, Performance, Result
 
 # What XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -17,23 +18,28 @@ def render(result: Result) -> str:
     A degraded trial is no failure: a search looks for the rate at which the service gives way.
     """
     cases = [_case(finding, result) for finding in result.findings]
+    cases += [_workload(performance) for performance in result.performances]
     if not cases or result.failure:
         cases.append(_run(result))
     errors = sum(case.find("error") is not None for case in cases)
+    failures = sum(case.find("failure") is not None for case in cases)
+    took_s = sum(finding.wall_s for finding in result.findings)
+    took_s += sum(performance.full_s for performance in result.performances)
     suite = Xml.Element(
         "testsuite",
         name=_clean(f"loadstone {result.kind}"),
         id=_clean(result.run_id),
         timestamp=_clean(result.started_at[:19]),
         tests=str(len(cases)),
-        failures="0",
+        failures=str(failures),
         errors=str(errors),
         skipped="0",
-        time=f"{sum(finding.wall_s for finding in result.findings):.3f}",
+        time=f"{took_s:.3f}",
     )
     _properties(suite, (*result.environment.target, *result.environment.machine))
     suite.extend(cases)
-    root = Xml.Element("testsuites", tests=str(len(cases)), failures="0", errors=str(errors))
+    root = Xml.Element("testsuites", tests=str(len(cases)))
+    root.attrib |= {"failures": str(failures), "errors": str(errors)}
     root.append(suite)
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -65,6 +71,32 @@ def _case(finding: Finding, result: Result) -> Xml.Element:
         Xml.SubElement(case, "error", type=figures.NOT_FOUND, message=_clean(message))
     Xml.SubElement(case, "system-out").text = _clean("\n".join(words.of(finding)))
     return case
+
+
+def _workload(performance: Performance) -> Xml.Element:
+    """Give a workload of a task: a failure where its SLA does not hold, as in Rally."""
+    case = Xml.Element(
+        "testcase",
+        classname=_clean(f"loadstone.{performance.scenario}"),
+        name=_clean(performance.subtask),
+        time=f"{performance.full_s:.3f}",
+    )
+    if performance.failure or performance.status in ("running", "interrupted"):
+        message = performance.failure or f"the workload is {performance.status}"
+        Xml.SubElement(case, "error", type=_clean(performance.status), message=_clean(message))
+    elif not performance.pass_sla:
+        missed = [row for row in performance.sla if not row.success]
+        details = "\n".join(f"{row.criterion}: {row.detail}" for row in missed)
+        kinds = ", ".join(row.criterion for row in missed)
+        Xml.SubElement(case, "failure", type="sla", message=_clean(kinds)).text = _clean(details)
+    said = "\n".join(failure.message for failure in _failures(performance))
+    if said:
+        Xml.SubElement(case, "system-out").text = _clean(said)
+    return case
+
+
+def _failures(performance: Performance) -> tuple[Failure, ...]:
+    return performance.showing.failures if performance.showing else ()
 
 
 def _run(result: Result) -> Xml.Element:

@@ -1,7 +1,7 @@
 """Results as tables on a terminal, readable at 80 columns; no colour where there is none."""
 
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import IO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.analysis.model import State, Trial
-from loadstone.report import figures, words
+from loadstone.report import figures, words, workload
 from loadstone.result import Entry, Finding, Found, Result
 from loadstone.search.model import Capacity
 
@@ -22,9 +22,11 @@ STYLES = {
 }
 
 
-def console(file: TextIO | None = None) -> Console:
+def console(file: IO[str] | None = None, width: int | None = None) -> Console:
     """Give a console for results: stdout, or the given file."""
-    return Console(file=file, highlight=False, emoji=False, markup=False, soft_wrap=False)
+    return Console(
+        file=file, width=width, highlight=False, emoji=False, markup=False, soft_wrap=False
+    )
 
 
 def show(result: Result, to: Console) -> None:
@@ -32,6 +34,11 @@ def show(result: Result, to: Console) -> None:
     for finding in result.findings:
         for part in _finding(finding):
             to.print(part)
+    # In a file the lines of a task's tables need not fold.
+    wide = to if to.is_terminal else console(to.file, max(to.width, workload.WIDTH))
+    for performance in result.performances:
+        for part in workload.parts(performance):
+            wide.print(part)
     to.print(f"Run {result.run_id}, {result.status}.", style="dim")
     if result.failure:
         to.print(f"It ended early: {result.failure}", style="red")
@@ -61,8 +68,10 @@ def listing(entries: Sequence[Entry], to: Console) -> None:
     table.add_column("interval", justify="right", no_wrap=True, min_width=12)
     for entry in entries:
         first = [entry.run_id, entry.status]
-        for found in entry.findings or (Found("", "", None, None, None),):
-            table.add_row(*first, *_listed(found))
+        cells = [_listed(found) for found in entry.findings]
+        cells += [workload.listed(performed) for performed in entry.performed]
+        for found in cells or [("", "", "")]:
+            table.add_row(*first, *found)
             first = ["", ""]
     to.print(table)
 

@@ -1,0 +1,72 @@
+"""A task that the command line asks for: its order, its output, its end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from loadstone.cli.outcome import FELL_SHORT, leftovers
+from loadstone.cli.outcome import show as show_result
+from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
+from loadstone.perform.order import Order
+from loadstone.report import junit
+
+if TYPE_CHECKING:
+    from loadstone.cli.run import Options
+    from loadstone.result import Performance, Result
+    from loadstone.store import Store
+    from loadstone.task.model import Task
+
+# Rally's own: 2 where an SLA does not hold, 1 where a task could not be carried out.
+RALLY_SLA, RALLY_ERROR = 2, 1
+
+
+def order(task: "Task", options: "Options") -> Order:
+    """Give what is to be carried out, and within which limits."""
+    return Order(
+        task=task,
+        aborts_on_sla_failure=options["aborts"],
+        max_rate_rps=options["max_rate_rps"],
+        budget_s=options["budget_s"],
+    )
+
+
+def show(result: "Result", options: "Options") -> None:
+    """Give the result in all forms that were asked for."""
+    show_result(result, options["to"])
+    if options["junit"] is not None:
+        options["junit"].write(junit.render(result))
+
+
+def exit_code(store: "Store", result: "Result") -> int:
+    """Give 0 when all that had to hold held and all that was made is gone."""
+    codes = [_code(performance) for performance in result.performances]
+    return max(*codes, FELL_SHORT if leftovers(store, result.run_id) else 0)
+
+
+def _code(performance: "Performance") -> int:
+    if performance.failure is not None:
+        return EnvironmentUnusable.exit_code
+    health = performance.health
+    # A closed loop asks for no rate: a late generator makes it slower, not wrong.
+    asks_for_rate = '"rps"' in performance.given
+    if asks_for_rate and health is not None and not health.is_valid:
+        return MeasurementInvalid.exit_code
+    return 0 if performance.pass_sla else FELL_SHORT
+
+
+def styled(code: int, style: str) -> int:
+    """Give the exit code in the style that was asked for."""
+    if style != "rally" or code == 0:
+        return code
+    return RALLY_SLA if code == FELL_SHORT else RALLY_ERROR
+
+
+@contextmanager
+def in_style(style: str) -> Iterator[None]:
+    """Let what stops a task end with the code of this style."""
+    try:
+        yield
+    except LoadstoneError as stopped:
+        if style == "rally":
+            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # of this one alone
+        raise

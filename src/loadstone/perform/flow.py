@@ -1,0 +1,143 @@
+"""A task's way from its file's workloads to a result in the store."""
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+
+from loadstone.analysis.performance import for_sla, show
+from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+from loadstone.keystone.identity import Unreachable
+from loadstone.perform.live import LiveSla
+from loadstone.perform.order import Job, Observer, Order, jobs
+from loadstone.perform.work import Work, ready
+from loadstone.result import Performance, Result
+from loadstone.run import Subject, begun, closing
+from loadstone.store.store import Store
+from loadstone.task.given import config_id
+from loadstone.task.sla import Criterion, judge
+
+ABORTED = Criterion("aborted_on_sla", False, "Task was aborted due to SLA failure(s).")
+
+
+def perform(
+    order: Order, subject: Subject, store: Store, observer: Observer, command: str
+) -> Result:
+    """Carry the task out; what was measured is in the store also when this raises."""
+    todo = tuple((job, ready(job)) for job in jobs(order))
+    result = replace(begun("task", subject, command), title=order.task.title)
+    store.begin(result)
+    observer.say(f"run {result.run_id}: {subject.access.identity_url}")
+    with closing(result, store):
+        left_s = order.budget_s
+        for job, work in todo:
+            observer.say(f"{job.index + 1} of {len(todo)}: {job.words}")
+            trip = _Trip(order, subject, store, observer, result.run_id, job, left_s)
+            done = trip.perform(work)
+            left_s -= done.showing.load_s if done.showing else 0.0
+            if trip.is_out_of_budget:
+                raise MeasurementInvalid(
+                    f"the load was ended after {order.budget_s:.0f} s, in workload "
+                    f"{job.index + 1} of {len(todo)}; raise --budget, or ask for less"
+                )
+            if done.status == "aborted":
+                break
+    return store.get(result.run_id)
+
+
+@dataclass(slots=True)
+class _Trip:
+    """One workload's way from its contexts to its verdict."""
+
+    order: Order
+    subject: Subject
+    store: Store
+    observer: Observer
+    run_id: str
+    job: Job
+    left_s: float  # of load that may still be made
+    is_out_of_budget: bool = field(default=False, init=False)
+    kept: Performance = field(init=False)
+
+    def perform(self, work: Work) -> Performance:
+        """Set up, load, judge, clean up; keep what is known as soon as it is."""
+        began_s = time.monotonic()
+        self._keep(_begun(self.job))
+        ended = "interrupted"
+        failure = None
+        try:
+            with work.prepared(self.subject, self.run_id, self.store, self.observer.say):
+                ended = self._load(work)
+        except EnvironmentUnusable as error:
+            ended, failure = "failed", str(error)
+            self.observer.say(f"  this workload failed: {failure}")
+            # As in Rally: what one workload lacks, the next may not need.
+            if isinstance(error, Unreachable):
+                raise
+        finally:
+            full_s = time.monotonic() - began_s
+            self._keep(replace(self.kept, status=ended, failure=failure, full_s=full_s))
+        return self.kept
+
+    def _load(self, work: Work) -> str:
+        """Load and judge; gives how it ended."""
+        start_s = time.time()
+        measured = work.load(self.subject, Watcher(self, self._live()))
+        samples, actions = measured.samples, work.actions
+        sla = judge(self.job.workload.sla, for_sla(samples, actions))
+        is_aborted = self.order.aborts_on_sla_failure and not all(row.success for row in sla)
+        showing = show(samples, actions)
+        kept = replace(
+            self.kept,
+            start_s=start_s,
+            showing=replace(showing, failures=work.failures or showing.failures),
+            sla=(*sla, ABORTED) if is_aborted else sla,
+            health=measured.health,
+            actions=actions,
+        )
+        self._keep(kept, samples)
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        if why := self.subject.failure():
+            raise EnvironmentUnusable(why)
+        return "aborted" if is_aborted else "finished"
+
+    def _live(self) -> LiveSla:
+        return LiveSla(self.job.workload.sla if self.order.aborts_on_sla_failure else ())
+
+    def _keep(self, performance: Performance, samples: Samples | None = None) -> None:
+        if performance.failure is not None:
+            # Rally's own row for what kept a workload from being carried out.
+            row = Criterion("something_went_wrong", False, performance.failure)
+            performance = replace(performance, sla=(*performance.sla, row))
+        index = self.job.index
+        self.kept = self.store.keep_performance(self.run_id, index, performance, samples)
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Looks a few times a second whether the load is to go on."""
+
+    trip: _Trip
+    sla: LiveSla
+
+    def __call__(self, progress: Progress) -> bool:
+        """Show the progress; False stops the load."""
+        trip = self.trip
+        trip.observer.progress(trip.job.workload.scenario.name, progress)
+        trip.is_out_of_budget = trip.is_out_of_budget or progress.elapsed_s > trip.left_s
+        is_over = trip.is_out_of_budget or self.sla.is_broken(progress)
+        return not is_over and trip.subject.failure() is None
+
+
+def _begun(job: Job) -> Performance:
+    workload = job.workload
+    return Performance(
+        subtask=job.subtask,
+        scenario=workload.scenario.name,
+        description=workload.description,
+        given=json.dumps(workload.given),
+        config_id=config_id(workload.given),
+        status="running",
+    )

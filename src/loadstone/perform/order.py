@@ -1,0 +1,69 @@
+"""What of a task is to be carried out, and how."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from loadstone.engine.progress import Progress
+from loadstone.errors import InvalidInput
+from loadstone.plan.load import OpenLoad
+from loadstone.plan.runner import NotYet, Pacing, pacing
+from loadstone.task.model import Task, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A checked task, and within which limits it may load."""
+
+    task: Task
+    aborts_on_sla_failure: bool = False
+    max_rate_rps: float = 5000.0  # of open loops; a closed one is as fast as the service
+    budget_s: float = 3000.0  # of load, over all workloads
+
+
+class Observer(Protocol):
+    """Whoever shows what goes on."""
+
+    def say(self, line: str) -> None:
+        """Show one line that stays."""
+
+    def progress(self, purpose: str, progress: Progress) -> None:
+        """Show where a stretch of load stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One workload, ready to be loaded."""
+
+    index: int  # in the task, from 0
+    subtask: str
+    workload: Workload
+    pacing: Pacing
+
+    @property
+    def words(self) -> str:
+        """Say what it does, and how hard."""
+        runner = json.dumps(self.workload.given["runner"])[1:-1].replace('"', "")
+        return f"{self.workload.scenario.name}, {runner}"
+
+
+def jobs(order: Order) -> tuple[Job, ...]:
+    """Give the task's workloads in order; InvalidInput names one that cannot be loaded."""
+    return tuple(_jobs(order))
+
+
+def _jobs(order: Order) -> Iterator[Job]:
+    pairs = ((sub.title, one) for sub in order.task.subtasks for one in sub.workloads)
+    for index, (title, workload) in enumerate(pairs):
+        place = f"{workload.file}:{workload.line}"
+        found = pacing(workload.runner)
+        if isinstance(found, NotYet):
+            raise InvalidInput(f"{place}: {found.words}")
+        load = found.load
+        if isinstance(load, OpenLoad) and load.rate_rps > order.max_rate_rps:
+            raise InvalidInput(
+                f"{place}: {load.rate_rps:g} iterations a second are more than the "
+                f"{order.max_rate_rps:g} that are allowed; raise --max-rate"
+            )
+        yield Job(index, title, workload, found)

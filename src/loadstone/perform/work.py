@@ -1,0 +1,186 @@
+"""What one workload does, ready to be set up and loaded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
+
+from loadstone.analysis.performance import Failure
+from loadstone.engine import local
+from loadstone.engine.callables import run as callables
+from loadstone.engine.callables.model import PAUSE, CallPlan, Function
+from loadstone.engine.callables.model import Failure as CallFailure
+from loadstone.engine.local import Measured
+from loadstone.engine.outcome import Outcome
+from loadstone.engine.progress import Watch
+from loadstone.errors import InvalidInput
+from loadstone.functions.catalogue import function_of
+from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.contexts.workload import Actors, contexts
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.scenarios import Scenario
+from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
+from loadstone.keystone.things import Token, User
+from loadstone.perform.order import Job
+from loadstone.plan.load import BandLoad, ClosedLoad
+from loadstone.plan.model import Limits
+from loadstone.plan.runner import Pacing
+from loadstone.plan.script import Pause
+from loadstone.run import JOURNAL, Subject
+from loadstone.store.store import Store
+from loadstone.task.model import Workload
+
+Say = Callable[[str], None]
+# Rally's openstack_client_http_timeout: task files were written with its patience.
+REQUEST_TIMEOUT_S = 180.0
+
+
+class Work(Protocol):
+    """A workload that has been looked at and touches the cloud only when told to."""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the samples' actions, once loaded."""
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What is known of failures beside the samples, once loaded."""
+
+    def prepared(
+        self, subject: Subject, run_id: str, store: Store, say: Say
+    ) -> AbstractContextManager[None]:
+        """Make what must exist; remove it at the end."""
+
+    def load(self, subject: Subject, watch: Watch) -> Measured:
+        """Put the load on the target."""
+
+
+def ready(job: Job) -> Work:
+    """Look at a workload; InvalidInput says why it cannot be carried out."""
+    workload = job.workload
+    name = workload.scenario.name
+    if is_data(name):
+        return Script(workload, job.pacing)
+    function = function_of(name)
+    if function is None:
+        raise InvalidInput(f"{workload.file}:{workload.line}: {name} cannot be carried out yet")
+    return Call(workload, job.pacing, function)
+
+
+@dataclass(slots=True)
+class Script:
+    """A scenario that the engine sends by itself."""
+
+    workload: Workload
+    pacing: Pacing
+    failures: tuple[Failure, ...] = ()
+    _scenario: Scenario | None = field(default=None, init=False)
+    _people: tuple[User, ...] = field(default=(), init=False, repr=False)
+    _tokens: tuple[Token, ...] = field(default=(), init=False, repr=False)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the samples' actions."""
+        steps = self._scenario.steps if self._scenario else ()
+        return tuple(PAUSE if isinstance(step, Pause) else step.action for step in steps)
+
+    @contextmanager
+    def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
+        """Make what the contexts say, and the tokens that iterations need."""
+        journal, wanted = store.folder(run_id) / JOURNAL, self.workload.contexts
+        with contexts(subject.access, run_id, wanted, journal, say) as actors:
+            self._draw(subject, run_id, actors, say)
+            yield
+
+    def _draw(self, subject: Subject, run_id: str, actors: Actors, say: Say) -> None:
+        """Say which iteration is made as whom."""
+        ground = Ground(run_id, Identity(subject.access))
+        wanted = self.workload.scenario
+        self._scenario = scenario(wanted.name, wanted.arguments, ground)
+        actors.announce(self._scenario)
+        turns = actors.turns()
+        self._people = tuple(actors.users[turn] for turn in turns)
+        if self._scenario.needs_tokens:
+            say(f"issuing {len(actors.users)} tokens")
+            tokens = issue_tokens(subject.access, actors.users)
+            self._tokens = tuple(tokens[turn] for turn in turns)
+
+    def load(self, subject: Subject, watch: Watch) -> Measured:
+        """Send the load."""
+        if self._scenario is None:
+            raise AssertionError("it is prepared before it is loaded")
+        people, tokens = self._people, self._tokens
+        load, allowed = self.pacing.load, limits(self.pacing)
+        plan = compile_plan(self._scenario, subject.access, people, tokens, load, allowed)
+        return local.run(plan, watch)
+
+
+@dataclass(slots=True)
+class Call:
+    """A scenario that is a Python function."""
+
+    workload: Workload
+    pacing: Pacing
+    function: Function
+    actions: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    _rows: tuple[dict[str, str], ...] = field(default=({},), init=False, repr=False)
+
+    @contextmanager
+    def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
+        """Make what the contexts say."""
+        wanted = self.workload.contexts
+        if not wanted:
+            yield
+            return
+        journal = store.folder(run_id) / JOURNAL
+        with contexts(subject.access, run_id, wanted, journal, say) as actors:
+            if actors.users:
+                self._rows = tuple(asdict(actors.users[turn]) for turn in actors.turns())
+            yield
+
+    def load(self, subject: Subject, watch: Watch) -> Measured:
+        """Call the function as often as the runner says."""
+        load = self.pacing.load
+        if isinstance(load, BandLoad):
+            raise AssertionError("no runner of a task asks for a band")
+        plan = CallPlan(
+            self.function,
+            load,
+            dict(self.workload.scenario.arguments),
+            self._rows,
+            {"auth_url": subject.access.identity_url},
+            self.pacing.timeout_s,
+            self.pacing.max_in_flight,
+        )
+        called = callables.run(plan, watch)
+        self.actions = called.actions
+        self.failures = tuple(_failure(failure) for failure in called.failures)
+        return called.measured
+
+
+def _failure(failure: CallFailure) -> Failure:
+    cause = f"{failure.action}: {failure.cause}"
+    message = f"{cause}; first in iteration {failure.iteration + 1}"
+    number = failure.iteration + 1
+    return Failure(cause, failure.count, message, number, failure.action, Outcome.RAISED, 0)
+
+
+def limits(pacing: Pacing) -> Limits:
+    """Give what the engine may use for a runner."""
+    patience_s = pacing.timeout_s or REQUEST_TIMEOUT_S
+    connections = Limits().max_connections
+    match pacing.load:
+        case ClosedLoad(workers=workers):
+            connections = workers
+        case _ if pacing.max_in_flight is not None:
+            connections = min(connections, pacing.max_in_flight)
+        case _:
+            pass
+    return Limits(
+        connections,
+        request_timeout_s=patience_s,
+        iteration_timeout_s=pacing.timeout_s,
+        drain_s=patience_s,
+    )

@@ -1,0 +1,179 @@
+"""`loadstone run` as its users meet it."""
+
+import json
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+ISSUE = """
+version: 2
+title: Tokens
+subtasks:
+  - title: Issue tokens
+    scenario:
+      Authenticate.keystone: {}
+    runner:
+      constant: {times: {{times|default(6)}}, concurrency: 2}
+    contexts:
+      users: {tenants: 2, users_per_tenant: 1, user_password: "not-to-be-kept"}
+    sla:
+      failure_rate: {max: {{most|default(0)}}}
+      max_seconds_per_iteration: 60
+  - title: Issue and validate
+    scenario:
+      KeystoneBasic.authenticate_user_and_validate_token: {}
+    runner:
+      serial: {times: 2}
+"""
+
+
+def failing(fake, every, status=503):
+    """Let each so-manieth login of load fail; the admin's and the preparation's go through."""
+    seen = []
+
+    def disturb(method, path):
+        if (method, path) != ("POST", "/v3/auth/tokens"):
+            return None
+        seen.append(path)
+        return status if len(seen) > 3 and len(seen) % every == 0 else None
+
+    fake.disturb = disturb
+
+
+def test_a_task_is_carried_out_and_nothing_is_left_in_the_cloud(loadstone, fake, write):
+    told = loadstone("run", write(ISSUE))
+    assert told.returncode == 0, told.stderr
+    for words in ("Authenticate.keystone", "authenticate.keystone", "keystone_v3.validate_token"):
+        assert words in told.stdout
+    for head in ("median", "90%ile", "99%ile", "success", "count", "Load duration", "Throughput"):
+        assert head in told.stdout
+    assert "failure_rate" in told.stdout
+    assert fake.names("users") == fake.names("projects") == fake.names("domains") == []
+
+
+def test_an_iteration_is_what_its_name_says(loadstone, fake, write):
+    told = loadstone("run", write(ISSUE), "--json", "-")
+    assert told.returncode == 0, told.stderr
+    workloads = json.loads(told.stdout)["workloads"]
+    assert [one["total"]["count"] for one in workloads] == [6, 2]
+    assert [[row["name"] for row in one["actions"]] for one in workloads] == [
+        ["authenticate.keystone"],
+        ["keystone_v3.fetch_token", "keystone_v3.validate_token"],
+    ]
+    # The admin, each of the three users while it is made, then one for each iteration.
+    assert fake.calls["POST", "/v3/auth/tokens"] == 1 + 3 + 6 + 2
+
+
+def test_what_was_measured_is_kept_and_shown_again(loadstone, write):
+    shown = json.loads(loadstone("run", write(ISSUE), "--json", "-").stdout)
+    again = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert again["workloads"] == shown["workloads"]
+    assert again["kind"] == "task"
+    assert again["title"] == "Tokens"
+    listed = loadstone("results", "list").stdout
+    assert "SLA held" in listed
+
+
+def test_a_broken_sla_ends_with_1_and_failures_are_told_apart(loadstone, fake, write):
+    failing(fake, every=4)
+    told = loadstone("run", write(ISSUE), "--json", "result.json", "--junit", "junit.xml")
+    assert told.returncode == 1, told.stderr
+    assert "503 Service Unavailable" in told.stdout
+    assert "FAIL" in told.stdout
+    document = Xml.parse("junit.xml").getroot()
+    assert document.attrib["failures"] != "0"
+    assert "failure_rate" in document.find(".//failure").text
+    with open("result.json") as file:
+        workload = json.load(file)["workloads"][0]
+    assert workload["pass_sla"] is False
+    assert workload["total"]["ok"] + sum(one["count"] for one in workload["failures"]) == 6
+
+
+def test_the_exit_code_can_be_rallys(loadstone, fake, write):
+    failing(fake, every=4)
+    assert loadstone("run", write(ISSUE), "--exit-code-style", "rally").returncode == 2
+    fake.disturb = lambda _method, _path: 500
+    assert loadstone("run", write(ISSUE), "--exit-code-style", "rally").returncode == 1
+
+
+def test_template_arguments_fill_the_task(loadstone, write):
+    told = loadstone("run", write(ISSUE), "--task-args", "times=3", "--json", "-")
+    assert json.loads(told.stdout)["workloads"][0]["total"]["count"] == 3
+
+
+def test_a_rule_that_breaks_ends_the_task(loadstone, fake, write):
+    failing(fake, every=1)
+    told = loadstone(
+        "run", write(ISSUE), "--task-args", "times=100000", "--abort-on-sla-failure", "--json", "-"
+    )
+    assert told.returncode == 1, told.stderr
+    (workload,) = json.loads(told.stdout)["workloads"]
+    assert workload["status"] == "aborted"
+    assert workload["total"]["count"] < 100000
+    assert workload["sla"][-1]["criterion"] == "aborted_on_sla"
+    assert fake.names("users") == []
+
+
+def test_a_workload_that_cannot_be_prepared_fails_and_the_next_is_carried_out(
+    loadstone, fake, write
+):
+    refused = []
+
+    def disturb(method, path):
+        if (method, path) == ("POST", "/v3/projects") and not refused:
+            refused.append(path)
+            return 403
+        return None
+
+    fake.disturb = disturb
+    told = loadstone("run", write(ISSUE), "--json", "-")
+    assert told.returncode == 3, told.stderr
+    first, second = json.loads(told.stdout)["workloads"]
+    assert first["status"] == "failed"
+    assert first["sla"][-1]["criterion"] == "something_went_wrong"
+    assert second["status"] == "finished"
+    assert fake.names("domains") == []
+
+
+def test_a_scenario_that_is_a_function_shows_its_nested_actions_and_its_failures(loadstone, write):
+    task = write(
+        "Dummy.dummy_random_fail_in_atomic: [{args: {exception_probability: 1}, "
+        "runner: {type: constant, times: 4, concurrency: 2}}]\n"
+        "Dummy.dummy: [{runner: {type: constant, times: 3}}]\n"
+    )
+    told = loadstone("run", task, "--json", "-")
+    assert told.returncode == 1, told.stderr
+    failing, good = json.loads(told.stdout)["workloads"]
+    assert failing["total"]["ok"] == 0
+    assert "exception" in failing["failures"][0]["message"]
+    assert [row["name"] for row in good["actions"]] == ["foo", "foo/bar"]
+    assert good["total"]["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("version: 2\ntitle: x\n", "subtasks"),
+        ("Authenticate.keyston: [{}]\n", "did you mean"),
+    ],
+)
+def test_a_bad_task_is_refused_before_anything_is_sent(loadstone, fake, write, text, said):
+    told = loadstone("run", write(text))
+    assert told.returncode == 2
+    assert said in told.stderr
+    assert not fake.calls
+
+
+def test_a_rate_beyond_the_ceiling_is_refused(loadstone, fake, write):
+    task = write("Authenticate.keystone: [{runner: {type: rps, rps: 50, times: 5}}]\n")
+    told = loadstone("run", task, "--max-rate", "10")
+    assert told.returncode == 2
+    assert "--max-rate" in told.stderr
+    assert "task.yaml:1" in told.stderr
+    assert ("POST", "/v3/users") not in fake.calls
+
+
+def test_no_password_of_a_task_is_kept(loadstone, write, tmp_path):
+    assert loadstone("run", write(ISSUE)).returncode == 0
+    for path in (tmp_path / "home").rglob("*"):
+        assert not path.is_file() or b"not-to-be-kept" not in path.read_bytes(), path
