@@ -1,9 +1,12 @@
 """Which scenarios of the catalogue are functions, and where they are."""
 
 from loadstone.engine.callables.model import Function
-from loadstone.task.catalogue.scenarios import DUMMY
+from loadstone.task.catalogue.identity import VALIDATED
+from loadstone.task.catalogue.scenarios import DUMMY, NOVA
 
 _HERE = "loadstone.functions"
+# openstacksdk takes the better part of a second to import.
+_CLOUD = (f"{_HERE}.cloud",)
 
 
 def _last(name: str) -> str:
@@ -13,9 +16,24 @@ def _last(name: str) -> str:
 FUNCTIONS: dict[str, Function] = {
     **{entry.name: Function(f"{_HERE}.dummy", _last(entry.name)) for entry in DUMMY},
     "Dummy.dummy_output": Function(f"{_HERE}.dummy_output", "dummy_output"),
+    **{
+        f"Authenticate.validate_{name}": Function(f"{_HERE}.validate", f"validate_{name}", _CLOUD)
+        for name in VALIDATED
+    },
+    **{entry.name: Function(f"{_HERE}.nova", _last(entry.name), _CLOUD) for entry in NOVA},
+}
+# What removes, as each user, what the iterations of a scenario left: called with the same rows and
+# settings, once for each row.
+SWEEPS: dict[str, Function] = {
+    entry.name: Function(f"{_HERE}.nova", "sweep", _CLOUD) for entry in NOVA
 }
 
 
 def function_of(scenario: str) -> Function | None:
     """Give the function behind a scenario of this (short) name; None: it is no function."""
     return FUNCTIONS.get(scenario)
+
+
+def sweep_of(scenario: str) -> Function | None:
+    """Give what removes what a scenario leaves in other services; None: it leaves nothing."""
+    return SWEEPS.get(scenario)

@@ -1,6 +1,6 @@
 """A worker process: it is told which iteration to make, and tells how it went."""
 
-import ctypes
+import fcntl
 import importlib
 import importlib.util
 import os
@@ -18,7 +18,6 @@ from loadstone.engine.callables.causes import ended, without
 from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import Function
 
-_PR_SET_PDEATHSIG = 1  # prctl(2)
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # To a worker: (iteration, row), or None: end. From it: ("ready",), ("refused", why), then for each
@@ -87,11 +86,18 @@ def _next(pipe: Connection) -> tuple[int, Mapping[str, str]] | None:
 
 
 def _live_no_longer_than_the_parent() -> None:
-    # The fork server ends when the main process does, whatever ended that; the kernel then kills
-    # its children, also one that is stuck. Ctrl-C and the like are the main process's to handle.
+    # Ctrl-C and the like are the main process's to handle.
     for number in _HELD_BACK:
         signal.signal(number, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = parent_process()
-    if parent is not None and not parent.is_alive():
+    if parent is None:
+        return
+    # The main process holds the other end of this pipe. When it is gone, whatever ended it, the
+    # kernel signals the pipe's owner: also a worker that is stuck. (PR_SET_PDEATHSIG would watch
+    # the fork server, which workers keep alive.)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+    flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if not parent.is_alive():
         os._exit(1)

@@ -1,0 +1,186 @@
+"""Rally's NovaServers: servers are booted, listed, deleted, each waited for."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from openstack.compute.v2.server import Server
+from openstack.connection import Connection
+from openstack.exceptions import ResourceTimeout
+
+from loadstone.engine.callables.context import Context
+from loadstone.functions.cloud import connect
+
+# Rally looks first after 1 s, then every 2 s, and so measures in such steps.
+POLL_S = 0.5
+PATIENCE_S = 300  # Rally's, for a server to be there and to be gone
+_found: dict[str, str] = {}  # id of an image or a flavor by what was looked for, of this process
+# Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
+_NAMES = {
+    "admin_pass": "admin_password",
+    "availability_zone": "availability_zone",
+    "block_device_mapping_v2": "block_device_mapping",
+    "config_drive": "has_config_drive",
+    "disk_config": "disk_config",
+    "key_name": "key_name",
+    "max_count": "max_count",
+    "meta": "metadata",
+    "min_count": "min_count",
+    "nics": "networks",
+    "scheduler_hints": "scheduler_hints",
+    "security_groups": "security_groups",
+    "userdata": "user_data",
+}
+
+
+def boot_server(
+    context: Context,
+    image: Mapping[str, Any],
+    flavor: Mapping[str, Any],
+    auto_assign_nic: bool = False,  # noqa: ARG001  Nova chooses, as in Rally without networks
+    **more: Any,
+) -> None:
+    """Boot a server and leave it."""
+    _boot(context, connect(context), image, flavor, more)
+
+
+def boot_and_list_server(
+    context: Context,
+    image: Mapping[str, Any],
+    flavor: Mapping[str, Any],
+    detailed: bool = True,
+    **more: Any,
+) -> None:
+    """Boot a server, leave it, and find it in the list of all."""
+    cloud = connect(context)
+    server = _boot(context, cloud, image, flavor, more)
+    with context.action("nova.list_servers"):
+        listed = list(cloud.compute.servers(details=detailed))
+    if server.id not in {one.id for one in listed}:
+        raise LookupError(f"server {server.id} is not among the {len(listed)} that are listed")
+
+
+def boot_and_delete_server(
+    context: Context,
+    image: Mapping[str, Any],
+    flavor: Mapping[str, Any],
+    min_sleep: float = 0,
+    max_sleep: float = 0,
+    force_delete: bool = False,
+    **more: Any,
+) -> None:
+    """Boot a server, wait, and delete it."""
+    cloud = connect(context)
+    server = _boot(context, cloud, image, flavor, more)
+    context.pause(min_sleep, max_sleep)
+    with context.action("nova.force_delete_server" if force_delete else "nova.delete_server"):
+        cloud.compute.delete_server(server, force=force_delete)
+        cloud.compute.wait_for_delete(server, interval=POLL_S, wait=PATIENCE_S)
+
+
+def sweep(context: Context) -> None:
+    """Remove the user's servers whose names say that this run made them."""
+    cloud = connect(context)
+    with context.action("cleanup.servers"):
+        left = _ours(context, cloud)
+        for server in left:
+            cloud.compute.delete_server(server)
+        for server in left:
+            cloud.compute.wait_for_delete(server, interval=POLL_S, wait=PATIENCE_S)
+
+
+def _ours(context: Context, cloud: Connection) -> list[Server]:
+    start = _name_start(context)
+    servers = cloud.compute.servers(details=False)
+    return [server for server in servers if str(server.name).startswith(start)]
+
+
+def _name_start(context: Context) -> str:
+    return f"{context.settings['prefix']}-s"
+
+
+def _boot(
+    context: Context,
+    cloud: Connection,
+    image: Mapping[str, Any],
+    flavor: Mapping[str, Any],
+    more: Mapping[str, Any],
+) -> Server:
+    wanted = {
+        "name": f"{_name_start(context)}{context.iteration}",
+        "image_id": _image_id(cloud, image),
+        "flavor_id": _flavor_id(cloud, flavor),
+        **_attributes(more),
+    }
+    with context.action("nova.boot_server"):
+        server = cloud.compute.create_server(**wanted)
+        try:
+            return cloud.compute.wait_for_server(server, interval=POLL_S, wait=PATIENCE_S)
+        except ResourceTimeout:
+            words = f"server {server.id} was not ACTIVE within {PATIENCE_S} s"
+            raise TimeoutError(words) from None
+
+
+def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(more) - set(_NAMES))
+    if unknown:
+        raise ValueError(f"a server is not created with {unknown[0]!r}; there are {sorted(_NAMES)}")
+    given = {_NAMES[name]: value for name, value in more.items()}
+    if "networks" in given:
+        given["networks"] = [_network(nic) for nic in given["networks"]]
+    if "security_groups" in given:
+        given["security_groups"] = [{"name": name} for name in given["security_groups"]]
+    if "user_data" in given:
+        given["user_data"] = b64encode(str(given["user_data"]).encode()).decode()
+    return given
+
+
+def _network(nic: Mapping[str, str]) -> dict[str, str]:
+    names = {"net-id": "uuid", "port-id": "port", "v4-fixed-ip": "fixed_ip"}
+    return {names.get(name, name): value for name, value in nic.items()}
+
+
+def _flavor_id(cloud: Connection, wanted: Mapping[str, Any]) -> str:
+    return _looked_up("flavor", wanted, cloud.compute.flavors, accurate=True)
+
+
+def _image_id(cloud: Connection, wanted: Mapping[str, Any]) -> str:
+    query = dict(wanted.get("list_kwargs", {}))
+    return _looked_up(
+        "image", wanted, lambda: cloud.image.images(**query), accurate=wanted.get("accurate", False)
+    )
+
+
+def _looked_up(kind: str, wanted: Mapping[str, Any], listed: Any, *, accurate: bool) -> str:
+    if "id" in wanted:
+        return str(wanted["id"])
+    key = f"{kind} {json.dumps(wanted, sort_keys=True)}"
+    if key not in _found:
+        _found[key] = _chosen(kind, wanted, list(listed()), accurate=accurate)
+    return _found[key]
+
+
+def _chosen(kind: str, wanted: Mapping[str, Any], things: Sequence[Any], *, accurate: bool) -> str:
+    """Choose as Rally does: by exact name, else by pattern; of several images the last by name."""
+    if "name" not in wanted and "regex" not in wanted:
+        raise ValueError(f"{kind}: give id, name or regex, not {dict(wanted)}")
+    exact = [one for one in things if one.name == wanted.get("name")]
+    if exact:
+        return _single(kind, wanted, exact, accurate=True)
+    if "name" in wanted and accurate:
+        return _single(kind, wanted, [], accurate=True)
+    pattern = re.compile(str(wanted.get("name", wanted.get("regex"))))
+    matching = [one for one in things if pattern.search(one.name or "")]
+    return _single(kind, wanted, matching, accurate=accurate)
+
+
+def _single(kind: str, wanted: Mapping[str, Any], found: Iterable[Any], *, accurate: bool) -> str:
+    ordered = sorted(found, key=lambda one: one.name or "")
+    if not ordered:
+        raise LookupError(f"no {kind} is {dict(wanted)}")
+    if accurate and len(ordered) > 1:
+        ids = ", ".join(str(one.id) for one in ordered)
+        raise LookupError(f"more than one {kind} is {dict(wanted)}: {ids}")
+    return str(ordered[-1].id)

@@ -1,0 +1,173 @@
+"""Scenarios of services beside identity, through openstacksdk in worker processes."""
+
+from collections import Counter
+
+import pytest
+from fake_cloud import PASSWORD, fake_cloud
+
+from loadstone.engine.callables.model import ITERATION, PAUSE, CallPlan
+from loadstone.engine.callables.run import run
+from loadstone.functions.catalogue import FUNCTIONS, function_of, sweep_of
+from loadstone.plan.load import ClosedLoad
+from loadstone.task.catalogue.scenarios import SCENARIOS
+
+USER = {"id": "u", "name": "ann", "password": PASSWORD, "project_name": "P", "domain_name": "D"}
+IMAGE, FLAVOR = {"name": "^cirros.*"}, {"name": "m1.tiny"}
+
+
+@pytest.fixture(scope="module")
+def cloud():
+    with fake_cloud() as made:
+        yield made
+
+
+@pytest.fixture
+def fake(cloud):
+    fake = cloud[0]
+    fake.__init__()
+    return fake
+
+
+def call(cloud, name, *, times=1, **arguments):
+    function = function_of(name)
+    load = ClosedLoad(min(times, 2), iterations=times)
+    return run(CallPlan(function, load, arguments, rows=(USER,), settings=cloud[1]))
+
+
+def actions(called):
+    samples = called.measured.samples
+    numbers = Counter(samples.action.tolist())
+    return {name: numbers[i] for i, name in enumerate(called.actions) if name[0] != "("}
+
+
+def test_every_function_is_in_the_catalogue_and_can_be_imported():
+    from loadstone.engine.callables.worker import load
+
+    assert set(FUNCTIONS) <= set(SCENARIOS)
+    assert all(callable(load(function)) for function in FUNCTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "requests"),
+    [
+        ("nova", {("GET", "compute/v2.1"): 1, ("GET", "compute/v2.1/flavors/detail"): 3}),
+        ("glance", {("GET", "image/v2/images"): 3}),
+        ("cinder", {("GET", "volume/v3/types"): 3}),
+        ("neutron", {("GET", "network/v2.0/networks"): 3}),
+        ("heat", {("GET", "heat/v1/stacks"): 3}),
+        ("octavia", {("GET", "lb/v2.0/lbaas/loadbalancers"): 3}),
+        ("ceilometer", {("GET", "metering/v2/meters"): 3}),
+        ("monasca", {("GET", "monitoring/metrics"): 3}),
+    ],
+)
+def test_a_validation_is_one_token_and_so_many_calls(cloud, fake, name, requests):
+    called = call(cloud, f"Authenticate.validate_{name}", repetitions=3)
+    assert called.failures == ()
+    assert actions(called) == {f"authenticate.validate_{name}": 1}
+    assert fake.calls == {("POST", "identity/v3/auth/tokens"): 1, **requests}
+
+
+def test_servers_are_booted_and_wait_to_be_active(cloud, fake):
+    called = call(cloud, "NovaServers.boot_server", times=3, image=IMAGE, flavor=FLAVOR)
+    assert called.failures == ()
+    assert actions(called) == {"nova.boot_server": 3}
+    names = {server["name"] for server in fake.servers.values()}
+    assert names == {f"loadstone-r1-s{i}" for i in (1, 2, 3)}
+    assert {server["imageRef"] for server in fake.servers.values()} == {"i-2"}
+    assert {server["flavorRef"] for server in fake.servers.values()} == {"f-1"}
+    # A worker keeps its user's token: two workers, two tokens.
+    assert fake.calls["POST", "identity/v3/auth/tokens"] == 2
+
+
+def test_what_a_task_file_says_of_a_server_reaches_nova(cloud, fake):
+    called = call(
+        cloud,
+        "NovaServers.boot_server",
+        image={"id": "i-9"},
+        flavor={"id": "f-9"},
+        nics=[{"net-id": "n-1"}],
+        security_groups=["web"],
+        meta={"a": "b"},
+        key_name="mine",
+    )
+    assert called.failures == ()
+    (server,) = fake.servers.values()
+    assert server["networks"] == [{"uuid": "n-1"}]
+    assert server["security_groups"] == [{"name": "web"}]
+    assert server["metadata"] == {"a": "b"}
+    assert (server["key_name"], server["imageRef"], server["flavorRef"]) == ("mine", "i-9", "f-9")
+
+
+def test_a_booted_server_is_in_the_list(cloud, fake):
+    called = call(cloud, "NovaServers.boot_and_list_server", image=IMAGE, flavor=FLAVOR)
+    assert called.failures == ()
+    assert actions(called) == {"nova.boot_server": 1, "nova.list_servers": 1}
+    assert fake.calls["GET", "compute/v2.1/servers/detail"] == 1
+
+
+@pytest.mark.parametrize(
+    ("force", "action"), [(False, "nova.delete_server"), (True, "nova.force_delete_server")]
+)
+def test_a_booted_server_is_deleted_after_a_pause_that_is_kept_apart(cloud, fake, force, action):
+    called = call(
+        cloud,
+        "NovaServers.boot_and_delete_server",
+        image=IMAGE,
+        flavor=FLAVOR,
+        min_sleep=0.01,
+        max_sleep=0.02,
+        force_delete=force,
+    )
+    assert called.failures == ()
+    assert actions(called) == {"nova.boot_server": 1, action: 1}
+    assert PAUSE in called.actions
+    assert fake.servers == {}
+
+
+def test_a_sweep_removes_what_the_run_made_and_nothing_else(cloud, fake):
+    call(cloud, "NovaServers.boot_server", times=2, image=IMAGE, flavor=FLAVOR)
+    fake.servers["s-x"] = {"id": "s-x", "name": "loadstone-r10-s1", "status": "ACTIVE"}
+    fake.servers["s-y"] = {"id": "s-y", "name": "somebody's", "status": "ACTIVE"}
+    swept = run(
+        CallPlan(
+            sweep_of("NovaServers.boot_server"),
+            ClosedLoad(1, iterations=1),
+            rows=(USER,),
+            settings=cloud[1],
+        )
+    )
+    assert swept.failures == ()
+    assert set(fake.servers) == {"s-x", "s-y"}
+
+
+def test_a_refusal_is_told_with_its_status_and_its_words(cloud, fake):
+    fake.refuse_boot = True
+    called = call(cloud, "NovaServers.boot_server", times=4, image=IMAGE, flavor=FLAVOR)
+    (failure,) = called.failures
+    assert (failure.action, failure.count) == ("nova.boot_server", 4)
+    assert "Quota exceeded for instances" in failure.cause
+    assert set(called.measured.samples.status.tolist()) == {0, 403}
+
+
+def test_a_password_that_is_refused_or_repeated_by_a_service_is_told_nowhere(cloud, fake):
+    fake.down.add("image")
+    called = call(cloud, "Authenticate.validate_glance", repetitions=1)
+    (failure,) = called.failures
+    assert "503" in failure.cause
+    assert PASSWORD not in repr(called)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ({"name": "no such"}, "no image is {'name': 'no such'}"),
+        ({"regex": "cirros", "accurate": True}, "more than one image"),
+        ({}, "give id, name or regex"),
+    ],
+)
+def test_an_image_that_cannot_be_chosen_is_said(cloud, fake, image, words):
+    called = call(cloud, "NovaServers.boot_server", image=image, flavor=FLAVOR)
+    (failure,) = called.failures
+    assert failure.action == ITERATION
+    assert words in failure.cause
+    assert fake.servers == {}
