@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from loadstone.analysis.goal import Goal
@@ -64,6 +65,8 @@ class Subject:
     failure: Callable[[], str | None] = field(default=lambda: None)
     # What is known of the service besides the trials, as words for the report.
     explain: Callable[[Scenario, Finding], tuple[str, ...]] = field(default=lambda _, __: ())
+    # Users that it has, where none can be made as others are: kept in LDAP.
+    people: Callable[[], tuple[User, ...]] | None = None
 
 
 class Observer(Protocol):
@@ -87,17 +90,25 @@ def run(order: Order, subject: Subject, store: Store, observer: Observer, comman
     result = begun(order.kind, subject, command)
     folder = store.begin(result)
     observer.say(f"run {result.run_id}: {subject.access.identity_url}")
-    with closing(result, store) as findings:
-        made: AbstractContextManager[tuple[User, ...]] = nullcontext((own_user(subject.access),))
-        if order.users is not None:
-            made = users(subject.access, result.run_id, order.users, folder / JOURNAL, observer.say)
-        with made as people:
-            for job in order.jobs:
-                trip = Trip(order, subject, store, observer, result.run_id, len(findings))
-                finding = trip.find(job, people)
-                store.keep_finding(result.run_id, len(findings), finding)
-                findings.append(finding)
+    with closing(result, store) as findings, actors(order, subject, folder, observer) as people:
+        for job in order.jobs:
+            trip = Trip(order, subject, store, observer, result.run_id, len(findings))
+            finding = trip.find(job, people)
+            store.keep_finding(result.run_id, len(findings), finding)
+            findings.append(finding)
     return store.get(result.run_id)
+
+
+def actors(
+    order: Order, subject: Subject, folder: Path, observer: Observer
+) -> AbstractContextManager[tuple[User, ...]]:
+    """Give those as whom the load is made: the target's own, those that it has, or made ones."""
+    if order.users is None:
+        return nullcontext((own_user(subject.access),))
+    if subject.people is not None:
+        wanted = order.users.tenants * order.users.users_per_tenant
+        return nullcontext(subject.people()[:wanted])
+    return users(subject.access, folder.name, order.users, folder / JOURNAL, observer.say)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,12 +54,14 @@ def chosen(lab: str | None, cloud: str | None, yes: bool) -> "Iterator[Subject]"
 @contextmanager
 def of_deployment(deployment: "Deployment") -> "Iterator[Subject]":
     """Connect to a Keystone of the lab, whose processes can be watched."""
+    from loadstone.keystone.contexts.existing import directory_users
     from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
     from loadstone.run import Subject
     from loadstone.target import connect, from_environment
 
     rounds = int(dict(deployment.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
     variables = deployment.environment_variables()
+    given = deployment.directory_users()
     with connect(from_environment(variables, f"--lab {deployment.name}")) as access:
         yield Subject(
             access,
@@ -67,4 +69,5 @@ def of_deployment(deployment: "Deployment") -> "Iterator[Subject]":
             pids=deployment.pids,
             failure=deployment.failure,
             explain=partial(explain, deployment.python, rounds),
+            people=partial(directory_users, access, given) if given else None,
         )

@@ -1,7 +1,10 @@
-"""The target's own user, for runs that make nothing in the cloud."""
+"""Users that the target has, for runs that make nothing in the cloud."""
+
+from collections.abc import Mapping, Sequence
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.things import User
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.things import Kind, User
 from loadstone.target import Access
 
 
@@ -30,4 +33,30 @@ def own_user(access: Access) -> User:
         project_name=str(granted.project_name),
         domain_id=str(granted.user_domain_id),
         domain_name=str(granted.user_domain_name),
+    )
+
+
+def directory_users(access: Access, given: Sequence[Mapping[str, str]]) -> tuple[User, ...]:
+    """Give the users of a domain that Keystone only reads, from OS_* of each."""
+    identity = Identity(access)
+    domain_id = given[0]["OS_USER_DOMAIN_ID"]
+    domain = identity.domain(domain_id)
+    ids = {user.name: str(user.id) for user in identity.find(Kind.USER, domain_id=domain_id)}
+    names = {one["OS_PROJECT_NAME"] for one in given}
+    projects = {
+        found.name: str(found.id)
+        for name in names
+        for found in identity.find(Kind.PROJECT, domain_id=domain_id, name=name)
+    }
+    return tuple(
+        User(
+            id=ids[one["OS_USERNAME"]],
+            name=one["OS_USERNAME"],
+            password=one["OS_PASSWORD"],
+            project_id=projects[one["OS_PROJECT_NAME"]],
+            project_name=one["OS_PROJECT_NAME"],
+            domain_id=domain_id,
+            domain_name=domain.name,
+        )
+        for one in given
     )

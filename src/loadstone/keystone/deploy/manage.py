@@ -34,6 +34,7 @@ class Order:
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
+    revocation_events: int = 0
 
 
 @dataclass(frozen=True, slots=True)

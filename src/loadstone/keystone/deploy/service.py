@@ -72,6 +72,7 @@ class Keystone(Part):
             jws=self.settings.token is Token.JWS,
             directory=DOMAIN if self.settings.identity is Identity.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
+            revocation_events=self.settings.revocation_events,
         )
         manage.carry_out(order, self.place)
 
@@ -80,11 +81,13 @@ class Keystone(Part):
         chosen = {(s, o): v for s, o, v in self._options()}
         rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
         provider = chosen["token", "provider"]
+        events = self.settings.revocation_events
         return (
             ("token", provider),
             ("cache", str(self.settings.cache)),
             ("hash rounds", rounds),
             ("identity", str(self.settings.identity)),
+            *((("revocation events", str(events)),) if events else ()),
         )
 
     def _options(self) -> tuple[Option, ...]:

@@ -13,6 +13,7 @@ Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
 DISK, TMPFS = "disk", "tmpfs"
 MOST_NODES = 16
+MOST_EVENTS = 1_000_000
 
 
 class Web(StrEnum):
@@ -86,6 +87,7 @@ class Settings:
     identity: Identity = Identity.SQL
     cache: Cache = Cache.LOCAL
     hash_rounds: int | None = None
+    revocation_events: int = 0
     conf: tuple[Option, ...] = ()
 
     def __post_init__(self) -> None:
@@ -191,4 +193,5 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "cache": _level(Cache),
     # bcrypt's own bounds.
     "hash-rounds": _whole(4, 31),
+    "revocation-events": _whole(0, MOST_EVENTS),
 }
