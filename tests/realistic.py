@@ -121,8 +121,8 @@ def served(case: Case, mean_s: float, seed: int) -> Samples:
     return Samples(
         due_ns=due_ns,
         sent_ns=due_ns + int(case.lag_ms * 1e6),
-        first_byte_ns=done_ns - 40_000,
         done_ns=done_ns,
+        first_byte_us=((done_ns - due_ns) // 1000).astype(np.uint32),
         iteration=order.astype(np.uint32),
         connection=(order % 16).astype(np.uint16),
         status=np.full(n, 201, np.uint16),

@@ -9,9 +9,11 @@ __all__ = [
     "EngineUnusable",
     "InvalidPlan",
     "__version__",
+    "count_samples",
     "read_samples",
     "run",
     "serve",
+    "spill",
     "write_samples",
 ]
 __version__: Final[str]
@@ -22,8 +24,8 @@ class EngineUnusable(OSError): ...
 class _Columns(TypedDict):
     due_ns: NDArray[np.int64]
     sent_ns: NDArray[np.int64]
-    first_byte_ns: NDArray[np.int64]
     done_ns: NDArray[np.int64]
+    first_byte_us: NDArray[np.uint32]
     iteration: NDArray[np.uint32]
     connection: NDArray[np.uint16]
     status: NDArray[np.uint16]
@@ -48,5 +50,9 @@ def run(
 def serve(
     settings: str, ready: Callable[[int], object], goes_on: Callable[[], bool], tick_s: float
 ) -> str: ...
+def spill(
+    plan: str, path: Path, watch: Callable[[dict[str, int]], bool] | None, tick_s: float
+) -> tuple[int, _Health]: ...
 def write_samples(path: Path, lent: Mapping[str, NDArray[Any]]) -> None: ...
-def read_samples(path: Path) -> _Columns: ...
+def read_samples(path: Path, group: int | None = None) -> _Columns: ...
+def count_samples(path: Path) -> list[int]: ...

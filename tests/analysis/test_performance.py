@@ -12,8 +12,8 @@ def table(*rows):
     return Samples(
         due_ns=due * 10**6,
         sent_ns=np.where(sent < 0, -1, sent * 10**6),
-        first_byte_ns=done * 10**6,
         done_ns=done * 10**6,
+        first_byte_us=((done - due) * 10**3).astype(np.uint32),
         iteration=iteration.astype(np.uint32),
         connection=np.zeros(len(due), np.uint16),
         status=status.astype(np.uint16),

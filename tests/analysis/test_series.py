@@ -15,8 +15,8 @@ def of(due_s, latency_s, outcome=None) -> Samples:
     return Samples(
         due_ns=due_ns,
         sent_ns=due_ns,
-        first_byte_ns=done_ns,
         done_ns=done_ns,
+        first_byte_us=((done_ns - due_ns) // 1000).astype(np.uint32),
         iteration=np.arange(n, dtype=np.uint32),
         connection=np.zeros(n, np.uint16),
         status=np.full(n, 200, np.uint16),

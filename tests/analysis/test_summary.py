@@ -16,8 +16,8 @@ def paced(latencies_ms: list[float], rate_rps: float, wait_ms: float = 0.0) -> S
     return Samples(
         due_ns=due,
         sent_ns=due + int(wait_ms * MS),
-        first_byte_ns=done,
         done_ns=done,
+        first_byte_us=((done - due) // 1000).astype(np.uint32),
         iteration=np.arange(n, dtype=np.uint32),
         connection=np.zeros(n, dtype=np.uint16),
         status=np.full(n, 200, dtype=np.uint16),

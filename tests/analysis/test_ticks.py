@@ -18,8 +18,8 @@ def samples(rows: list[tuple[int, int, float, float, Outcome]]) -> Samples:
     return Samples(
         due_ns=due,
         sent_ns=due,
-        first_byte_ns=done,
         done_ns=done,
+        first_byte_us=((done - due) // 1000).astype(np.uint32),
         iteration=np.array([row[0] for row in ordered], dtype=np.uint32),
         connection=np.zeros(len(rows), dtype=np.uint16),
         status=np.array([200 if row[4] is Outcome.OK else 0 for row in ordered], dtype=np.uint16),

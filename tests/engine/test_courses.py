@@ -11,7 +11,7 @@ from loopback import GET, Behaviour, Connection, Serve
 
 from loadstone.analysis.iterations import iterations
 from loadstone.engine.local import run
-from loadstone.engine.samples import Outcome
+from loadstone.engine.samples import NO_FIRST_BYTE, Outcome
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement, Plan
@@ -162,7 +162,7 @@ def test_a_pause_lasts_and_is_no_request(serve: Serve) -> None:
     assert len(seen) == samples.is_request.sum() == 80
     assert set(samples.outcome) == {Outcome.OK}
     lasted_ms = (samples.done_ns - samples.sent_ns)[rests] / 1e6
-    assert (samples.first_byte_ns[rests] == -1).all()
+    assert (samples.first_byte_us[rests] == NO_FIRST_BYTE).all()
     assert lasted_ms.min() >= 20
     # Drawn evenly: 40 draws of [20, 60] without one below 30 or above 50 have odds of 1 in 100,000.
     assert lasted_ms.min() < 30

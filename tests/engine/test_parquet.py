@@ -15,8 +15,8 @@ def table(rows: int) -> Samples:
     return Samples(
         due_ns=due,
         sent_ns=np.where(reached, due + random.integers(0, 10**6, rows), -1),
-        first_byte_ns=np.where(reached, due + 10**7, -1),
         done_ns=due + random.integers(10**7, 10**8, rows),
+        first_byte_us=random.integers(0, 2**32, rows, dtype=np.uint32),
         iteration=random.integers(0, 2**32, rows, dtype=np.uint32),
         connection=random.integers(0, 2**16, rows, dtype=np.uint16),
         status=random.choice(np.array([0, 201, 401, 503], dtype=np.uint16), rows),

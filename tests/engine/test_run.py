@@ -46,8 +46,7 @@ def test_columns_belong_to_rust_and_are_not_copied(serve: Serve) -> None:
 def test_times_of_a_sample_are_in_order(serve: Serve) -> None:
     samples = run(serve(answering(OK)).plan(OpenLoad(500, 0.2))).samples
     assert (samples.due_ns <= samples.sent_ns).all()
-    assert (samples.sent_ns <= samples.first_byte_ns).all()
-    assert (samples.first_byte_ns <= samples.done_ns).all()
+    assert (samples.sent_ns + samples.first_byte_us * np.int64(1000) <= samples.done_ns).all()
     assert (np.diff(samples.done_ns) >= 0).all()
 
 

@@ -1,11 +1,14 @@
 //! The target of `make bench`: answers every request with 201 and 1.5 kB, and costs next to
-//! nothing. A thread per connection; ends when its standard input is closed.
+//! nothing. A thread per connection; ends when its standard input is closed, with the number of the
+//! requests that it has answered.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const BODY_BYTES: usize = 1500;
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
@@ -17,7 +20,8 @@ fn main() -> io::Result<()> {
             drop(thread::Builder::new().stack_size(128 * 1024).spawn(serve));
         }
     });
-    io::copy(&mut io::stdin(), &mut io::sink()).map(drop)
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    writeln!(io::stdout(), "{}", ANSWERED.load(Ordering::SeqCst))
 }
 
 fn serve(mut stream: TcpStream) -> io::Result<()> {
@@ -38,6 +42,8 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         while let Some(length) = request_length(&buffer[..filled]) {
             buffer.copy_within(length..filled, 0);
             filled -= length;
+            // Before the answer: whoever has it finds it counted.
+            ANSWERED.fetch_add(1, Ordering::SeqCst);
             stream.write_all(answer.as_bytes())?;
         }
     }

@@ -33,6 +33,16 @@ impl Control {
         self.changed.iter().for_each(Notify::notify_one);
     }
 
+    /// Does what a thread has to do; unless it ends well, the other threads end at once, too.
+    pub(crate) fn unless_fine<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let failing = Failing(self);
+        let worked = work();
+        if worked.is_ok() {
+            std::mem::forget(failing);
+        }
+        worked
+    }
+
     pub(crate) fn command(&self) -> Command {
         match self.command.load(Ordering::Relaxed) {
             0 => Command::Go,
@@ -44,5 +54,14 @@ impl Control {
     /// Returns when a command was given since the last look.
     pub(crate) async fn changed(&self, thread: usize) {
         self.changed[thread].notified().await;
+    }
+}
+
+/// Gives everything up when it is dropped, as it is by a panic.
+struct Failing<'a>(&'a Control);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        self.0.give(Command::Abandon);
     }
 }

@@ -1,5 +1,7 @@
 //! Why a run could not start. A request that fails is a sample, never an error.
 
+use crate::table::BadFile;
+
 /// A run that cannot start; the text is one line that says what, where and the mend.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -33,5 +35,11 @@ impl Refusal {
     /// A refusal of one file.
     pub(crate) fn file(path: &str, reason: &impl ToString) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
+impl From<BadFile> for Refusal {
+    fn from(bad: BadFile) -> Self {
+        Self::Environment(bad.to_string())
     }
 }

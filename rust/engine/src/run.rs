@@ -1,15 +1,14 @@
 //! A run: prepared, carried out on its threads, watched and stopped from outside.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Barrier, OnceLock};
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
-use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process, setrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use tokio::task::LocalSet;
 
-use crate::Refusal;
 use crate::clock::{Clock, nanos};
 use crate::control::{Command, Control};
 use crate::dispatch::{dispatch, grid_ns, keep_deadlines};
@@ -17,16 +16,28 @@ use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
 use crate::plan::{Load, Placement, Plan, Reuse};
 use crate::progress::{Counters, Progress};
+use crate::recorder::Recorder;
 use crate::samples::Samples;
 use crate::script::Script;
+use crate::table::{Parts, Spill};
 use crate::target::Target;
 use crate::worker::{Assignment, Record, Timeouts, Worker};
+use crate::{Refusal, machine};
 
 /// What a run measured.
 #[derive(Debug)]
 pub struct Measured {
     /// A row per request.
     pub samples: Samples,
+    /// What the generator says of itself.
+    pub health: Health,
+}
+
+/// What a run measured whose samples went to a file.
+#[derive(Debug)]
+pub struct Spilled {
+    /// How many.
+    pub rows: u64,
     /// What the generator says of itself.
     pub health: Health,
 }
@@ -45,10 +56,6 @@ pub struct Run {
     start: OnceLock<Instant>,
 }
 
-/// Nice value of the engine's threads, where it may be set.
-const PRIORITY: i32 = -10;
-/// Descriptors that the process needs beside the connections.
-const SPARE_DESCRIPTORS: u64 = 64;
 /// Rows for which memory is set aside at most; pages are only taken as they are written.
 const MOST_EXPECTED_ROWS: f64 = 5e6;
 
@@ -56,7 +63,8 @@ impl Run {
     /// Looks up the host, reads the files that the plan names and lays out the requests.
     pub fn prepare(plan: &Plan) -> Result<Self, Refusal> {
         let script = Arc::new(Script::new(plan)?);
-        raise_descriptors(u64::from(plan.limits.max_connections) + SPARE_DESCRIPTORS)?;
+        let target = Arc::new(Target::new(&plan.origin)?);
+        machine::require(plan, target.is_local())?;
         let threads = match plan.load {
             Load::Open { .. } => plan.placement.threads,
             // A thread without a worker would have nothing to do, and not learn of the end.
@@ -78,33 +86,60 @@ impl Run {
                 drain_ns: nanos(plan.limits.drain_s),
             },
             script,
-            target: Arc::new(Target::new(&plan.origin)?),
+            target,
             control: Control::new(threads),
             counters: (0..threads).map(|_| Arc::default()).collect(),
             start: OnceLock::new(),
         })
     }
 
-    /// Carries the plan out.
+    /// Carries the plan out and keeps every sample in memory.
     pub fn execute(&self) -> Result<Measured, Refusal> {
+        let (tables, health) = self.carry_out(None)?;
+        Ok(Measured { samples: Samples::merge(tables), health })
+    }
+
+    /// Carries the plan out; the samples go to a file as they come, and memory stays flat.
+    ///
+    /// Until the file is complete, what was measured lies beside it, in the folder `<path>.parts`.
+    pub fn execute_into(&self, path: &Path) -> Result<Spilled, Refusal> {
+        let mut parts = Parts::create(path)?;
+        let (spill, chunks) = Parts::channel();
+        let (carried, written) = std::thread::scope(|scope| {
+            let parts = &mut parts;
+            let writer = scope.spawn(move || {
+                self.control.unless_fine(|| {
+                    machine::leave(&self.placement.cores);
+                    parts.take(chunks)
+                })
+            });
+            let carried = self.carry_out(Some(&spill));
+            drop(spill);
+            (carried, joined(writer))
+        });
+        written?;
+        let (_, health) = carried?;
+        Ok(Spilled { rows: parts.join()?, health })
+    }
+
+    /// Runs the threads to their end: what each of them kept, and what they cost.
+    fn carry_out(&self, spill: Option<&Spill>) -> Result<(Vec<Samples>, Health), Refusal> {
         let threads = self.placement.threads;
         let started = Arc::new(AtomicU32::new(0));
         let barrier = Barrier::new(threads.into());
         let parts: Result<Vec<_>, Refusal> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..threads)
                 .map(|thread| {
-                    let (started, barrier) = (started.clone(), &barrier);
-                    scope.spawn(move || self.work(thread, started, barrier))
+                    let (started, barrier, spill) = (started.clone(), &barrier, spill.cloned());
+                    scope.spawn(move || {
+                        self.control.unless_fine(|| self.work(thread, started, barrier, spill))
+                    })
                 })
                 .collect();
-            let join = |handle: std::thread::ScopedJoinHandle<'_, _>| match handle.join() {
-                Ok(part) => part,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            handles.into_iter().map(join).collect()
+            handles.into_iter().map(joined).collect()
         });
         let start = self.start.get().copied().unwrap_or_else(Instant::now);
-        Ok(measured(parts?, start.elapsed().as_secs_f64(), threads))
+        Ok(summed_up(parts?, start.elapsed().as_secs_f64(), threads))
     }
 
     /// One thread's whole life.
@@ -113,8 +148,10 @@ impl Run {
         thread: u16,
         started: Arc<AtomicU32>,
         barrier: &Barrier,
+        spill: Option<Spill>,
     ) -> Result<(Record, ThreadCost), Refusal> {
-        let prepared = self.bind(thread).and_then(|()| runtime());
+        let prepared =
+            machine::bind(&self.placement.cores, thread).and_then(|()| machine::runtime());
         // Also after a failure, or the other threads would wait for ever.
         barrier.wait();
         let runtime = prepared?;
@@ -131,7 +168,10 @@ impl Run {
             share,
             max_connections: self.max_connections,
             reuse: self.reuse,
-            expected_rows: self.expected_rows(),
+            recorder: match spill {
+                Some(spill) => Recorder::spilling(spill),
+                None => Recorder::keeping(self.expected_rows()),
+            },
         }));
         let grid_ns = grid_ns(self.rate_rps() / f64::from(share.threads));
         let tasks = LocalSet::new();
@@ -142,31 +182,6 @@ impl Run {
             .map_err(|error| Refusal::Environment(format!("no timer can be set: {error}")))?;
         drop(tasks);
         Ok((worker.into_record(), ThreadCost::so_far().since(before)))
-    }
-
-    fn bind(&self, thread: u16) -> Result<(), Refusal> {
-        // The default of 50 us is added to every wake-up; without it they are only less precise.
-        let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
-        // On a machine that the service fills, a late generator would measure itself: it needs
-        // little CPU, but at once. On Linux this is the thread's priority; it takes root. Whoever
-        // started the program with another one (nice) meant it.
-        if getpriority_process(None) == Ok(0) {
-            let _ = setpriority_process(None, PRIORITY);
-        }
-        let cores = &self.placement.cores;
-        if cores.is_empty() {
-            return Ok(());
-        }
-        let core = usize::from(cores[usize::from(thread) % cores.len()]);
-        let refuse = |reason: String| {
-            Err(Refusal::plan("placement.cores", format!("core {core} cannot be used: {reason}")))
-        };
-        if core >= CpuSet::MAX_CPU {
-            return refuse("there is none of that number".to_owned());
-        }
-        let mut set = CpuSet::new();
-        set.set(core);
-        sched_setaffinity(None, &set).or_else(|error| refuse(error.to_string()))
     }
 
     fn rate_rps(&self) -> f64 {
@@ -216,40 +231,25 @@ impl Run {
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Refusal::Environment(format!("no event loop can be made: {error}")))
-}
-
-/// Raises the soft limit of open files as far as is needed and allowed.
-fn raise_descriptors(needed: u64) -> Result<(), Refusal> {
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
-        return Ok(());
+fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    match handle.join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
     }
-    if limit.maximum.is_none_or(|maximum| maximum >= needed) {
-        limit.current = Some(needed);
-        if setrlimit(Resource::Nofile, limit).is_ok() {
-            return Ok(());
-        }
-    }
-    let allowed = limit.maximum.unwrap_or(u64::MAX);
-    Err(Refusal::Environment(format!(
-        "{needed} open files are needed, {allowed} are allowed: ulimit -Hn {needed} (as root) \
-         raises the limit, fewer connections do without"
-    )))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a histogram's nanoseconds")]
-fn measured(parts: Vec<(Record, ThreadCost)>, wall_s: f64, threads: u16) -> Measured {
+fn summed_up(
+    parts: Vec<(Record, ThreadCost)>,
+    wall_s: f64,
+    threads: u16,
+) -> (Vec<Samples>, Health) {
     let mut health = Health { wall_s, threads, ..Health::default() };
     let mut lag = Histogram::new();
     let mut tables = Vec::new();
     for (record, cost) in parts {
         lag.merge(&record.lag);
-        tables.push(record.samples);
+        tables.push(record.recorder.finish());
         health.cpu_s += cost.cpu_s;
         health.runqueue_wait_s += cost.runqueue_wait_s;
         health.retries += record.retries;
@@ -258,5 +258,9 @@ fn measured(parts: Vec<(Record, ThreadCost)>, wall_s: f64, threads: u16) -> Meas
     health.lag_p50_ms = lag.quantile(0.5) as f64 / 1e6;
     health.lag_p99_ms = lag.quantile(0.99) as f64 / 1e6;
     health.lag_max_ms = lag.max() as f64 / 1e6;
-    Measured { samples: Samples::merge(tables), health }
+    (tables, health)
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

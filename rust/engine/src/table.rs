@@ -12,17 +12,18 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::samples::Samples;
-
+mod parts;
 mod read;
 
-pub use read::read;
+pub use crate::samples::Columns;
+pub(crate) use parts::{Parts, Spill};
+pub use read::{group_rows, read, read_group};
 
 const SCHEMA: &str = "message samples {
     required int64 due_ns;
     required int64 sent_ns;
-    required int64 first_byte_ns;
     required int64 done_ns;
+    required int32 first_byte_us (INTEGER(32, false));
     required int32 iteration (INTEGER(32, false));
     required int32 connection (INTEGER(16, false));
     required int32 status (INTEGER(16, false));
@@ -32,7 +33,7 @@ const SCHEMA: &str = "message samples {
 /// These repeat: a dictionary and run lengths say them in a few bits.
 const REPEATING: [&str; 4] = ["connection", "status", "outcome", "action"];
 /// Rows of a row group: what a reader holds in memory at once.
-const GROUP_ROWS: usize = 1 << 20;
+const GROUP_ROWS: usize = 1 << 18;
 /// Rows that are converted at a time.
 const BATCH_ROWS: usize = 1 << 14;
 
@@ -62,52 +63,6 @@ fn general(text: &str) -> ParquetError {
     ParquetError::General(text.to_owned())
 }
 
-/// The columns of a sample table, lent: those of [`Samples`].
-#[expect(missing_docs)]
-#[derive(Debug, Clone, Copy)]
-pub struct Columns<'a> {
-    pub due_ns: &'a [i64],
-    pub sent_ns: &'a [i64],
-    pub first_byte_ns: &'a [i64],
-    pub done_ns: &'a [i64],
-    pub iteration: &'a [u32],
-    pub connection: &'a [u16],
-    pub status: &'a [u16],
-    pub outcome: &'a [u8],
-    pub action: &'a [u8],
-}
-
-impl Columns<'_> {
-    fn rows(&self) -> usize {
-        self.done_ns.len()
-    }
-
-    fn are_even(&self) -> bool {
-        let times = [self.due_ns, self.sent_ns, self.first_byte_ns];
-        let rows = self.rows();
-        times.iter().all(|column| column.len() == rows)
-            && [self.iteration.len(), self.connection.len(), self.status.len()] == [rows; 3]
-            && [self.outcome.len(), self.action.len()] == [rows; 2]
-    }
-}
-
-impl Samples {
-    /// Lends the columns.
-    pub fn columns(&self) -> Columns<'_> {
-        Columns {
-            due_ns: &self.due_ns,
-            sent_ns: &self.sent_ns,
-            first_byte_ns: &self.first_byte_ns,
-            done_ns: &self.done_ns,
-            iteration: &self.iteration,
-            connection: &self.connection,
-            status: &self.status,
-            outcome: &self.outcome,
-            action: &self.action,
-        }
-    }
-}
-
 /// A sample file being written, under another name until it is complete.
 pub struct TableWriter {
     path: PathBuf,
@@ -133,7 +88,7 @@ impl TableWriter {
         Ok(Self { path: path.to_owned(), part, writer })
     }
 
-    /// Adds rows, in groups of at most a million.
+    /// Adds rows, in groups of at most a quarter of a million.
     pub fn append(&mut self, columns: &Columns<'_>) -> Result<(), BadFile> {
         if !columns.are_even() {
             return Err(BadFile::new(&self.path, "cannot be written", "columns differ in length"));
@@ -153,9 +108,10 @@ impl TableWriter {
         to: usize,
     ) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
-        for column in [columns.due_ns, columns.sent_ns, columns.first_byte_ns, columns.done_ns] {
+        for column in [columns.due_ns, columns.sent_ns, columns.done_ns] {
             write_times(&mut group, &column[from..to])?;
         }
+        write_codes(&mut group, &columns.first_byte_us[from..to], u32::cast_signed)?;
         write_codes(&mut group, &columns.iteration[from..to], u32::cast_signed)?;
         write_codes(&mut group, &columns.connection[from..to], i32::from)?;
         write_codes(&mut group, &columns.status[from..to], i32::from)?;

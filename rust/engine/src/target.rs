@@ -39,6 +39,11 @@ impl Target {
         };
         Ok(Self { addresses: addresses(&origin.host, origin.port)?, tls })
     }
+
+    /// It is reached without leaving this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.addresses.iter().all(|address| address.ip().is_loopback())
+    }
 }
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {

@@ -13,7 +13,8 @@ use crate::lane::{Lane, carry};
 use crate::pacer::{Arrival, Pacer, Share};
 use crate::plan::Reuse;
 use crate::progress::Counters;
-use crate::samples::{Outcome, Sample, Samples};
+use crate::recorder::Recorder;
+use crate::samples::{Outcome, Sample};
 use crate::script::Script;
 use crate::target::Target;
 
@@ -39,13 +40,12 @@ pub(crate) struct Assignment {
     /// Over all threads.
     pub max_connections: u16,
     pub reuse: Reuse,
-    /// Rows that this thread is likely to record.
-    pub expected_rows: usize,
+    pub recorder: Recorder,
 }
 
 /// What one thread recorded.
 pub(crate) struct Record {
-    pub samples: Samples,
+    pub recorder: Recorder,
     pub lag: Histogram,
     pub retries: u64,
     pub connections: u64,
@@ -82,12 +82,8 @@ struct State {
 
 impl Worker {
     pub(crate) fn new(given: Assignment) -> Self {
-        let record = Record {
-            samples: Samples::with_capacity(given.expected_rows),
-            lag: Histogram::new(),
-            retries: 0,
-            connections: 0,
-        };
+        let record =
+            Record { recorder: given.recorder, lag: Histogram::new(), retries: 0, connections: 0 };
         let state = State {
             pacer: given.pacer,
             queue: VecDeque::new(),
@@ -118,6 +114,7 @@ impl Worker {
         let mut state = self.state.borrow_mut();
         self.take_due(&mut state, now_ns);
         self.hand_over(&mut state);
+        state.record.recorder.look(now_ns);
     }
 
     /// An iteration ended: the next one for this lane, or none, and then the lane rests.
@@ -181,7 +178,7 @@ impl Worker {
     }
 
     pub(crate) fn record(&self, sample: &Sample) {
-        self.state.borrow_mut().record.samples.push(sample);
+        self.state.borrow_mut().record.recorder.push(sample);
     }
 
     pub(crate) fn retried(&self) {
@@ -199,7 +196,7 @@ impl Worker {
         while let Some(arrival) = state.queue.pop_front() {
             let sample = Sample { done_ns: now_ns, ..Sample::of(arrival, 0) };
             debug_assert_eq!(sample.outcome, Outcome::NotSent);
-            state.record.samples.push(&sample);
+            state.record.recorder.push(&sample);
             self.counters.ended(false, now_ns - arrival.due_ns);
         }
     }
@@ -260,7 +257,7 @@ impl Worker {
     /// What was recorded; the worker records no more.
     pub(crate) fn into_record(self: Rc<Self>) -> Record {
         let nothing = Record {
-            samples: Samples::default(),
+            recorder: Recorder::keeping(0),
             lag: Histogram::new(),
             retries: 0,
             connections: 0,

@@ -14,11 +14,11 @@ mod _engine {
     #[pymodule_export]
     use crate::errors::{EngineUnusable, InvalidPlan};
     #[pymodule_export]
-    use crate::run::run;
+    use crate::run::{run, spill};
     #[pymodule_export]
     use crate::serve::serve;
     #[pymodule_export]
-    use crate::table::{read_samples, write_samples};
+    use crate::table::{count_samples, read_samples, write_samples};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,14 +1,15 @@
-//! `run`: a plan in, columns out, watched from the calling thread.
+//! `run` and `spill`: a plan in, columns or a file out, watched from the calling thread.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use loadstone_engine::{Health, Measured, Plan, Progress, Run};
+use loadstone_engine::{Health, Plan, Progress, Refusal, Run};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::raised;
+use crate::errors::{InvalidPlan, raised};
 use crate::table::columns;
 
 /// Run a plan (JSON): the sample table's columns, and what the engine says of itself.
@@ -24,27 +25,52 @@ pub(crate) fn run<'py>(
     watch: Option<&Bound<'py, PyAny>>,
     tick_s: f64,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-    let tick = Duration::try_from_secs_f64(tick_s)
-        .map_err(|error| crate::errors::InvalidPlan::new_err(format!("tick_s: {error}")))?;
+    let engine = prepared(py, plan)?;
+    let (measured, health) = watched(py, &engine, watch, tick_s, |engine| {
+        engine.execute().map(|measured| (measured.samples, measured.health))
+    })?;
+    Ok((columns(py, measured)?, health))
+}
+
+/// Run a plan as `run` does; its samples go to a Parquet file as they come, and memory stays flat.
+///
+/// Gives their number instead of the columns. Until the file is complete, what was measured lies in
+/// the folder `<path>.parts`.
+#[pyfunction]
+#[pyo3(signature = (plan, path, watch, tick_s))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
+pub(crate) fn spill<'py>(
+    py: Python<'py>,
+    plan: &str,
+    path: PathBuf,
+    watch: Option<&Bound<'py, PyAny>>,
+    tick_s: f64,
+) -> PyResult<(u64, Bound<'py, PyDict>)> {
+    let engine = prepared(py, plan)?;
+    watched(py, &engine, watch, tick_s, |engine| {
+        engine.execute_into(&path).map(|spilled| (spilled.rows, spilled.health))
+    })
+}
+
+fn prepared(py: Python<'_>, plan: &str) -> PyResult<Run> {
     let prepared = py.detach(|| Plan::from_json(plan).and_then(|plan| Run::prepare(&plan)));
-    let engine = prepared.map_err(|refusal| raised(&refusal))?;
-    let (measured, is_interrupted) = watched(py, &engine, watch, tick)?;
-    let health = health(py, &measured.health)?;
-    health.set_item("interrupted", is_interrupted)?;
-    Ok((columns(py, measured.samples)?, health))
+    prepared.map_err(|refusal| raised(&refusal))
 }
 
 /// Carries the plan out on other threads and keeps watch on this one.
-fn watched(
-    py: Python<'_>,
+fn watched<'py, T: Send>(
+    py: Python<'py>,
     engine: &Run,
-    watch: Option<&Bound<'_, PyAny>>,
-    tick: Duration,
-) -> PyResult<(Measured, bool)> {
+    watch: Option<&Bound<'py, PyAny>>,
+    tick_s: f64,
+    execute: impl FnOnce(&Run) -> Result<(T, Health), Refusal> + Send,
+) -> PyResult<(T, Bound<'py, PyDict>)> {
+    let tick = Duration::try_from_secs_f64(tick_s)
+        .map_err(|error| InvalidPlan::new_err(format!("tick_s: {error}")))?;
     std::thread::scope(|scope| {
         let (ended, mut wait) = channel();
         let worker = scope.spawn(move || {
-            let measured = engine.execute();
+            let measured = execute(engine);
             // Nobody waits any more when the watch raised.
             let _ = ended.send(());
             measured
@@ -84,7 +110,10 @@ fn watched(
             looked => looked.map(|()| false)?,
         };
         let measured = measured.map_err(|_| PyRuntimeError::new_err("the engine has a bug"))?;
-        Ok((measured.map_err(|refusal| raised(&refusal))?, is_interrupted))
+        let (measured, told) = measured.map_err(|refusal| raised(&refusal))?;
+        let health = health(py, &told)?;
+        health.set_item("interrupted", is_interrupted)?;
+        Ok((measured, health))
     })
 }
 

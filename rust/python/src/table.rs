@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loadstone_engine::Samples;
-use loadstone_engine::table::{BadFile, Columns, read, write};
+use loadstone_engine::table::{BadFile, Columns, group_rows, read, read_group, write};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,8 +21,8 @@ fn raised(error: BadFile) -> PyErr {
 pub(crate) struct Lent<'py> {
     due_ns: PyReadonlyArray1<'py, i64>,
     sent_ns: PyReadonlyArray1<'py, i64>,
-    first_byte_ns: PyReadonlyArray1<'py, i64>,
     done_ns: PyReadonlyArray1<'py, i64>,
+    first_byte_us: PyReadonlyArray1<'py, u32>,
     iteration: PyReadonlyArray1<'py, u32>,
     connection: PyReadonlyArray1<'py, u16>,
     status: PyReadonlyArray1<'py, u16>,
@@ -37,8 +37,8 @@ pub(crate) fn write_samples(py: Python<'_>, path: PathBuf, lent: Lent<'_>) -> Py
     let columns = Columns {
         due_ns: lent.due_ns.as_slice()?,
         sent_ns: lent.sent_ns.as_slice()?,
-        first_byte_ns: lent.first_byte_ns.as_slice()?,
         done_ns: lent.done_ns.as_slice()?,
+        first_byte_us: lent.first_byte_us.as_slice()?,
         iteration: lent.iteration.as_slice()?,
         connection: lent.connection.as_slice()?,
         status: lent.status.as_slice()?,
@@ -48,11 +48,27 @@ pub(crate) fn write_samples(py: Python<'_>, path: PathBuf, lent: Lent<'_>) -> Py
     py.detach(|| write(&path, &columns)).map_err(raised)
 }
 
-/// Read the columns of a Parquet file that `write_samples` wrote.
+/// Read the columns of a sample file, or those of one of its row groups.
+#[pyfunction]
+#[pyo3(signature = (path, group=None))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
+pub(crate) fn read_samples(
+    py: Python<'_>,
+    path: PathBuf,
+    group: Option<usize>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let samples = py.detach(|| match group {
+        None => read(&path),
+        Some(index) => read_group(&path, index),
+    });
+    columns(py, samples.map_err(raised)?)
+}
+
+/// Count the rows of each row group of a sample file.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
-pub(crate) fn read_samples(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
-    columns(py, py.detach(|| read(&path)).map_err(raised)?)
+pub(crate) fn count_samples(py: Python<'_>, path: PathBuf) -> PyResult<Vec<usize>> {
+    py.detach(|| group_rows(&path)).map_err(raised)
 }
 
 /// Hands the columns to numpy, which takes over their memory.
@@ -60,8 +76,8 @@ pub(crate) fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, Py
     let columns = PyDict::new(py);
     columns.set_item("due_ns", samples.due_ns.into_pyarray(py))?;
     columns.set_item("sent_ns", samples.sent_ns.into_pyarray(py))?;
-    columns.set_item("first_byte_ns", samples.first_byte_ns.into_pyarray(py))?;
     columns.set_item("done_ns", samples.done_ns.into_pyarray(py))?;
+    columns.set_item("first_byte_us", samples.first_byte_us.into_pyarray(py))?;
     columns.set_item("iteration", samples.iteration.into_pyarray(py))?;
     columns.set_item("connection", samples.connection.into_pyarray(py))?;
     columns.set_item("status", samples.status.into_pyarray(py))?;

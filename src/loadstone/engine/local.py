@@ -1,16 +1,25 @@
 """Runs a plan on this machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loadstone._engine import EngineUnusable, InvalidPlan, __version__
 from loadstone._engine import run as run_in_rust
+from loadstone._engine import spill as spill_in_rust
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
+from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress, Watch
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.plan.load import Load
 from loadstone.plan.model import Plan
+
+if TYPE_CHECKING:
+    from loadstone._engine import _Health
 
 TICK_S = 0.1  # how often the watch looks; Ctrl-C is noticed as late
 
@@ -29,18 +38,50 @@ def version() -> str:
     return __version__
 
 
+@dataclass(frozen=True, slots=True)
+class Spilled:
+    """What one long run measured: as `Measured`, its samples in a file."""
+
+    file: SampleFile
+    health: Health
+    interrupted: bool
+
+
 def run(plan: Plan, watch: Watch | None = None) -> Measured:
     """Send what the plan says, when it says so, until its end, `watch` or Ctrl-C stops it.
 
     Ctrl-C once stops the schedule and lets outstanding requests end (`Limits.drain_s`), twice
-    gives them up.
+    gives them up. Samples are kept in memory, 38 bytes a request.
     """
-    try:
+    with explained():
         columns, told = run_in_rust(plan.to_json(), _counting(watch), TICK_S)
+    return Measured(Samples(**columns), _health(told, plan.load), told["interrupted"])
+
+
+def run_to_file(plan: Plan, path: Path, watch: Watch | None = None) -> Spilled:
+    """Run a plan as `run` does; samples go to a Parquet file as they come, and memory stays flat.
+
+    Until the file is complete, what was measured lies beside it (`parquet.SampleFile` finds it).
+    A disk that is full ends the run; one that is too slow makes the generator late, which its
+    health says.
+    """
+    with explained():
+        _, told = spill_in_rust(plan.to_json(), path, _counting(watch), TICK_S)
+    return Spilled(SampleFile(path), _health(told, plan.load), told["interrupted"])
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raise the engine's refusals as the errors that users are shown."""
+    try:
+        yield
     except InvalidPlan as error:
         raise InvalidInput(str(error)) from None
     except EngineUnusable as error:
         raise EnvironmentUnusable(str(error)) from None
+
+
+def _health(told: "_Health", load: Load) -> Health:
     health = Health(
         lag_p50_ms=told["lag_p50_ms"],
         lag_p99_ms=told["lag_p99_ms"],
@@ -52,7 +93,7 @@ def run(plan: Plan, watch: Watch | None = None) -> Measured:
         retries=told["retries"],
         connections=told["connections"],
     )
-    return Measured(Samples(**columns), judged(health, plan.load), told["interrupted"])
+    return judged(health, load)
 
 
 def _counting(watch: Watch | None) -> Callable[[dict[str, int]], bool] | None:

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from loadstone.engine.outcome import Outcome
 
-__all__ = ["Outcome", "Samples"]
+__all__ = ["NO_FIRST_BYTE", "Outcome", "Samples"]
+
+NO_FIRST_BYTE = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +18,18 @@ class Samples:
 
     `due_ns` is the intended start of the step: for the first step of an iteration its place in the
     schedule, for a later one the end of the step before. `sent_ns` is when its first byte went to
-    the socket, `first_byte_ns` when the answer began, `done_ns` when it was complete or given up.
-    A time that was never reached is -1 (`done_ns` is always reached). Rows are in the order of
-    completion. A step that was left out has none.
+    the socket, -1 where it never did; `done_ns` when the answer was complete or given up.
+    `first_byte_us` is how long after the sending the answer began, in microseconds, NO_FIRST_BYTE
+    where it never did. Rows are in the order of completion. A step that
+    was left out has none. A row takes 38 bytes.
 
     A pause has a row without a status: sent when it began, done when it was over.
     """
 
     due_ns: NDArray[np.int64]
     sent_ns: NDArray[np.int64]
-    first_byte_ns: NDArray[np.int64]
     done_ns: NDArray[np.int64]
+    first_byte_us: NDArray[np.uint32]
     iteration: NDArray[np.uint32]
     connection: NDArray[np.uint16]
     status: NDArray[np.uint16]  # 0 where there was no answer

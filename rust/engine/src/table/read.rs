@@ -15,25 +15,59 @@ const COLUMNS: usize = 9;
 
 /// Reads a sample file.
 pub fn read(path: &Path) -> Result<Samples, BadFile> {
+    guarded(path, |reader| {
+        // What the file claims of itself is believed up to a bound: it may be damaged.
+        let rows = usize::try_from(reader.metadata().file_metadata().num_rows())?;
+        let mut samples = Samples::with_capacity(rows.min(GROUP_ROWS));
+        for index in 0..reader.num_row_groups() {
+            append_group(&*reader.get_row_group(index)?, &mut samples)?;
+        }
+        whole(samples, rows)
+    })
+}
+
+/// Reads one row group of a sample file.
+pub fn read_group(path: &Path, index: usize) -> Result<Samples, BadFile> {
+    guarded(path, |reader| {
+        if index >= reader.num_row_groups() {
+            return Err(general("it has fewer row groups"));
+        }
+        let group = reader.get_row_group(index)?;
+        let rows = usize::try_from(group.metadata().num_rows())?;
+        let mut samples = Samples::with_capacity(rows.min(GROUP_ROWS));
+        append_group(&*group, &mut samples)?;
+        whole(samples, rows)
+    })
+}
+
+/// Rows of each row group of a sample file.
+pub fn group_rows(path: &Path) -> Result<Vec<usize>, BadFile> {
+    guarded(path, |reader| {
+        let groups = reader.metadata().row_groups().iter();
+        groups.map(|group| Ok(usize::try_from(group.num_rows())?)).collect()
+    })
+}
+
+fn guarded<T>(
+    path: &Path,
+    read: impl FnOnce(&SerializedFileReader<File>) -> Result<T, ParquetError>,
+) -> Result<T, BadFile> {
     let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
+    let read = || {
+        let reader = SerializedFileReader::new(File::open(path)?)?;
+        let schema = reader.metadata().file_metadata().schema();
+        if schema.get_fields() != parse_message_type(SCHEMA)?.get_fields() {
+            return Err(general("it is a Parquet file, but no sample table"));
+        }
+        read(&reader)
+    };
     // The reader was seen to panic on files damaged at random.
-    let read = std::panic::catch_unwind(|| read_table(path));
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let read = read.map_err(|_| refuse("it is damaged"))?;
     read.map_err(|error| refuse(&reason(error)))
 }
 
-fn read_table(path: &Path) -> Result<Samples, ParquetError> {
-    let reader = SerializedFileReader::new(File::open(path)?)?;
-    let metadata = reader.metadata().file_metadata();
-    if metadata.schema().get_fields() != parse_message_type(SCHEMA)?.get_fields() {
-        return Err(general("it is a Parquet file, but no sample table"));
-    }
-    // What the file claims of itself is believed up to a bound: it may be damaged.
-    let rows = usize::try_from(metadata.num_rows())?;
-    let mut samples = Samples::with_capacity(rows.min(GROUP_ROWS));
-    for index in 0..reader.num_row_groups() {
-        read_group(&*reader.get_row_group(index)?, &mut samples)?;
-    }
+fn whole(samples: Samples, rows: usize) -> Result<Samples, ParquetError> {
     if samples.columns().are_even() && samples.len() == rows {
         return Ok(samples);
     }
@@ -45,14 +79,13 @@ fn read_table(path: &Path) -> Result<Samples, ParquetError> {
     clippy::cast_sign_loss,
     reason = "the schema says how many bits are used"
 )]
-fn read_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
+fn append_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
     let rows = usize::try_from(group.metadata().num_rows())?;
     let mut codes: Vec<i32> = Vec::new();
     for index in 0..COLUMNS {
         let times = match index {
             0 => &mut into.due_ns,
             1 => &mut into.sent_ns,
-            2 => &mut into.first_byte_ns,
             _ => &mut into.done_ns,
         };
         codes.clear();
@@ -67,6 +100,7 @@ fn read_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), Parq
         }
         let codes = codes.iter();
         match index {
+            3 => into.first_byte_us.extend(codes.map(|&code| code as u32)),
             4 => into.iteration.extend(codes.map(|&code| code as u32)),
             5 => into.connection.extend(codes.map(|&code| code as u16)),
             6 => into.status.extend(codes.map(|&code| code as u16)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from loadstone.engine.callables.model import ITERATION, WAIT, Failure, Output
 from loadstone.engine.outcome import Outcome
-from loadstone.engine.samples import Samples
+from loadstone.engine.samples import NO_FIRST_BYTE, Samples
 
 MOST_CAUSES = 100
 MOST_OUTPUTS = 10_000
@@ -22,8 +22,8 @@ _VARYING = re.compile(r"(?i)\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+(?:\.\d+)?")
 _TYPES = {
     "due_ns": "q",
     "sent_ns": "q",
-    "first_byte_ns": "q",
     "done_ns": "q",
+    "first_byte_us": "I",
     "iteration": "I",
     "connection": "H",
     "status": "H",
@@ -70,7 +70,7 @@ class Record:
         columns = self.columns
         columns["due_ns"].append(row.due_ns)
         columns["sent_ns"].append(row.sent_ns)
-        columns["first_byte_ns"].append(-1)
+        columns["first_byte_us"].append(NO_FIRST_BYTE)
         columns["done_ns"].append(row.done_ns)
         columns["iteration"].append(row.iteration)
         columns["connection"].append(row.slot)

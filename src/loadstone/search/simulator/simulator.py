@@ -127,8 +127,8 @@ def _samples(run: Run) -> Samples:
     return Samples(
         due_ns=due_ns,
         sent_ns=due_ns,
-        first_byte_ns=done_ns[order],
         done_ns=done_ns[order],
+        first_byte_us=((done_ns[order] - due_ns) // 1000).astype(np.uint32),
         iteration=np.arange(len(run.due_s), dtype=np.uint32)[order],
         connection=np.zeros(len(run.due_s), dtype=np.uint16),
         status=np.where(outcome == Outcome.HTTP_STATUS, 500, answered).astype(np.uint16),

@@ -1,0 +1,68 @@
+//! Where one engine thread keeps what it measured: in memory, or handed on in chunks.
+
+use crate::clock::SECOND_NS;
+use crate::samples::{Sample, Samples};
+use crate::table::Spill;
+
+/// Rows that a thread hands on at a time.
+const CHUNK_ROWS: usize = 1 << 15;
+/// Age at which a chunk is handed on although it is not full.
+const HAND_OVER_NS: i64 = 2 * SECOND_NS;
+
+/// One thread's samples.
+pub(crate) struct Recorder {
+    rows: Samples,
+    spill: Option<Spill>,
+    hand_over_rows: usize,
+    hand_over_at_ns: i64,
+}
+
+impl Recorder {
+    /// Keeps every row; memory for `expected_rows` is set aside.
+    pub(crate) fn keeping(expected_rows: usize) -> Self {
+        Self {
+            rows: Samples::with_capacity(expected_rows),
+            spill: None,
+            hand_over_rows: usize::MAX,
+            hand_over_at_ns: i64::MAX,
+        }
+    }
+
+    /// Hands rows on as they come.
+    pub(crate) fn spilling(spill: Spill) -> Self {
+        Self {
+            rows: Samples::with_capacity(CHUNK_ROWS),
+            spill: Some(spill),
+            hand_over_rows: CHUNK_ROWS,
+            hand_over_at_ns: HAND_OVER_NS,
+        }
+    }
+
+    pub(crate) fn push(&mut self, sample: &Sample) {
+        self.rows.push(sample);
+        self.look(sample.done_ns);
+    }
+
+    /// Hands on what has become old.
+    pub(crate) fn look(&mut self, now_ns: i64) {
+        if self.rows.len() >= self.hand_over_rows || now_ns >= self.hand_over_at_ns {
+            self.hand_over_at_ns = now_ns + HAND_OVER_NS;
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let Some(spill) = &self.spill else { return };
+        if !self.rows.is_empty() {
+            let rows = std::mem::replace(&mut self.rows, Samples::with_capacity(CHUNK_ROWS));
+            // Nobody takes them once the file cannot be written; the run ends for that reason.
+            let _ = spill.send(rows);
+        }
+    }
+
+    /// What was kept; of a thread that hands its rows on, nothing is left.
+    pub(crate) fn finish(mut self) -> Samples {
+        self.hand_over();
+        self.rows
+    }
+}

@@ -1,0 +1,82 @@
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use super::*;
+use crate::plan::Arrivals;
+use crate::table::{group_rows, read};
+
+/// Nobody listens on the port: every request is a sample, refused at once.
+fn run(threads: u16, duration_s: f64) -> Run {
+    let json = include_str!("../../../tests/data/plan_open.json");
+    let mut plan = Plan::from_json(json).expect("the golden plan is good");
+    plan.origin.scheme = crate::plan::Scheme::Http;
+    plan.origin.host = "127.0.0.1".to_owned();
+    plan.origin.port = 1;
+    plan.connection = Reuse::Kept;
+    plan.placement = Placement { threads, cores: Vec::new() };
+    plan.load = Load::Open { rate_rps: 2000.0, duration_s, arrivals: Arrivals::Constant, seed: 0 };
+    Run::prepare(&plan).expect("the plan is good")
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("loadstone-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+#[test]
+fn a_thread_that_panics_ends_the_run_of_all_at_once() {
+    let mut run = run(2, 3600.0);
+    // The second thread finds nothing to count with. The first one would go on for an hour.
+    run.counters.truncate(1);
+    assert!(catch_unwind(AssertUnwindSafe(|| run.execute())).is_err());
+}
+
+#[test]
+fn what_two_threads_measured_goes_to_one_file_in_the_order_of_completion() {
+    let folder = scratch("whole");
+    let path = folder.join("run.parquet");
+    let spilled = run(2, 0.5).execute_into(&path).expect("it can be written");
+    let samples = read(&path).expect("it can be read");
+    assert_eq!((spilled.rows, samples.len()), (1000, 1000));
+    assert!(samples.done_ns.is_sorted());
+    let mut iterations = samples.iteration.clone();
+    iterations.sort_unstable();
+    assert!(iterations.iter().copied().eq(0..1000));
+    assert_eq!(group_rows(&path).expect("it can be read"), [1000]);
+    assert_eq!(fs::read_dir(&folder).expect("it is there").count(), 1);
+    fs::remove_dir_all(folder).expect("it is ours");
+}
+
+#[test]
+fn what_was_measured_before_a_panic_is_left_beside_the_file() {
+    let folder = scratch("panic");
+    let path = folder.join("run.parquet");
+    let mut run = run(2, 3600.0);
+    run.counters.truncate(1);
+    assert!(catch_unwind(AssertUnwindSafe(|| run.execute_into(&path))).is_err());
+    assert!(!path.exists() && folder.join("run.parquet.parts").is_dir());
+    let again = run.execute_into(&path).expect_err("they are not overwritten");
+    assert!(again.to_string().contains("run.parquet.parts: cannot be made: File exists"));
+    fs::remove_dir_all(folder).expect("it is ours");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_run_at_once() {
+    let folder = scratch("full");
+    let path = folder.join("run.parquet");
+    let run = run(1, 3600.0);
+    let parts = folder.join("run.parquet.parts");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Once the run has begun its files, their folder goes away.
+            while fs::remove_dir(&parts).is_err() {
+                std::thread::yield_now();
+            }
+        });
+        let error = run.execute_into(&path).expect_err("there is no folder");
+        assert!(error.to_string().contains("000000.parquet: cannot be written: No such file"));
+    });
+    fs::remove_dir_all(folder).expect("it is ours");
+}
