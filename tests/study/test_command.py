@@ -50,7 +50,7 @@ def test_show_gives_cells_order_and_time(tmp_path):
 
 def test_isp_ras_says_in_what_it_differs():
     shown = " ".join(ask("show", "isp-ras-2015", "--quick").output.split())
-    assert "12 cells x 1 = 12 capacity searches" in shown
+    assert "13 cells x 1 = 13 capacity searches" in shown
     assert "instead of" in shown
     assert "disk stands for both HDD and SSD" in shown
     assert "711" in shown

@@ -137,11 +137,12 @@ def test_a_built_in_study_can_be_read_and_its_quick_form_is_quick(name):
     assert at_most_s is None or at_most_s <= QUICK_AT_MOST_S.get(name, 10 * 60)
 
 
-def test_isp_ras_has_its_twelve_configurations_and_both_published_figures():
+def test_isp_ras_has_its_twelve_configurations_the_reference_and_the_published_figures():
     found = read.find("isp-ras-2015").study(quick=True)
-    assert len(found.cells) == 12
+    assert [one.is_reference for one in found.cells] == [False] * 12 + [True]
+    assert found.cells[-1].settings == ()
     shown = {p.value for cell in found.cells for p in found.published if p.is_of(cell, None)}
-    assert shown == {37, 99}
+    assert shown == {37, 99, 711}
 
 
 def test_steps_are_read_with_what_they_leave_out():

@@ -137,7 +137,7 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
     show.found(begun, found, Console(file=out, width=80, markup=False))
     lines = out.getvalue().splitlines()
     (first,) = [i for i, line in enumerate(lines) if "storage" in line and "N per s" in line]
-    shown = lines[first + 2 : first + 14]
+    shown = lines[first + 2 : first + 15]
     assert [line.split()[:3] for line in shown] == [
         [level for _, level in cell.levels] for cell in begun.begun.study().cells
     ]

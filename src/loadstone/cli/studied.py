@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, TextIO
 from loadstone.cli import outcome
 from loadstone.cli.capacity import command_line
 from loadstone.cli.choose import of_deployment
+from loadstone.cli.reference import of_reference
 from loadstone.cli.stored import write_json
-from loadstone.cli.terms import Terms, order
+from loadstone.cli.terms import HIGHEST_RPS, Terms, order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,15 @@ def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
     def wanted(turn: "Turn") -> "Order":
         return _order(study.measurement, turn)
 
-    return Bench(journal.study_id, wanted, of_deployment, store, observer, command_line())
+    return Bench(
+        study_id=journal.study_id,
+        order=wanted,
+        connect=of_deployment,
+        reference=of_reference,
+        store=store,
+        observer=observer,
+        command=command_line(),
+    )
 
 
 def _order(measurement: "Measurement", turn: "Turn") -> "Order":
@@ -56,7 +65,8 @@ def _order(measurement: "Measurement", turn: "Turn") -> "Order":
         return order_of(measurement)
     said: Terms = {
         "budget_s": measurement.budget_s,
-        "max_rate_rps": measurement.max_rate_rps,
+        # The file's ceiling is that of a Keystone.
+        "max_rate_rps": HIGHEST_RPS if turn.cell.is_reference else measurement.max_rate_rps,
         "users": measurement.users,
         "method": measurement.method,
         "objective": measurement.objectives,

@@ -20,6 +20,7 @@ class Bench:
     study_id: str
     order: Callable[[Turn], Order]
     connect: Callable[[Deployment], AbstractContextManager[Subject]]
+    reference: Callable[[], AbstractContextManager[Subject]]
     store: Store
     observer: Observer
     command: str
@@ -30,6 +31,9 @@ class Bench:
         about = (("study", f"{self.study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
         jobs = tuple(replace(job, parameters=about + job.parameters) for job in order.jobs)
         wanted = replace(order, jobs=jobs)
+        if turn.cell.is_reference:
+            with self.reference() as subject:
+                return run(wanted, subject, self.store, self.observer, self.command)
         self._clear()  # what a kill left behind
         try:
             chosen = settings.read(turn.cell.settings)

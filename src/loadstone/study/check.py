@@ -29,6 +29,7 @@ from loadstone.task.tree import Path, Tree
 
 MOST_CELLS = 500
 SCENARIO = "scenario"
+REFERENCE, NO_LEVEL = "reference", "none"  # the levels of the reference service's cell
 
 
 def check(tree: Tree, name: str, *, quick: bool) -> Study:
@@ -64,7 +65,8 @@ class _Reader:
         for given in quick.levels if quick else ():
             self._known(every, given, None, ("quick", "levels", given))
         measurement, scenario = Reader(self.tree, self.problems).read(self.shape.measurement, quick)
-        cells = tuple(self._cells(every, factors, scenario))
+        reference = self._reference(factors, scenario)
+        cells = (*self._cells(every, factors, scenario), *reference)
         return Study(
             name=name,
             title=self.shape.title,
@@ -76,7 +78,7 @@ class _Reader:
             pause_s=self.shape.pause_s if quick is None or quick.pause_s is None else quick.pause_s,
             measurement=measurement,
             comparisons=tuple(self._comparisons(every, factors)),
-            published=tuple(self._published(every, measurement)),
+            published=(*self._published(every, measurement), *self._of_reference(reference)),
             quick=quick.words if quick else None,
         )
 
@@ -177,6 +179,19 @@ class _Reader:
             levels = tuple((f.name, x.name) for f, x in zip(factors, chosen, strict=True))
             if listed is None or frozenset(levels) in listed:
                 yield self._cell(levels, common, chosen, scenario)
+
+    def _reference(self, factors: tuple[Factor, ...], scenario: str) -> tuple[Cell, ...]:
+        if self.shape.reference is None:
+            return ()
+        names = (REFERENCE, *[NO_LEVEL] * len(factors))
+        levels = tuple((f.name, name) for f, name in zip(factors, names, strict=False))
+        return (Cell(levels, (), scenario, is_reference=True),)
+
+    def _of_reference(self, cells: tuple[Cell, ...]) -> Iterator[Published]:
+        given = self.shape.reference
+        for cell in cells:
+            if given is not None and given.value is not None:
+                yield Published(cell.levels, None, given.value, given.words)
 
     def _listed(self, every: tuple[Factor, ...]) -> set[frozenset[tuple[str, str]]] | None:
         """Give the combinations that the file lists; None: it wants them all."""

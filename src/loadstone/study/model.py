@@ -30,6 +30,7 @@ class Cell:
     levels: Pairs  # factor, level
     settings: Pairs  # KEY, VALUE as `lab up --with` takes them
     scenario: str  # empty where the steps name theirs
+    is_reference: bool = False  # `loadstone serve` in place of a Keystone
 
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)

@@ -64,6 +64,13 @@ class PublishedShape(Form):
     words: Text = ""
 
 
+class ReferenceShape(Form):
+    """A further cell: the token service in memory."""
+
+    value: Annotated[float, Field(gt=0)] | None = None  # that others have published of theirs
+    words: Text = ""
+
+
 class QuickShape(Form):
     """A shorter form of the study; what is absent stays as it is."""
 
@@ -89,4 +96,5 @@ class StudyShape(Form):
     measurement: dict[str, Any] = Field(default_factory=dict)  # by its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)
+    reference: ReferenceShape | None = None
     quick: QuickShape | None = None
