@@ -23,7 +23,7 @@ from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.things import Token, User
 from loadstone.monitor import machine
 from loadstone.monitor.usage import snapshot, usage
-from loadstone.plan.model import Limits
+from loadstone.plan.model import Limits, Placement
 from loadstone.result import Environment, Finding, Result
 from loadstone.search.model import Ask, Capacity, Measure, Strategy
 from loadstone.search.run import search
@@ -52,6 +52,7 @@ class Order:
     goal: Goal = field(default_factory=Goal)
     users: UsersSettings | None = None  # None: the target's own user, nothing is made
     limits: Limits = field(default_factory=Limits)
+    placement: Placement = field(default_factory=Placement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,7 @@ class Trip:
             time.sleep(ask.pause_s)
             order, access = self.order, self.subject.access
             plan = compile_plan(scenario, access, people, tokens, ask.load, order.limits)
+            plan = replace(plan, placement=order.placement)
             watchdog = alarm(ask.load, ask.alarm_s, order.goal)
 
             def watch(progress: Progress) -> bool:
@@ -179,7 +181,7 @@ class Trip:
 
             before = snapshot(self.subject.pids())
             measured = local.run(plan, watch)
-            spent = usage(before, snapshot(self.subject.pids()), measured.health.cpu_s)
+            spent = usage(before, snapshot(self.subject.pids()))
             offer = ask.offer(next(numbers))
             judged = assess(offer, measured.samples, measured.health, order.goal)
             kept = self.store.keep_trial(

@@ -46,6 +46,7 @@ def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
         "objective": (),
         "max_connections": 256,
         "curve_s": 0.0,
+        "cores": (),
     }
     wanted = order("demo", ("issue", "validate"), terms)
     with open_store(folder) as store, Screen() as screen:

@@ -72,6 +72,7 @@ def _order(measurement: "Measurement", turn: "Turn") -> "Order":
         "objective": measurement.objectives,
         "max_connections": MOST_CONNECTIONS,
         "curve_s": 0.0,
+        "cores": (),
     }
     return order("study", (turn.cell.scenario,), said)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
+from loadstone.cli.cores import GENERATOR_CORES
 from loadstone.cli.duration import Duration
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Terms(TypedDict):
     objective: tuple[str, ...]
     max_connections: int
     curve_s: float
+    cores: tuple[int, ...]
 
 
 def search_options(command: Command) -> Command:
@@ -46,6 +48,7 @@ def search_options(command: Command) -> Command:
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
         command = add(command)
+    command = GENERATOR_CORES(command)
     words = "What must hold besides: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
 
@@ -55,7 +58,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     from loadstone.analysis.goal import goal
     from loadstone.keystone.contexts.users import UsersSettings
     from loadstone.keystone.scenarios import SCENARIOS
-    from loadstone.plan.model import Limits
+    from loadstone.plan.model import Limits, Placement
     from loadstone.run import Job, Order
     from loadstone.search.settings import Settings
     from loadstone.search.strategies import strategy
@@ -87,4 +90,5 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
         goal=goal(terms["objective"]),
         users=UsersSettings.spread(terms["users"]),
         limits=Limits(max_connections=terms["max_connections"]),
+        placement=Placement.on(terms["cores"]),
     )

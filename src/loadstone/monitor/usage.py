@@ -16,7 +16,7 @@ class Usage:
     machine_steal: float  # taken by the hypervisor for others
     # User + system seconds of the service's processes; None where they are not on this machine.
     service_cpu_s: float | None
-    generator_cpu_s: float
+    generator_cpu_s: float  # of this process: the engine, and what watches it
 
     @property
     def service_busy(self) -> float | None:
@@ -24,6 +24,11 @@ class Usage:
         if self.service_cpu_s is None or self.wall_s <= 0:
             return None
         return self.service_cpu_s / (self.wall_s * self.cores)
+
+    @property
+    def generator_busy(self) -> float:
+        """Share of all cores that the load generator used."""
+        return self.generator_cpu_s / (self.wall_s * self.cores) if self.wall_s > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Snapshot:
     steal_s: float
     total_s: float
     service_s: float | None
+    own_s: float
 
 
 def snapshot(pids: Iterable[int] | None) -> Snapshot:
@@ -53,6 +59,7 @@ def snapshot(pids: Iterable[int] | None) -> Snapshot:
         steal_s=steal,
         total_s=total,
         service_s=None if pids is None else sum(cpu_s(pid) for pid in pids),
+        own_s=time.process_time(),
     )
 
 
@@ -67,7 +74,7 @@ def cpu_s(pid: int) -> float:
     return float(times.user + times.system)
 
 
-def usage(before: Snapshot, after: Snapshot, generator_cpu_s: float) -> Usage:
+def usage(before: Snapshot, after: Snapshot) -> Usage:
     """Say what happened between two snapshots of the same processes."""
     total = max(after.total_s - before.total_s, 1e-9)
     service = None
@@ -79,5 +86,5 @@ def usage(before: Snapshot, after: Snapshot, generator_cpu_s: float) -> Usage:
         machine_busy=(after.busy_s - before.busy_s) / total,
         machine_steal=(after.steal_s - before.steal_s) / total,
         service_cpu_s=service,
-        generator_cpu_s=generator_cpu_s,
+        generator_cpu_s=after.own_s - before.own_s,
     )

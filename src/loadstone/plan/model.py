@@ -53,6 +53,11 @@ class Placement:
     threads: int = 1
     cores: tuple[int, ...] = ()
 
+    @classmethod
+    def on(cls, cores: tuple[int, ...]) -> "Placement":
+        """Put a thread on each of these cores; without any, one thread anywhere."""
+        return cls(max(len(cores), 1), cores)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -128,6 +128,7 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
         "service_cpu_seconds": _number(usage.service_cpu_s),
         "service_busy": _number(usage.service_busy),
         "generator_cpu_seconds": _number(usage.generator_cpu_s),
+        "generator_busy": _number(usage.generator_busy),
     }
 
 

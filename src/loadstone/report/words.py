@@ -135,8 +135,9 @@ def _taken(usage: Usage) -> Iterator[str]:
         )
     if usage.service_busy is None:
         return
-    generator = usage.generator_cpu_s / (usage.wall_s * usage.cores)
-    others = usage.machine_busy - usage.service_busy - generator
+    generator = figures.percent(usage.generator_busy)
+    yield f"The load generator, on the same machine, took {generator} of its CPU."
+    others = usage.machine_busy - usage.service_busy - usage.generator_busy
     if others >= OTHERS:
         yield (
             f"Other work on this machine took {figures.percent(others)} of its CPU, the service "

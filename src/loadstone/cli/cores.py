@@ -1,0 +1,44 @@
+"""Which cores the load generator runs on."""
+
+import os
+import re
+from typing import Any
+
+import click
+
+
+class Cores(click.ParamType[tuple[int, ...]]):
+    """1, 0-1 or 0-1,3: cores that this process may use."""
+
+    name = "cores"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Give the cores in order, each once."""
+        if isinstance(value, tuple):
+            return value
+        allowed = os.sched_getaffinity(0)
+        cores: set[int] = set()
+        for piece in str(value).split(","):
+            match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", piece)
+            if match is None:
+                self.fail(f"{value!r} names no cores; write them like 1, 0-1 or 0-1,3", param, ctx)
+            cores |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+        if not cores:
+            self.fail(f"{value!r} names no cores; a range goes upwards, like 0-1", param, ctx)
+        if beyond := sorted(cores - allowed):
+            usable = ", ".join(map(str, sorted(allowed)))
+            self.fail(f"core {beyond[0]} cannot be used; usable are {usable}", param, ctx)
+        return tuple(sorted(cores))
+
+
+GENERATOR_CORES = click.option(
+    "--generator-cores",
+    "cores",
+    type=Cores(),
+    default=(),
+    metavar="CORES",
+    help="Cores for the load generator, such as 1 or 0-1,3, a thread on each; without them one "
+    "thread, where the kernel puts it.",
+)
