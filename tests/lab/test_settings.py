@@ -52,3 +52,9 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
     monkeypatch.setenv("LOADSTONE_HOME", "/proc/nowhere")
     with pytest.raises(EnvironmentUnusable, match=r"cannot start it in /proc/nowhere[^\n]*$"):
         deployment.up("it", Settings(), lambda _: None)
+
+
+@pytest.mark.parametrize("word", ["token=uuid", "release=13.0.2"])
+def test_what_only_python_3_6_runs_is_refused_with_the_reason(word: str) -> None:
+    with pytest.raises(InvalidInput, match=r"Python 3\.6"):
+        settings.read([settings.split(word)])

@@ -13,6 +13,7 @@ Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
 DISK, TMPFS = "disk", "tmpfs"
 MOST_NODES = 16
+LAST_OF_PYTHON_3_6 = 13  # Queens
 MOST_EVENTS = 1_000_000
 
 
@@ -154,7 +155,21 @@ def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
 def _release(key: str, value: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?", value):
         raise InvalidInput(f"{key} must be a version of Keystone on PyPI, as 30.0.0, not {value!r}")
+    if int(value.partition(".")[0]) <= LAST_OF_PYTHON_3_6:
+        raise InvalidInput(
+            f"{key}={value} runs on Python 3.6 or older, with which the lab starts none; releases "
+            f"from {LAST_OF_PYTHON_3_6 + 1} on are tried"
+        )
     return value
+
+
+def _token(key: str, value: str) -> Token:
+    if value == "uuid":
+        raise InvalidInput(
+            f"{key}=uuid: Keystone has no UUID tokens since release 14; 13.0.2, the last one with "
+            "them, runs on Python 3.6 only, with which the lab starts none"
+        )
+    return Token(_level(Token)(key, value))
 
 
 def _storage(key: str, value: str) -> str:
@@ -188,7 +203,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "balance": _level(Balance),
     "database": _level(Database),
     "storage": _storage,
-    "token": _level(Token),
+    "token": _token,
     "identity": _level(Identity),
     "cache": _level(Cache),
     # bcrypt's own bounds.
