@@ -71,7 +71,7 @@ def test_what_was_measured_is_kept_and_shown_again(loadstone, write):
     assert again["kind"] == "task"
     assert again["title"] == "Tokens"
     listed = loadstone("results", "list").stdout
-    assert "SLA held" in listed
+    assert "100 %, held" in listed
 
 
 def test_a_broken_sla_ends_with_1_and_failures_are_told_apart(loadstone, fake, write):

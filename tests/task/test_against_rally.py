@@ -1,7 +1,6 @@
 """Side by side with real Rally: the same files, the same iterations, the same answers."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from task.corpus import BAD, GOOD, INCLUDES
 
-from loadstone.lab.environment import Environment
 from loadstone.task.catalogue import foreign
 from loadstone.task.catalogue.contexts import CONTEXTS
 from loadstone.task.catalogue.scenarios import SCENARIOS
@@ -27,21 +25,6 @@ RULES = {
     "outliers": {"max": 1, "min_iterations": 4, "sigmas": 1.5},
     "performance_degradation": {"max_degradation": 900},
 }
-
-
-@pytest.fixture(scope="session")
-def rally_python(tmp_path_factory):
-    """A Python with real Rally: LOADSTONE_TEST_RALLY, else an environment that is kept."""
-    given = os.environ.get("LOADSTONE_TEST_RALLY")
-    if given:
-        return given
-    kept = os.environ.get("LOADSTONE_TEST_HOME")
-    if not (kept or os.environ.get("CI")):
-        pytest.skip("real Rally is compared with in CI, or where LOADSTONE_TEST_HOME keeps it")
-    root = Path(kept) if kept else tmp_path_factory.mktemp("rally")
-    environment = Environment(root / "rally", "rally-5.1.1", ("rally==5.1.1",), None, root)
-    environment.prepare(print)
-    return str(environment.python)
 
 
 @pytest.fixture(scope="session")

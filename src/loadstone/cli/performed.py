@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from loadstone.cli.outcome import FELL_SHORT, leftovers
 from loadstone.cli.outcome import show as show_result
+from loadstone.cli.stored import write_json
 from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
 from loadstone.report import junit
+from loadstone.report.rally_json import as_rally
 
 if TYPE_CHECKING:
-    from loadstone.cli.run import Options
+    from loadstone.cli.run_options import Options
     from loadstone.result import Performance, Result
     from loadstone.store import Store
     from loadstone.task.model import Task
@@ -30,9 +32,13 @@ def order(task: "Task", options: "Options") -> Order:
     )
 
 
-def show(result: "Result", options: "Options") -> None:
+def show(store: "Store", result: "Result", options: "Options") -> None:
     """Give the result in all forms that were asked for."""
     show_result(result, options["to"])
+    if options["rally_json"] is not None:
+        write_json(
+            as_rally(result, lambda one: store.samples(result.run_id, one)), options["rally_json"]
+        )
     if options["junit"] is not None:
         options["junit"].write(junit.render(result))
 

@@ -1,5 +1,6 @@
 """`loadstone report`: one run as one HTML page, or in a form that other programs read."""
 
+import json
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ STDOUT = Path("-")
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["html", "junit", "openmetrics"]),
+    type=click.Choice(["html", "junit", "openmetrics", "rally-json"]),
     default="html",
     show_default=True,
     help="junit is for CI servers, openmetrics for Prometheus' textfile collector.",
@@ -32,7 +33,7 @@ def report(run: str, output: Path | None, form: str, folder: Path | None) -> Non
 
     The HTML page holds everything: it asks nothing of any network and can be sent as it is.
     """
-    from loadstone.report import html, junit, openmetrics
+    from loadstone.report import html, junit, openmetrics, rally_json
 
     with open_store(folder) as store:
         result = store.get(run)
@@ -46,6 +47,9 @@ def report(run: str, output: Path | None, form: str, folder: Path | None) -> Non
                 text = junit.render(result)
             case "openmetrics":
                 text = openmetrics.render(result)
+            case "rally-json":
+                data = rally_json.as_rally(result, lambda one: store.samples(result.run_id, one))
+                text = json.dumps(data, indent=1, allow_nan=False) + "\n"
             case _:
                 text = html.render(result, lambda trial: store.samples(result.run_id, trial))
     if output is None or output == STDOUT:

@@ -7,14 +7,12 @@ import click
 
 from loadstone.cli.clean import clean
 from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.cli.trends import trends
 
 
 @click.group()
 def results() -> None:
-    """List, show, delete, export, import results; clean up after a killed run.
-
-    RUN is a run's id, the beginning of one, or "latest".
-    """
+    """List, show, delete, export, import results. RUN is an id, its beginning, or "latest"."""
 
 
 @results.command("list")
@@ -89,11 +87,13 @@ def export(run: str, file: Path, folder: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @STORE
 def import_(file: Path, folder: Path | None) -> None:
-    """Take in a run that another store exported."""
-    from loadstone.store import bundle
+    """Take in a run that another store exported, or results of Rally's (either JSON form)."""
+    from loadstone.store import taking
 
     with open_store(folder) as store:
-        click.echo(f"imported {bundle.take_in(store, file)}")
+        for run_id in taking.take_in(store, file):
+            click.echo(f"imported {run_id}")
 
 
 results.add_command(clean)
+results.add_command(trends)

@@ -43,6 +43,10 @@ class Screen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Show nothing live any more."""
         self._live.stop()
 
     def say(self, line: str) -> None:

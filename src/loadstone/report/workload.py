@@ -110,11 +110,11 @@ def _sla(performance: Performance) -> Table:
 
 
 def listed(performed: Performed) -> tuple[str, str, str]:
-    """Give a workload's cells in a list of runs: name, median, how much of it went well."""
+    """Give a workload's cells in a list of runs: name, median, success and SLA."""
     success = performed.ok / performed.count if performed.count else 0.0
     median_s = math.nan if performed.median_s is None else performed.median_s
-    held = "SLA held" if performed.pass_sla else "SLA failed"
-    return f"{performed.scenario}, {held}", f"{_seconds(median_s)} s", figures.percent(success)
+    held = "held" if performed.pass_sla else "failed"
+    return performed.scenario, f"{_seconds(median_s)} s", f"{figures.percent(success)}, {held}"
 
 
 def as_data(performance: Performance) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""What `loadstone run` can be told besides its task and its target."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO, TypedDict
+
+import click
+
+from loadstone.cli.duration import Duration
+from loadstone.cli.terms import HIGHEST_RPS
+
+Command = Callable[..., object]
+
+
+class Options(TypedDict):
+    """What the command line says."""
+
+    file: str
+    raw: str | None
+    args_file: str | None
+    lab: str | None
+    cloud: str | None
+    yes: bool
+    aborts: bool
+    max_rate_rps: float
+    budget_s: float
+    junit: TextIO | None
+    rally_json: TextIO | None
+    style: str
+    folder: Path | None
+    to: TextIO | None
+
+
+def limit_options(command: Command) -> Command:
+    """Add the options that say what ends a run, and how hard it may load."""
+    words = "Iterations per second that an rps runner may ask for."
+    rate = click.FloatRange(0.1, HIGHEST_RPS)
+    command = click.option(
+        "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=words
+    )(command)
+    words = "Load time at most, over all workloads."
+    command = click.option(
+        "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=words
+    )(command)
+    words = "End the task as soon as a rule is seen to be broken."
+    return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
+
+
+def output_options(command: Command) -> Command:
+    """Add the options that say in which forms the result is given."""
+    file = click.File("w", lazy=True)
+    words = "rally: 2 where an SLA failed, 1 where the task could not be carried out."
+    styles = click.Choice(["loadstone", "rally"])
+    command = click.option(
+        "--exit-code-style",
+        "style",
+        type=styles,
+        default="loadstone",
+        show_default=True,
+        help=words,
+    )(command)
+    words = "Write Rally's report JSON, too: for rally task import and report."
+    command = click.option("--rally-json", "rally_json", type=file, help=words)(command)
+    return click.option("--junit", type=file, help="Write JUnit XML, too.")(command)

@@ -1,0 +1,38 @@
+"""`loadstone results trends`: how the same workloads of tasks fared over time."""
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, STORE, open_store, write_json
+
+
+@click.command()
+@STORE
+@JSON
+def trends(folder: Path | None, to: TextIO | None) -> None:
+    """Show the workloads of tasks over time, grouped by what is loaded, and how hard.
+
+    Durations are those of the iterations that ended well, in seconds, oldest run first. Workloads
+    that differ in their SLA alone are one group.
+    """
+    from loadstone.report import terminal
+    from loadstone.report.trends import as_data, parts
+    from loadstone.report.trends import trends as grouped
+    from loadstone.report.workload import WIDTH
+
+    with open_store(folder) as store:
+        found = grouped(
+            store.history(), lambda one: store.get(one.run_id).performances[one.position]
+        )
+    if to is not None:
+        write_json([as_data(trend) for trend in found], to)
+        return
+    if not found:
+        click.echo("No task was run yet: loadstone run TASK, or loadstone results import FILE.")
+    console = terminal.console()
+    wide = console if console.is_terminal else terminal.console(width=WIDTH)
+    for trend in found:
+        for part in parts(trend):
+            wide.print(part)

@@ -1,0 +1,74 @@
+"""How the same workload fared over time."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.report import figures
+from loadstone.result import Performance, Performed
+
+HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The runs of one configuration (scenario, arguments, runner, contexts, hooks)."""
+
+    config_id: str
+    scenario: str
+    given: str  # JSON, of the latest
+    runs: tuple[Performed, ...]  # oldest first
+
+
+def trends(
+    history: Sequence[Performed], performance_of: Callable[[Performed], Performance]
+) -> tuple[Trend, ...]:
+    """Group what was performed by its configuration, the one with the latest run first."""
+    groups: dict[str, list[Performed]] = {}
+    for performed in history:
+        groups.setdefault(performed.config_id, []).append(performed)
+    found = [
+        Trend(config_id, runs[-1].scenario, performance_of(runs[-1]).given, tuple(runs))
+        for config_id, runs in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
+
+
+def parts(trend: Trend) -> Iterator[RenderableType]:
+    """Give a trend's tables for a terminal."""
+    given = json.loads(trend.given)
+    yield Text.assemble((trend.scenario, "bold"), f"  configuration {trend.config_id}")
+    for name in ("runner", "contexts"):
+        yield Text(f"  {name}: {json.dumps(given[name])}", "dim")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("run", no_wrap=True)
+    for name in HEADS:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("SLA", no_wrap=True)
+    for run in trend.runs:
+        times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
+        shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
+        success = figures.percent(run.ok / run.count if run.count else math.nan)
+        verdict = Text("held", "green") if run.pass_sla else Text("failed", "bold red")
+        table.add_row(run.run_id, *shown, success, str(run.count), verdict)
+    yield table
+
+
+def as_data(trend: Trend) -> dict[str, Any]:
+    """Give a trend in what JSON knows; durations in seconds, of iterations that ended well."""
+    return {
+        "config_id": trend.config_id,
+        "scenario": trend.scenario,
+        "given": json.loads(trend.given),
+        "runs": [
+            asdict(run) | {"success": run.ok / run.count if run.count else None}
+            for run in trend.runs
+        ],
+    }

@@ -1,0 +1,100 @@
+"""Rally's own results, taken in: pieces of what Rally 5.1.1 wrote."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.report.rally_json import as_rally
+from loadstone.store.taking import take_in
+
+FOLDER = Path(__file__).parent.parent / "data/rally"
+REPORT, OLD = FOLDER / "report.json", FOLDER / "results-old.json"
+NAMES = ("min", "median", "90%ile", "95%ile", "max", "avg")
+
+
+def rows(statistics):
+    """Rally's rows of actions, those inside others behind them."""
+    for row in statistics:
+        yield row
+        yield from rows(row["children"])
+
+
+def test_a_report_becomes_a_run_for_each_task_with_rallys_own_figures(store):
+    first, _ = take_in(store, REPORT)
+    given = json.loads(REPORT.read_text())["tasks"][0]
+    performances = store.get(first).performances
+    workloads = [one for subtask in given["subtasks"] for one in subtask["workloads"]]
+    assert len(performances) == len(workloads) == 3
+    for performance, workload in zip(performances, workloads, strict=True):
+        durations = workload["statistics"]["durations"]
+        theirs = [durations["total"], *rows(durations["atomics"])]
+        mine = [performance.showing.total, *performance.showing.actions]
+        assert [row.name.rpartition("/")[2] for row in mine] == [row["name"] for row in theirs]
+        for row, other in zip(mine, theirs, strict=True):
+            found = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.max_s, row.mean_s)
+            assert found == pytest.approx([other["data"][name] for name in NAMES], abs=0.0011)
+            assert row.count == other["data"]["iteration_count"]
+            assert row.repeats == other["count_per_iteration"]
+        assert performance.showing.load_s == workload["load_duration"]
+        assert performance.full_s == workload["full_duration"]
+        assert [row.detail for row in performance.sla] == [
+            row["detail"] for row in workload["sla_results"]["sla"]
+        ]
+
+
+def test_a_failed_iteration_keeps_its_message(store):
+    _, second = take_in(store, REPORT)
+    (performance,) = store.get(second).performances
+    (failure,) = performance.showing.failures
+    assert failure.count == 1
+    assert "Bad Gateway" in failure.message
+    assert performance.showing.total.ok == performance.showing.total.count - 1
+    assert not performance.pass_sla
+
+
+def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
+    first, _ = take_in(store, REPORT)
+    given = json.loads(REPORT.read_text())["tasks"][0]
+    result = store.get(first)
+    back = as_rally(result, lambda one: store.samples(first, one))["tasks"][0]
+    for ours, theirs in zip(back["subtasks"], given["subtasks"], strict=True):
+        (mine,), (other,) = ours["workloads"], theirs["workloads"]
+        for key in ("scenario", "runner", "contexts", "sla", "sla_results"):
+            assert mine[key] == other[key]
+        for one, two in zip(mine["data"], other["data"], strict=True):
+            assert one["duration"] == pytest.approx(two["duration"], abs=1e-6)
+            assert one["timestamp"] == pytest.approx(two["timestamp"], abs=1e-5)
+            assert shape(one["atomic_actions"]) == shape(two["atomic_actions"])
+
+
+def shape(actions):
+    return [(action["name"], shape(action["children"])) for action in actions]
+
+
+def test_the_old_form_gives_the_same_workloads_one_history(store):
+    take_in(store, REPORT)
+    (old,) = take_in(store, OLD)
+    for performance in store.get(old).performances:
+        same = [one for one in store.history() if one.config_id == performance.config_id]
+        assert len(same) == 2
+        assert same[0].median_s == pytest.approx(same[1].median_s, abs=1e-6)
+
+
+def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
+    take_in(store, REPORT)
+    with pytest.raises(InvalidInput, match="already in this store"):
+        take_in(store, REPORT)
+    assert len(store.every()) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "[1]", '{"tasks": []}', '{"tasks": [{"subtasks": [{}]}]}', "\x00"]
+)
+def test_a_file_of_something_else_is_refused_in_one_line(store, tmp_path, text):
+    (tmp_path / "file.json").write_text(text)
+    with pytest.raises(InvalidInput, match=r"file\.json") as refused:
+        take_in(store, tmp_path / "file.json")
+    assert "\n" not in str(refused.value)
+    assert store.every() == []
