@@ -1,8 +1,8 @@
 """What one workload does, ready to be set up and loaded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from loadstone.analysis.performance import Failure
@@ -13,15 +13,15 @@ from loadstone.engine.callables.model import Failure as CallFailure
 from loadstone.engine.local import Measured
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.progress import Watch
-from loadstone.errors import InvalidInput
-from loadstone.functions.catalogue import function_of
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.functions.catalogue import function_of, sweep_of
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
-from loadstone.keystone.things import Token, User
+from loadstone.keystone.things import Token, User, iteration_prefix
 from loadstone.perform.order import Job
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.plan.model import Limits
@@ -34,6 +34,7 @@ from loadstone.task.model import Workload
 Say = Callable[[str], None]
 # Rally's openstack_client_http_timeout: task files were written with its patience.
 REQUEST_TIMEOUT_S = 180.0
+SWEEPERS = 8  # users whose leftovers are removed at a time
 
 
 class Work(Protocol):
@@ -68,6 +69,15 @@ def ready(job: Job) -> Work:
     return Call(workload, job.pacing, function)
 
 
+def made(
+    workload: Workload, subject: Subject, run_id: str, store: Store, say: Say
+) -> AbstractContextManager[Actors]:
+    """Make what the workload's contexts say; the target's own people where it has such."""
+    journal = store.folder(run_id) / JOURNAL
+    existing = subject.people() if subject.people else ()
+    return contexts(subject.access, run_id, workload.contexts, journal, say, existing)
+
+
 @dataclass(slots=True)
 class Script:
     """A scenario that the engine sends by itself."""
@@ -88,8 +98,7 @@ class Script:
     @contextmanager
     def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
         """Make what the contexts say, and the tokens that iterations need."""
-        journal, wanted = store.folder(run_id) / JOURNAL, self.workload.contexts
-        with contexts(subject.access, run_id, wanted, journal, say) as actors:
+        with made(self.workload, subject, run_id, store, say) as actors:
             self._draw(subject, run_id, actors, say)
             yield
 
@@ -125,22 +134,29 @@ class Call:
     function: Function
     actions: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    _rows: tuple[dict[str, str], ...] = field(default=({},), init=False, repr=False)
+    _rows: tuple[Mapping[str, str], ...] = field(default=({},), init=False, repr=False)
+    _settings: Mapping[str, str] = field(default_factory=dict, init=False, repr=False)
 
     @contextmanager
     def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
-        """Make what the contexts say."""
+        """Make what the contexts say; remove what iterations left in other services, too."""
+        from loadstone.functions.cloud import rows, settings
+
+        self._settings = settings(subject.access, iteration_prefix(run_id))
         wanted = self.workload.contexts
         if not wanted:
             yield
             return
-        journal = store.folder(run_id) / JOURNAL
-        with contexts(subject.access, run_id, wanted, journal, say) as actors:
-            if actors.users:
-                self._rows = tuple(asdict(actors.users[turn]) for turn in actors.turns())
-            yield
+        with made(self.workload, subject, run_id, store, say) as actors:
+            own = rows(actors.users)
+            if own:
+                self._rows = tuple(own[turn] for turn in actors.turns())
+            try:
+                yield
+            finally:
+                self._sweep(own, say)
 
-    def load(self, subject: Subject, watch: Watch) -> Measured:
+    def load(self, subject: Subject, watch: Watch) -> Measured:  # noqa: ARG002 (Work's face)
         """Call the function as often as the runner says."""
         load = self.pacing.load
         if isinstance(load, BandLoad):
@@ -150,7 +166,7 @@ class Call:
             load,
             dict(self.workload.scenario.arguments),
             self._rows,
-            {"auth_url": subject.access.identity_url},
+            self._settings,
             self.pacing.timeout_s,
             self.pacing.max_in_flight,
         )
@@ -158,6 +174,19 @@ class Call:
         self.actions = called.actions
         self.failures = tuple(_failure(failure) for failure in called.failures)
         return called.measured
+
+    def _sweep(self, own: tuple[dict[str, str], ...], say: Say) -> None:
+        function = sweep_of(self.workload.scenario.name)
+        if function is None or not own:
+            return
+        say("removing what the iterations left in other services")
+        load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
+        called = callables.run(CallPlan(function, load, {}, own, self._settings))
+        if called.failures:
+            raise EnvironmentUnusable(
+                f"{self.workload.scenario.name}: what iterations made could not be removed "
+                f"({called.failures[0].cause}); names begin with {self._settings['prefix']}"
+            )
 
 
 def _failure(failure: CallFailure) -> Failure:

@@ -9,7 +9,7 @@ import numpy as np
 
 from loadstone.engine.callables.model import ITERATION, PAUSE, WAIT
 from loadstone.engine.outcome import Outcome
-from loadstone.engine.samples import Samples
+from loadstone.engine.samples import NO_FIRST_BYTE, Samples
 
 # One byte numbers the actions; what is beyond counts in the iteration only.
 MOST_ACTIONS = 250
@@ -45,8 +45,8 @@ class Table:
         return Samples(
             due_ns=start,
             sent_ns=start,
-            first_byte_ns=np.full(len(start), -1),
             done_ns=end,
+            first_byte_us=np.full(len(start), NO_FIRST_BYTE, np.uint32),
             iteration=number[order].astype(np.uint32),
             connection=np.zeros(len(start), np.uint16),
             status=np.zeros(len(start), np.uint16),
