@@ -1,10 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, Stage, StagedLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import (
     Captured,
@@ -95,7 +96,12 @@ COURSE = Plan(
 )
 PLANS = {
     "plan_course.json": COURSE,
-    "plan_open.json": plan(OpenLoad(12.5, 30.0, "poisson", seed=42)),
+    "plan_open.json": plan(OpenLoad(12.5, 30.0, "poisson", seed=42, iterations=99)),
+    "plan_stages.json": replace(
+        COURSE,
+        load=StagedLoad((Stage(10.0, 1.0, 50.5), Stage(5.0, 0.0, 0.0)), "poisson", 5, 100),
+    ),
+    "plan_replay.json": replace(COURSE, load=ReplayLoad((0.0, 0.125, 0.125, 7.5))),
     "plan_closed.json": plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
     "plan_band.json": plan(BandLoad(4, 16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0), "request"),
 }

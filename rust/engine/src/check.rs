@@ -1,7 +1,7 @@
 //! Which numbers of a plan make sense; a refusal names the field.
 
 use crate::Refusal;
-use crate::plan::{Limits, Load, Plan};
+use crate::plan::{Limits, Load, Plan, Stage};
 
 impl Plan {
     /// Refuses what cannot be carried out.
@@ -30,11 +30,17 @@ impl Plan {
 impl Load {
     fn check(&self, limits: &Limits) -> Result<(), Refusal> {
         match *self {
-            Self::Open { rate_rps, duration_s, .. } => {
+            Self::Open { rate_rps, duration_s, iterations, .. } => {
                 positive("load.rate_rps", rate_rps)?;
                 duration("load.duration_s", duration_s)?;
+                iterations.map_or(Ok(()), |value| at_least_one("load.iterations", value))?;
                 countable("load.rate_rps", rate_rps, duration_s)
             }
+            Self::Stages { ref stages, iterations, .. } => {
+                iterations.map_or(Ok(()), |value| at_least_one("load.iterations", value))?;
+                check_stages(stages)
+            }
+            Self::Replay { ref offsets_s } => check_offsets(offsets_s),
             Self::Closed { workers, duration_s, iterations, think_s } => {
                 at_least_one("load.workers", workers)?;
                 if workers > u32::from(limits.max_connections) {
@@ -62,6 +68,36 @@ impl Load {
             }
         }
     }
+}
+
+fn check_stages(stages: &[Stage]) -> Result<(), Refusal> {
+    let (mut lasts_s, mut count) = (0.0, 0.0);
+    for (index, stage) in stages.iter().enumerate() {
+        duration(&format!("load.stages[{index}].duration_s"), stage.duration_s)?;
+        not_negative(&format!("load.stages[{index}].from_rps"), stage.from_rps)?;
+        not_negative(&format!("load.stages[{index}].to_rps"), stage.to_rps)?;
+        lasts_s += stage.duration_s;
+        count += stage.count();
+    }
+    if count == 0.0 {
+        return Err(Refusal::plan("load.stages", "must have at least one with a rate above 0"));
+    }
+    duration("load.stages", lasts_s)?;
+    countable("load.stages", count / lasts_s, lasts_s)
+}
+
+fn check_offsets(offsets_s: &[f64]) -> Result<(), Refusal> {
+    let Some(last_s) = offsets_s.last() else {
+        return Err(Refusal::plan("load.offsets_s", "must not be empty"));
+    };
+    for (index, pair) in offsets_s.windows(2).enumerate() {
+        if pair[0].partial_cmp(&pair[1]).is_none_or(std::cmp::Ordering::is_gt) {
+            let reason = "must not be before the one before it";
+            return Err(Refusal::plan(format!("load.offsets_s[{}]", index + 1), reason));
+        }
+    }
+    seconds("load.offsets_s[0]", offsets_s[0])?;
+    seconds("load.offsets_s", *last_s)
 }
 
 /// Iterations are numbered in 32 bits.

@@ -67,11 +67,14 @@ impl Ports {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded up, positive")]
 fn needed(plan: &Plan, rest_s: f64) -> u64 {
     let connections = u64::from(plan.limits.max_connections);
-    match (plan.connection, &plan.load) {
-        (Reuse::Iteration, Load::Open { rate_rps, duration_s, .. }) => {
-            connections + (rate_rps * duration_s.min(rest_s)).ceil() as u64
+    let resting = plan.load.highest_rps() * rest_s;
+    match (plan.connection, &plan.load, plan.load.expected()) {
+        (_, Load::Closed { .. } | Load::Band { .. }, _) | (Reuse::Kept | Reuse::Request, ..) => {
+            connections
         }
-        _ => connections,
+        (Reuse::Iteration, _, expected) => {
+            connections + expected.map_or(resting, |all| all.min(resting)).ceil() as u64
+        }
     }
 }
 
@@ -152,7 +155,7 @@ mod tests {
         plan.limits.max_connections = max_connections;
         plan.connection = connection;
         let (arrivals, seed) = (Arrivals::Constant, 0);
-        plan.load = Load::Open { rate_rps, duration_s: 600.0, arrivals, seed };
+        plan.load = Load::Open { rate_rps, duration_s: 600.0, arrivals, seed, iterations: None };
         plan
     }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::plan::Arrivals;
 
 const ALONE: Share = Share { thread: 0, threads: 1 };
 
@@ -9,7 +10,7 @@ fn pacer(load: &Load, share: Share) -> Pacer {
 }
 
 fn open(rate_rps: f64, duration_s: f64, arrivals: Arrivals) -> Load {
-    Load::Open { rate_rps, duration_s, arrivals, seed: 7 }
+    Load::Open { rate_rps, duration_s, arrivals, seed: 7, iterations: None }
 }
 
 fn due(pacer: &mut Pacer) -> Vec<Arrival> {
@@ -86,7 +87,8 @@ fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential_distribution()
 fn another_seed_is_another_schedule_and_the_same_seed_the_same() {
     let with = |seed| {
         let (rate_rps, duration_s, arrivals) = (100.0, 1.0, Arrivals::Poisson);
-        due(&mut pacer(&Load::Open { rate_rps, duration_s, arrivals, seed }, ALONE))
+        let iterations = None;
+        due(&mut pacer(&Load::Open { rate_rps, duration_s, arrivals, seed, iterations }, ALONE))
     };
     assert_eq!(with(1), with(1));
     assert_ne!(with(1), with(2));
@@ -109,5 +111,103 @@ proptest! {
         // Six standard deviations of a Poisson count.
         let slack = if is_poisson { 6.0 * expected.sqrt() + 6.0 } else { 1.0 };
         prop_assert!((f64::from(u32::try_from(whole.len())?) - expected).abs() <= slack);
+    }
+}
+
+/// The integral of the rate up to an instant.
+fn integral(stages: &[Stage], mut until_s: f64) -> f64 {
+    let mut sum = 0.0;
+    for stage in stages {
+        let share = (until_s / stage.duration_s).clamp(0.0, 1.0);
+        let at_rps = stage.from_rps + share * (stage.to_rps - stage.from_rps);
+        sum += f64::midpoint(stage.from_rps, at_rps) * share * stage.duration_s;
+        until_s -= stage.duration_s;
+    }
+    sum
+}
+
+fn staged(stages: &[(f64, f64, f64)], arrivals: Arrivals) -> Load {
+    let stages = stages
+        .iter()
+        .map(|&(duration_s, from_rps, to_rps)| Stage { duration_s, from_rps, to_rps })
+        .collect();
+    Load::Stages { stages, arrivals, seed: 7, iterations: None }
+}
+
+#[test]
+fn nothing_is_due_in_a_stage_at_rate_zero_nor_at_its_edge_before_it() {
+    let load = staged(&[(1.0, 2.0, 2.0), (1.0, 0.0, 0.0), (1.0, 2.0, 2.0)], Arrivals::Constant);
+    let due_ms: Vec<_> =
+        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+    assert_eq!(due_ms, [0, 500, 2000, 2500]);
+}
+
+#[test]
+fn a_recording_is_replayed_to_its_last_instant() {
+    let load = Load::Replay { offsets_s: vec![0.25, 0.25, 1.5, 2.0] };
+    let due_ms: Vec<_> =
+        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+    assert_eq!(due_ms, [250, 250, 1500, 2000]);
+    assert_eq!(pacer(&load, ALONE).end_ns(), Some(2_000_000_000));
+}
+
+#[test]
+fn an_open_loop_ends_after_so_many_iterations_too() {
+    for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+        let (rate_rps, duration_s, seed) = (100.0, 3600.0, 7);
+        let load = Load::Open { rate_rps, duration_s, arrivals, seed, iterations: Some(10) };
+        let mut pacers: Vec<_> =
+            (0..3).map(|thread| pacer(&load, Share { thread, threads: 3 })).collect();
+        let due: Vec<_> = pacers.iter_mut().flat_map(due).collect();
+        assert_eq!(due.len(), 10);
+        // The drain is counted from the last one, not from an hour later.
+        let last_ns = due.iter().map(|arrival| arrival.due_ns).max();
+        assert_eq!(pacers.iter().filter_map(Pacer::end_ns).max(), last_ns);
+        assert!(pacers.iter().all(|pacer| pacer.is_over(0)));
+    }
+}
+
+proptest! {
+    #[test]
+    fn arrivals_by_any_instant_are_the_integral_of_the_rate(
+        stages in prop::collection::vec((0.01..2.0, 0.0..1000.0, 0.0..1000.0), 1..6),
+        steps in prop::collection::vec(any::<bool>(), 6),
+        at in 0.0..1.0, threads in 1u16..4,
+    ) {
+        // Some stages keep their rate, some rest.
+        let stages: Vec<(f64, f64, f64)> = stages.iter().zip(steps).map(|(&(lasts, from, to), step)| {
+            if step { (lasts, from, from) } else if to < 300.0 { (lasts, 0.0, 0.0) } else { (lasts, from, to) }
+        }).collect();
+        let load = staged(&stages, Arrivals::Constant);
+        let Load::Stages { stages, .. } = &load else { unreachable!() };
+        let total_s: f64 = stages.iter().map(|stage| stage.duration_s).sum();
+        let mut all: Vec<_> = (0..threads)
+            .flat_map(|thread| due(&mut pacer(&load, Share { thread, threads })))
+            .collect();
+        all.sort_by_key(|arrival| arrival.iteration);
+        prop_assert!(all.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));
+        for until_s in [at * total_s, total_s] {
+            let expected = integral(stages, until_s).ceil();
+            let count = all.iter().filter(|arrival| arrival.due_ns < nanos(until_s)).count();
+            let count = f64::from(u32::try_from(count)?);
+            prop_assert!((count - expected).abs() <= 1.0, "{} of {} by {}", count, expected, until_s);
+        }
+    }
+
+    #[test]
+    fn poisson_arrivals_follow_the_rate_through_its_stages(seed in any::<u64>()) {
+        let stages = [(2.0, 0.0, 2000.0), (1.0, 0.0, 0.0), (2.0, 500.0, 500.0)];
+        let Load::Stages { stages, arrivals, .. } = staged(&stages, Arrivals::Poisson) else {
+            unreachable!()
+        };
+        let load = Load::Stages { stages: stages.clone(), arrivals, seed, iterations: None };
+        let due = due(&mut pacer(&load, ALONE));
+        prop_assert!(due.iter().all(|at| !(2_000_000_001..3_000_000_000).contains(&at.due_ns)));
+        for until_s in [1.0, 2.0, 4.0, 5.0] {
+            let expected = integral(&stages, until_s);
+            let count = due.iter().filter(|arrival| arrival.due_ns < nanos(until_s)).count();
+            let off = (f64::from(u32::try_from(count)?) - expected).abs();
+            prop_assert!(off <= 6.0 * expected.sqrt(), "{} of {}", count, expected);
+        }
     }
 }

@@ -19,7 +19,16 @@ fn request(script: &Script, index: usize) -> &Request {
 fn the_golden_plans_are_read_field_by_field() {
     let plan = golden("plan_open.json");
     let arrivals = Arrivals::Poisson;
-    assert!(plan.load == Load::Open { rate_rps: 12.5, duration_s: 30.0, arrivals, seed: 42 });
+    assert!(
+        plan.load
+            == Load::Open {
+                rate_rps: 12.5,
+                duration_s: 30.0,
+                arrivals,
+                seed: 42,
+                iterations: Some(99)
+            }
+    );
     assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
     assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
     let [Step::Request(issue), Step::Request(validate)] = &*plan.steps else {
@@ -131,4 +140,16 @@ fn a_mix_that_does_not_share_out_the_steps_is_refused() {
     assert!(shares(&[(3, 1.0), (1, 0.0)]).is_some_and(|words| words.contains("mix[1].weight")));
     // The second script would need what only the first one captures.
     assert!(shares(&[(2, 1.0), (2, 1.0)]).is_some_and(|words| words.contains("capture")));
+}
+
+#[test]
+fn stages_and_recordings_are_read() {
+    let stages = vec![
+        Stage { duration_s: 10.0, from_rps: 1.0, to_rps: 50.5 },
+        Stage { duration_s: 5.0, from_rps: 0.0, to_rps: 0.0 },
+    ];
+    let (arrivals, seed, iterations) = (Arrivals::Poisson, 5, Some(100));
+    assert!(golden("plan_stages.json").load == Load::Stages { stages, arrivals, seed, iterations });
+    let offsets_s = vec![0.0, 0.125, 0.125, 7.5];
+    assert!(golden("plan_replay.json").load == Load::Replay { offsets_s });
 }

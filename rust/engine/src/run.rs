@@ -66,7 +66,7 @@ impl Run {
         let target = Arc::new(Target::new(&plan.origin)?);
         machine::require(plan, target.is_local())?;
         let threads = match plan.load {
-            Load::Open { .. } => plan.placement.threads,
+            Load::Open { .. } | Load::Stages { .. } | Load::Replay { .. } => plan.placement.threads,
             // A thread without a worker would have nothing to do, and not learn of the end.
             Load::Closed { workers, .. } => {
                 plan.placement.threads.min(u16::try_from(workers).unwrap_or(u16::MAX))
@@ -173,7 +173,7 @@ impl Run {
                 None => Recorder::keeping(self.expected_rows()),
             },
         }));
-        let grid_ns = grid_ns(self.rate_rps() / f64::from(share.threads));
+        let grid_ns = grid_ns(self.load.highest_rps() / f64::from(share.threads));
         let tasks = LocalSet::new();
         tasks.spawn_local(keep_deadlines(worker.clone()));
         let dispatched = dispatch(&worker, &self.control, thread.into(), grid_ns);
@@ -184,14 +184,6 @@ impl Run {
         Ok((worker.into_record(), ThreadCost::so_far().since(before)))
     }
 
-    fn rate_rps(&self) -> f64 {
-        match self.load {
-            Load::Open { rate_rps, .. } => rate_rps,
-            Load::Closed { .. } => 0.0,
-            Load::Band { fill_rps, ebb_rps, .. } => fill_rps.max(ebb_rps),
-        }
-    }
-
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -199,12 +191,7 @@ impl Run {
         reason = "between 0 and 5 million"
     )]
     fn expected_rows(&self) -> usize {
-        let iterations = match self.load {
-            Load::Open { duration_s, .. } | Load::Band { duration_s, .. } => {
-                self.rate_rps() * duration_s
-            }
-            Load::Closed { iterations, .. } => iterations.map_or(1e6, f64::from),
-        };
+        let iterations = self.load.expected().unwrap_or(1e6);
         let rows = iterations * self.script.steps.len() as f64;
         (rows.min(MOST_EXPECTED_ROWS) / f64::from(self.placement.threads)).ceil() as usize
     }

@@ -15,7 +15,13 @@ fn run(threads: u16, duration_s: f64) -> Run {
     plan.origin.port = 1;
     plan.connection = Reuse::Kept;
     plan.placement = Placement { threads, cores: Vec::new() };
-    plan.load = Load::Open { rate_rps: 2000.0, duration_s, arrivals: Arrivals::Constant, seed: 0 };
+    plan.load = Load::Open {
+        rate_rps: 2000.0,
+        duration_s,
+        arrivals: Arrivals::Constant,
+        seed: 0,
+        iterations: None,
+    };
     Run::prepare(&plan).expect("the plan is good")
 }
 

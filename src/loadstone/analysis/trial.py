@@ -10,7 +10,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.analysis.ticks import ticks
 from loadstone.engine.health import Health
 from loadstone.engine.samples import Samples
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
 
 
 def alarm(load: Load, alarm_s: float | None, goal: Goal) -> Alarm:
@@ -40,7 +40,7 @@ def rate_rps(load: Load) -> float | None:
     match load:
         case OpenLoad():
             return load.rate_rps
-        case ClosedLoad() | BandLoad():
+        case StagedLoad() | ReplayLoad() | ClosedLoad() | BandLoad():
             return None
 
 

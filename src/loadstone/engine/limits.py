@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from loadstone.engine.health import Health
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
 
 # Beyond these a trial says more of the generator than of the service. No verdict on capacity hangs
 # on less than 100 ms of backlog, nor does metering (docs/methodology.md): a fifth of that does not
@@ -30,7 +30,7 @@ def lag_bound_ms(load: Load) -> float:
             return max(LAG_P99_MS, LAG_SHARE_OF_GAP * 1000.0 / rate_rps)
         case BandLoad(low=low, fill_rps=fill_rps):
             return max(LAG_P99_MS, LAG_SHARE_OF_BAND * 1000.0 * low / fill_rps)
-        case ClosedLoad():
+        case StagedLoad() | ReplayLoad() | ClosedLoad():
             return LAG_P99_MS
 
 

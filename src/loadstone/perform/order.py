@@ -7,8 +7,8 @@ from typing import Protocol
 
 from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
-from loadstone.plan.load import OpenLoad
-from loadstone.plan.runner import NotYet, Pacing, pacing
+from loadstone.plan.load import OpenLoop, peak_rps
+from loadstone.plan.runner import Pacing, pacing
 from loadstone.task.model import Task, Workload
 
 
@@ -58,12 +58,10 @@ def _jobs(order: Order) -> Iterator[Job]:
     for index, (title, workload) in enumerate(pairs):
         place = f"{workload.file}:{workload.line}"
         found = pacing(workload.runner)
-        if isinstance(found, NotYet):
-            raise InvalidInput(f"{place}: {found.words}")
         load = found.load
-        if isinstance(load, OpenLoad) and load.rate_rps > order.max_rate_rps:
+        if isinstance(load, OpenLoop) and peak_rps(load) > order.max_rate_rps:
             raise InvalidInput(
-                f"{place}: {load.rate_rps:g} iterations a second are more than the "
+                f"{place}: {peak_rps(load):g} iterations a second are more than the "
                 f"{order.max_rate_rps:g} that are allowed; raise --max-rate"
             )
         yield Job(index, title, workload, found)

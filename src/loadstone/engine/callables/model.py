@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.load import ClosedLoad, OpenLoop
 
 if TYPE_CHECKING:
     # Workers import this file, and need no numpy.
@@ -39,7 +39,7 @@ class CallPlan:
     """
 
     function: Function
-    load: OpenLoad | ClosedLoad
+    load: OpenLoop | ClosedLoad
     arguments: Mapping[str, object] = field(default_factory=dict, repr=False)
     rows: tuple[Mapping[str, str], ...] = field(default=({},), repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)

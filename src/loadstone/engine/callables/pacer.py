@@ -2,13 +2,12 @@
 
 import heapq
 import math
-from collections.abc import Iterator
 from typing import NamedTuple, Protocol, assert_never
 
-from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.arrivals import due_s
+from loadstone.plan.load import ClosedLoad, OpenLoad, OpenLoop, ReplayLoad, StagedLoad
 
 SECOND_NS = 1_000_000_000
-_MASK = (1 << 64) - 1
 
 
 class Arrival(NamedTuple):
@@ -37,10 +36,10 @@ class Pacer(Protocol):
         """Give when the last may be due, where that is known beforehand."""
 
 
-def pacer(load: OpenLoad | ClosedLoad) -> Pacer:
+def pacer(load: OpenLoop | ClosedLoad) -> Pacer:
     """Give the schedule of a load."""
     match load:
-        case OpenLoad():
+        case OpenLoad() | StagedLoad() | ReplayLoad():
             return _Open(load)
         case ClosedLoad():
             return _Closed(load)
@@ -49,14 +48,14 @@ def pacer(load: OpenLoad | ClosedLoad) -> Pacer:
 
 
 class _Open:
-    def __init__(self, load: OpenLoad) -> None:
+    def __init__(self, load: OpenLoop) -> None:
         self._end_s = load.duration_s
-        self._times_s = _constant(load) if load.arrivals == "constant" else _poisson(load)
+        self._times_s = due_s(load)
         self._next = 0
-        self._due_s = next(self._times_s)
+        self._due_s = next(self._times_s, math.inf)
 
     def next_due_ns(self) -> int | None:
-        return round(self._due_s * SECOND_NS) if self._due_s < self._end_s else None
+        return None if math.isinf(self._due_s) else round(self._due_s * SECOND_NS)
 
     def take(self, now_ns: int) -> Arrival | None:
         due_ns = self.next_due_ns()
@@ -64,7 +63,7 @@ class _Open:
             return None
         arrival = Arrival(self._next, due_ns)
         self._next += 1
-        self._due_s = next(self._times_s)
+        self._due_s = next(self._times_s, math.inf)
         return arrival
 
     def ended(self, now_ns: int) -> None:
@@ -75,26 +74,6 @@ class _Open:
 
     def end_ns(self) -> int | None:
         return round(self._end_s * SECOND_NS)
-
-
-def _constant(load: OpenLoad) -> Iterator[float]:
-    number = 0
-    while True:
-        # From the index, not a sum of intervals, so that it does not drift.
-        yield number / load.rate_rps
-        number += 1
-
-
-def _poisson(load: OpenLoad) -> Iterator[float]:
-    due_s, state = 0.0, load.seed & _MASK
-    while True:
-        # SplitMix64 (Steele, Lea, Flood 2014), as in the engine: the same seed, the same schedule.
-        state = (state + 0x9E3779B97F4A7C15) & _MASK
-        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-        uniform = (((mixed ^ (mixed >> 31)) >> 11) + 1) / (1 << 53)
-        due_s += -math.log(uniform) / load.rate_rps
-        yield due_s
 
 
 class _Closed:

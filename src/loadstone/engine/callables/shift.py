@@ -11,7 +11,7 @@ from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, WAIT, Call
 from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Pacer
 from loadstone.engine.callables.record import Record, Row
 from loadstone.engine.outcome import Outcome
-from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.load import ClosedLoad, OpenLoop
 
 SPARE = 4  # workers that an open loop keeps ready beside those at work
 _SECRET_NAMES = ("password", "secret", "token")
@@ -148,7 +148,7 @@ class Shift:
     def _give(self, member: Member, arrival: Arrival) -> None:
         rows = self.plan.rows
         free_ns = member.free_since_ns
-        if self.plan.max_in_flight is None and isinstance(self.plan.load, OpenLoad):
+        if self.plan.max_in_flight is None and isinstance(self.plan.load, OpenLoop):
             # Nobody asked for a bound: that none was free is the generator's doing.
             self.found_none += free_ns > arrival.due_ns
             free_ns = 0
@@ -168,7 +168,7 @@ class Shift:
             self.crew.start(min(missing, 2))
 
     def _ready(self, member: Member) -> None:
-        if isinstance(self.plan.load, OpenLoad):
+        if isinstance(self.plan.load, OpenLoop):
             # It counts as free all along: that it was started late is the generator's doing.
             self.crew.ready(member, 0)
             return

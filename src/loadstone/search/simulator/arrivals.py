@@ -1,4 +1,4 @@
-"""When requests come: the three kinds of load, as the engine keeps them."""
+"""When requests come: the kinds of load, as the engine keeps them."""
 
 import heapq
 from math import inf
@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
+from loadstone.plan.arrivals import due_s
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
 
 RETRY_S = 0.05  # a closed-loop worker that was refused comes again after this
 
@@ -29,6 +30,8 @@ def arrivals(load: Load, random: np.random.Generator, *, all_poisson: bool) -> A
         case OpenLoad():
             is_even = load.arrivals == "constant" and not all_poisson
             return Even(load) if is_even else Poisson(load, random)
+        case StagedLoad() | ReplayLoad():
+            return Given(load)
         case ClosedLoad():
             return Closed(load)
         case BandLoad():
@@ -63,6 +66,21 @@ class Poisson:
     def arrived(self, in_flight: int) -> None:  # noqa: ARG002
         """Go on with the schedule, which is open."""
         self.due_s += float(self._random.exponential(self._mean_gap_s))
+
+    def ended(self, at_s: float, in_flight: int, is_refused: bool) -> None:
+        """Change nothing: the schedule is open."""
+
+
+class Given:
+    """Arrivals at instants that are known beforehand."""
+
+    def __init__(self, load: StagedLoad | ReplayLoad) -> None:
+        self._times_s = due_s(load)
+        self.due_s = next(self._times_s, inf)
+
+    def arrived(self, in_flight: int) -> None:  # noqa: ARG002
+        """Go on with the schedule, which is open."""
+        self.due_s = next(self._times_s, inf)
 
     def ended(self, at_s: float, in_flight: int, is_refused: bool) -> None:
         """Change nothing: the schedule is open."""
