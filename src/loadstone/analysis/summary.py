@@ -31,19 +31,25 @@ MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs
 
 def summarise(samples: Samples, counts: Ticks, rate_rps: float | None) -> Summary:
     """Give the figures of a trial whose load lasted as long as its ticks."""
-    rows = iterations(samples)
+    return summary_of(iterations(samples), counts, rate_rps)
+
+
+def summary_of(rows: Iterations, counts: Ticks, rate_rps: float | None) -> Summary:
+    """Give the figures as `summarise` does, of iterations that are joined already."""
     ok = rows.is_ok
+    due_ns, done_ns = rows.due_ns[ok], rows.done_ns[ok]
+    latency_ns = done_ns - due_ns
     offered_s = len(counts.due) * TICK_S
     return Summary(
         load_s=_span_s(rows),
         due=len(rows.due_ns),
-        ok=int(ok.sum()),
+        ok=len(due_ns),
         errors=_errors(rows),
         throughput_rps=float(counts.ok.sum() / offered_s) if offered_s else 0.0,
-        latency=percentiles((rows.done_ns - rows.due_ns)[ok] / 1e6),
-        service_time=percentiles((rows.done_ns - rows.sent_ns)[ok] / 1e6),
+        latency=percentiles(latency_ns / 1e6),
+        service_time=percentiles((done_ns - rows.sent_ns[ok]) / 1e6),
         backlog_growth=0.0 if rate_rps is None else growth(counts.in_flight / rate_rps),
-        latency_slope=slope(rows.due_ns[ok] / 1e9, (rows.done_ns - rows.due_ns)[ok] / 1e9),
+        latency_slope=slope(due_ns / 1e9, latency_ns / 1e9),
     )
 
 

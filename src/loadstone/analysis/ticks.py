@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.analysis.iterations import iterations
+from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import TICK_S, Ticks
 from loadstone.engine.samples import Samples
 
@@ -12,7 +12,11 @@ TICK_NS = int(TICK_S * 1e9)
 
 def ticks(samples: Samples, load_s: float) -> Ticks:
     """Count iterations due, ended well, failed per whole tick of the load, and those in flight."""
-    rows = iterations(samples)
+    return ticks_of(iterations(samples), load_s)
+
+
+def ticks_of(rows: Iterations, load_s: float) -> Ticks:
+    """Count as `ticks` does, of iterations that are joined already."""
     count = int(load_s / TICK_S + 1e-6)
     due = _per_tick(rows.due_ns, count)
     ok = _per_tick(rows.done_ns[rows.is_ok], count)

@@ -4,10 +4,11 @@ from math import isinf
 
 from loadstone.analysis.alarm import Alarm
 from loadstone.analysis.goal import Goal
+from loadstone.analysis.iterations import iterations
 from loadstone.analysis.judge import Offer, judge
 from loadstone.analysis.model import TICK_S, Trial
-from loadstone.analysis.summary import summarise
-from loadstone.analysis.ticks import ticks
+from loadstone.analysis.summary import summary_of
+from loadstone.analysis.ticks import ticks_of
 from loadstone.engine.health import Health
 from loadstone.engine.samples import Samples
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
@@ -21,8 +22,9 @@ def alarm(load: Load, alarm_s: float | None, goal: Goal) -> Alarm:
 def assess(offer: Offer, samples: Samples, health: Health, goal: Goal) -> Trial:
     """Sum up and judge what was measured while `offer` was made."""
     seconds = offered_s(samples, offer)
-    counts = ticks(samples, seconds)
-    summary = summarise(samples, counts, offer.rate_rps)
+    rows = iterations(samples)
+    counts = ticks_of(rows, seconds)
+    summary = summary_of(rows, counts, offer.rate_rps)
     return Trial(
         number=offer.number,
         rate_rps=offer.rate_rps,
