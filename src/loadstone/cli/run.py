@@ -30,7 +30,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
     """
     from loadstone.cli import performed
     from loadstone.cli.screen import Screen
-    from loadstone.perform.flow import perform
+    from loadstone.perform.flow import begin, perform
     from loadstone.task.read import read
 
     with performed.in_style(options["style"]):
@@ -43,8 +43,13 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
         ):
             for warning in checked.warnings:
                 screen.say(f"{warning.file}:{warning.line}: warning: {warning.words}")
-            result = perform(order, subject, store, screen, command_line())
+            begun = begin(order, subject, store, command_line())
+            try:
+                perform(begun, order, subject, store, screen)
+            finally:
+                # Also what was measured until Ctrl-C or a failure.
+                screen.close()
+                result = store.get(begun.result.run_id)
+                performed.show(store, result, options)
             code = performed.exit_code(store, result)
-            screen.close()
-            performed.show(store, result, options)
         ctx.exit(performed.styled(code, options["style"]))

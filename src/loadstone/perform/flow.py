@@ -4,6 +4,7 @@ import json
 import time
 from dataclasses import dataclass, field, replace
 
+from loadstone import run
 from loadstone.analysis.performance import for_sla, show
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
@@ -13,7 +14,7 @@ from loadstone.perform.live import LiveSla
 from loadstone.perform.order import Job, Observer, Order, jobs
 from loadstone.perform.work import Work, ready
 from loadstone.result import Performance, Result
-from loadstone.run import Subject, begun, closing
+from loadstone.run import Subject
 from loadstone.store.store import Store
 from loadstone.task.given import config_id
 from loadstone.task.sla import Criterion, judge
@@ -21,15 +22,27 @@ from loadstone.task.sla import Criterion, judge
 ABORTED = Criterion("aborted_on_sla", False, "Task was aborted due to SLA failure(s).")
 
 
-def perform(
-    order: Order, subject: Subject, store: Store, observer: Observer, command: str
-) -> Result:
-    """Carry the task out; what was measured is in the store also when this raises."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A task that was looked at and stands in the store; nothing was made in the cloud yet."""
+
+    result: Result
+    todo: tuple[tuple[Job, Work], ...]
+
+
+def begin(order: Order, subject: Subject, store: Store, command: str) -> Begun:
+    """Look at all workloads; InvalidInput says which cannot be carried out."""
     todo = tuple((job, ready(job)) for job in jobs(order))
-    result = replace(begun("task", subject, command), title=order.task.title)
+    result = replace(run.begun("task", subject, command), title=order.task.title)
     store.begin(result)
+    return Begun(result, todo)
+
+
+def perform(begun: Begun, order: Order, subject: Subject, store: Store, observer: Observer) -> None:
+    """Carry the task out; what was measured is in the store also when this raises."""
+    result, todo = begun.result, begun.todo
     observer.say(f"run {result.run_id}: {subject.access.identity_url}")
-    with closing(result, store):
+    with run.closing(result, store):
         left_s = order.budget_s
         for job, work in todo:
             observer.say(f"{job.index + 1} of {len(todo)}: {job.words}")
@@ -43,7 +56,6 @@ def perform(
                 )
             if done.status == "aborted":
                 break
-    return store.get(result.run_id)
 
 
 @dataclass(slots=True)
