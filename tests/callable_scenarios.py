@@ -77,3 +77,8 @@ def conflicting(context):
 
 def paused(context):
     context.pause(0.01, 0.02)
+
+
+def forgiving(context):
+    with suppress(ValueError), context.action("tried"):
+        raise ValueError("no matter")

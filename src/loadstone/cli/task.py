@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from loadstone.cli.plugin import PLUGIN
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def template_options(command: Command) -> Command:
     command = click.option(
         "--task-args-file", "args_file", metavar="FILE", help="The same, from a file."
     )(command)
-    return click.option("--task-args", "raw", metavar="TEXT", help=words)(command)
+    return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=words)(command))
 
 
 @click.group()
@@ -58,6 +59,7 @@ def check(
 
 
 @task.command()
+@PLUGIN
 def schema() -> None:
     """Print the JSON Schema of task files, for editors and other programs."""
     import json

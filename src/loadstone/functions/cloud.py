@@ -1,15 +1,11 @@
 """A cloud as a function of a worker process sees it: openstacksdk, as the iteration's user."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import asdict
 
 from keystoneauth1.identity.v3 import Password
 from openstack.connection import Connection
 
 from loadstone.engine.callables.context import Context
-from loadstone.keystone.things import User
-from loadstone.target.access import Access
 from loadstone.target.cloud import Cloud, Endpoint, Tls
 from loadstone.target.session import open_session
 
@@ -17,26 +13,6 @@ MOST_CONNECTIONS = 64  # of users, that a worker keeps open
 # What Rally's scenarios were written for: no networks need be named.
 _NOVA_VERSION = "2.1"
 _kept: OrderedDict[str, Connection] = OrderedDict()
-
-
-def rows(users: Sequence[User]) -> tuple[dict[str, str], ...]:
-    """Give the users as rows of a call plan."""
-    return tuple(asdict(user) for user in users)
-
-
-def settings(access: Access, prefix: str) -> dict[str, str]:
-    """Give what functions must know of a cloud; names of what they make begin with `prefix`."""
-    tls = access.cloud.tls
-    given = {
-        "auth_url": access.identity_url,
-        "prefix": prefix,
-        "region": access.cloud.region,
-        "insecure": None if tls.verify else "yes",
-        "ca_file": tls.ca_file,
-        "cert_file": tls.cert_file,
-        "key_file": tls.key_file,
-    }
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def connect(context: Context, *, fresh: bool = False) -> Connection:

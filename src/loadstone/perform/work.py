@@ -14,6 +14,7 @@ from loadstone.engine.local import Measured
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.progress import Watch
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.functions.actor import rows, settings
 from loadstone.functions.catalogue import function_of, sweep_of
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
@@ -140,8 +141,6 @@ class Call:
     @contextmanager
     def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
         """Make what the contexts say; remove what iterations left in other services, too."""
-        from loadstone.functions.cloud import rows, settings
-
         self._settings = settings(subject.access, iteration_prefix(run_id))
         wanted = self.workload.contexts
         if not wanted:

@@ -145,6 +145,14 @@ def test_failures_that_are_alike_are_counted_together():
     assert Counter(rows_of(called, "tried")["outcome"].tolist()) == {Outcome.RAISED: 12}
 
 
+def test_a_failure_that_the_function_meets_itself_fails_no_iteration():
+    called = call("forgiving", ClosedLoad(1, iterations=3))
+    assert called.failures == ()
+    summary = summary_of(called)
+    assert (summary.ok, summary.failed) == (3, 0)
+    assert rows_of(called, "tried")["outcome"].tolist() == [Outcome.OK] * 3
+
+
 def test_an_http_status_on_the_exception_is_kept():
     called = call("conflicting", ClosedLoad(1, iterations=1))
     assert summary_of(called).errors == (("409 Conflict", 1),)

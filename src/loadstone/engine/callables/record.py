@@ -78,6 +78,14 @@ class Record:
         columns["outcome"].append(row.outcome)
         columns["action"].append(self.number(action))
 
+    def __len__(self) -> int:
+        return len(self.columns["outcome"])
+
+    def forgive(self, rows: list[int]) -> None:
+        """Note that rows which failed were no failure after all."""
+        for row in rows:
+            self.columns["outcome"][row] = Outcome.OK
+
     def failure(self, action: str, cause: str, iteration: int) -> None:
         """Count a failure among those that are like it."""
         key = (action, _VARYING.sub("#", cause))

@@ -26,6 +26,7 @@ class Job:
     took_ns: int | None = None
     inside: list[tuple[str, int]] = field(default_factory=list)  # open actions, began_ns
     failed: tuple[str, str] | None = None  # the innermost action that failed last, its cause
+    failed_rows: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -190,6 +191,8 @@ class Shift:
         ended_ns, how = end
         if how.outcome != Outcome.OK and (job.failed is None or job.failed[1] != how.cause):
             job.failed = (path, how.cause)
+        if how.outcome != Outcome.OK:
+            job.failed_rows.append(len(self.record))
         self.record.row(
             path,
             Row(
@@ -220,6 +223,8 @@ class Shift:
         )
         if how.outcome == Outcome.OK:
             self.ok += 1
+            # The function met the failure itself: the iteration did what it was to do.
+            self.record.forgive(job.failed_rows)
         else:
             self._failed(job, how)
         self.latency_sum_ns += at_ns - arrival.due_ns

@@ -1,0 +1,114 @@
+"""Own scenarios: the documented example, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from fake_cloud import PASSWORD, fake_cloud
+
+from loadstone.engine.callables.model import CallPlan
+from loadstone.engine.callables.run import run
+from loadstone.errors import InvalidInput
+from loadstone.functions import plugin
+from loadstone.functions.catalogue import FUNCTIONS, function_of
+from loadstone.functions.plugin import load_plugins
+from loadstone.keystone.scenarios import rally
+from loadstone.plan.load import ClosedLoad
+from loadstone.task.catalogue.scenarios import SCENARIOS
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLE = DOCS / "examples" / "team_scenarios.py"
+USER = {"id": "u", "name": "ann", "password": PASSWORD, "project_name": "P", "domain_name": "D"}
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    """Leave what is known as it was."""
+    known = (SCENARIOS, FUNCTIONS, rally.FIXED, plugin._places)
+    before = [dict(one) for one in known]
+    yield
+    for one, was in zip(known, before, strict=True):
+        one.clear()
+        one.update(was)
+
+
+def written(tmp_path, text):
+    path = tmp_path / "own.py"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_example_makes_a_function_and_a_data_scenario_known():
+    assert load_plugins([str(EXAMPLE)]) == ("Team.list_servers", "Team.list_own_domains")
+    assert rally.is_data("Team.list_own_domains")
+    arguments = {one.name: one.default for one in SCENARIOS["Team.list_servers"].arguments}
+    assert arguments == {"times": 1, "detailed": True}
+    assert SCENARIOS["Team.list_servers"].about == "List the user's servers, so many times."
+
+
+def test_the_example_runs():
+    load_plugins([str(EXAMPLE)])
+    with fake_cloud() as (fake, settings):
+        called = run(
+            CallPlan(
+                function_of("Team.list_servers"),
+                ClosedLoad(1, iterations=2),
+                {"times": 3, "detailed": False},
+                rows=(USER,),
+                settings=settings,
+            )
+        )
+        assert called.failures == ()
+        assert fake.calls["GET", "compute/v2.1/servers"] == 6
+    samples = called.measured.samples
+    assert (samples.action == called.actions.index("team.list_servers")).sum() == 6
+
+
+def test_the_page_shows_the_example_as_it_is():
+    example, page = EXAMPLE.read_text(), (DOCS / "plugins.md").read_text()
+    function = example[example.index("@scenario") : example.index("\n\n\nDOMAINS")]
+    assert function in page
+
+
+def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
+    loadstone = CommandLine(tmp_path)
+    task = tmp_path / "task.yaml"
+    task.write_text("Team.list_servers: [{args: {times: two}}]")
+    unknown = loadstone("task", "check", str(task))
+    assert unknown.returncode == 2
+    assert 'no scenario "Team.list_servers"' in unknown.stdout
+    wrong = loadstone("task", "check", str(task), "--plugin", str(EXAMPLE))
+    assert wrong.returncode == 2
+    assert '"times" must be a whole number' in wrong.stdout
+    task.write_text("Team.list_servers: [{args: {times: 2}}]\nTeam.list_own_domains: [{}]")
+    assert loadstone("task", "check", str(task), "--plugin", str(EXAMPLE)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1", "defines no scenario"),
+        ("def f(:", "cannot be loaded: SyntaxError"),
+        ("import no_such_module", "cannot be loaded: ModuleNotFoundError"),
+        (
+            "from loadstone.functions.plugin import scenario\n"
+            "@scenario('Dummy.dummy')\ndef f(context): pass",
+            "there is a scenario Dummy.dummy already",
+        ),
+        (
+            "from loadstone.functions.plugin import scenario\n@scenario('A.b')\ndef f(): pass",
+            "must take the iteration's context",
+        ),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, words):
+    before = dict(FUNCTIONS)
+    with pytest.raises(InvalidInput, match=words) as refused:
+        load_plugins([written(tmp_path, text)])
+    assert len(str(refused.value).splitlines()) == 1
+    assert before == FUNCTIONS
+
+
+def test_a_plugin_that_is_not_there_is_refused():
+    with pytest.raises(InvalidInput, match="is no Python file"):
+        load_plugins(["/nowhere/own.py"])
