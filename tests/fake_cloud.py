@@ -43,6 +43,7 @@ class FakeCloud:
         self.calls = Counter()
         self.requests = []
         self.refuse_boot = False
+        self.token_is_good = False  # whatever it is
         self.down = set()  # services that answer 503
 
     def handler(self):
@@ -69,7 +70,8 @@ class FakeCloud:
         base = f"http://{request.headers['Host']}"
         if (request.command, path) == ("POST", "identity/v3/auth/tokens"):
             return self.token(base, body)
-        if request.headers.get("X-Auth-Token") != "good" and not path.endswith(tuple("0123")):
+        is_good = self.token_is_good or request.headers.get("X-Auth-Token") == "good"
+        if not is_good and not path.endswith(tuple("0123")):
             return 401, {"error": {"message": "who are you?"}}
         if path.partition("/")[0] in self.down:
             return 503, {"error": {"message": f"down, {PASSWORD}"}}
@@ -122,33 +124,27 @@ class FakeCloud:
         if user["password"] != PASSWORD:
             return 401, {"error": {"code": 401, "message": "The request requires authentication."}}
         now = datetime.now(UTC)
-        catalog = [
-            {
-                "type": service,
-                "name": service,
-                "id": service,
-                "endpoints": [
-                    {
-                        "id": service,
-                        "interface": "public",
-                        "region_id": "R",
-                        "region": "R",
-                        "url": f"{base}/{path}",
-                    }
-                ],
-            }
-            for service, path in SERVICES.items()
-        ]
         token = {
             "issued_at": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
             "expires_at": f"{now + timedelta(hours=1):%Y-%m-%dT%H:%M:%S.%fZ}",
             "methods": ["password"],
             "user": {"id": "u", "name": user["name"], "domain": {"id": "d", "name": "D"}},
             "project": {"id": "p", "name": "P", "domain": {"id": "d", "name": "D"}},
-            "catalog": catalog,
+            "catalog": self.catalog(base),
             "roles": [],
         }
         return 201, {"token": token}, (("X-Subject-Token", "good"),)
+
+    def catalog(self, base):
+        return [
+            {"type": service, "name": service, "id": service, "endpoints": [_endpoint(base, path)]}
+            for service, path in SERVICES.items()
+        ]
+
+
+def _endpoint(base, path):
+    place = {"region_id": "R", "region": "R", "interface": "public"}
+    return {"id": path, "url": f"{base}/{path}", **place}
 
 
 @contextmanager
