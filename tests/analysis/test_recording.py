@@ -46,8 +46,8 @@ def test_a_sample_file_is_replayed_as_its_iterations_were_due(tmp_path: Path) ->
     table = Samples(
         due_ns=due_ns,
         sent_ns=due_ns,
-        first_byte_ns=due_ns,
         done_ns=due_ns,
+        first_byte_us=np.zeros(3, dtype=np.uint32),
         iteration=np.array([0, 1, 0], dtype=np.uint32),
         connection=np.zeros(3, dtype=np.uint16),
         status=np.full(3, 200, dtype=np.uint16),
