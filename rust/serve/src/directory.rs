@@ -43,7 +43,9 @@ impl Directory {
         };
         made.domains.make(Some(DEFAULT_DOMAIN), named("Default", None))?;
         for role in CHAIN.into_iter().chain(["service"]) {
-            made.roles.make(None, named(role, None))?;
+            let mut role = named(role, None);
+            role.insert("options".into(), json!({"immutable": true}));
+            made.roles.make(None, role)?;
         }
         let mut project = named(&admin.project, Some(DEFAULT_DOMAIN));
         project.insert("parent_id".into(), json!(DEFAULT_DOMAIN));
@@ -51,11 +53,8 @@ impl Directory {
         let user: Id =
             text(made.users.make(None, named(&admin.user, Some(DEFAULT_DOMAIN)))?, "id").into();
         made.set_password(&user, &admin.password, now_us);
-        let role = made.roles.named("", CHAIN[0]).map(|(id, _)| id.clone());
-        for place in [Scope::Project(project), Scope::Domain(DEFAULT_DOMAIN.into())] {
-            if let Some(role) = &role {
-                made.grants.give(user.clone(), place, role.clone());
-            }
+        if let Some((role, _)) = made.roles.named("", CHAIN[0]) {
+            made.grants.give(user, Scope::Project(project), role.clone());
         }
         Ok(made)
     }

@@ -134,6 +134,5 @@ pub(crate) fn list(directory: &Directory, call: &Call<'_>) -> Reply {
             }));
         }
     }
-    let links = json!({"next": null, "self": call.url("/role_assignments"), "previous": null});
-    Reply::json(200, &json!({"role_assignments": all, "links": links}))
+    manage::list_of(call, "role_assignments", &all)
 }

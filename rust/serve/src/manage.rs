@@ -143,11 +143,15 @@ fn change(state: &mut State, call: &Call<'_>, kind: Kind, id: &str) -> Result<Re
         return Err(Fault::bad("Cannot change the domain of what is there."));
     }
     let password = taken_password(kind, &mut given)?;
-    let reply = one(200, kind, state.directory.of_mut(kind).change(&known, given)?, call);
+    let mut shown = shown(kind, state.directory.of_mut(kind).change(&known, given)?, call);
+    if kind.is_in_domain() {
+        // Keystone shows what it keeps of unknown fields here, and nowhere else.
+        shown["extra"] = json!({});
+    }
     if let Some(password) = password {
         state.directory.set_password(&known, &password, call.now_us);
     }
-    Ok(reply)
+    Ok(Reply::json(200, &json!({kind.word(): shown})))
 }
 
 /// Needs no token: the old password is the proof.
@@ -203,12 +207,17 @@ pub(crate) fn listing<'a>(
     found: impl Iterator<Item = &'a Fields>,
 ) -> Reply {
     let all: Vec<Value> = found.map(|fields| shown(kind, fields, call)).collect();
+    list_of(call, kind.plural(), &all)
+}
+
+/// A list as Keystone gives it.
+pub(crate) fn list_of(call: &Call<'_>, word: &str, all: &[Value]) -> Reply {
     let mut url = format!("{}{}", call.base, call.path);
     if !call.query.is_empty() {
         url = format!("{url}?{}", call.query);
     }
     let links = json!({"next": null, "self": url, "previous": null});
-    Reply::json(200, &json!({kind.plural(): all, "links": links}))
+    Reply::json(200, &json!({word: all, "links": links}))
 }
 
 fn shown(kind: Kind, fields: &Fields, call: &Call<'_>) -> Value {

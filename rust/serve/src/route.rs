@@ -62,6 +62,12 @@ pub(crate) fn answer(state: &mut State, call: &Call<'_>) -> Result<Reply, Fault>
             manage::require_admin(state, call, "identity:list_role_assignments")?;
             Ok(grants::list(&state.directory, call))
         }
+        // There are none, and who looks for what is left in a domain asks.
+        ["v3", "groups"] => {
+            only(call, &["GET", "HEAD"])?;
+            manage::require_admin(state, call, "identity:list_groups")?;
+            Ok(manage::list_of(call, "groups", &[]))
+        }
         ["v3", place @ ("projects" | "domains"), id, "users", user, "roles", role @ ..] => {
             manage::require_admin(state, call, "identity:check_grant")?;
             grants::answer(state, call, (place, id), user, role)
