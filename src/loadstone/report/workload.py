@@ -45,12 +45,12 @@ def _durations(showing: Showing) -> Table:
     for name in HEADS:
         table.add_column(name, justify="right", no_wrap=True)
     for row in showing.actions:
-        table.add_row(named(row), *_cells(row))
+        table.add_row(named(row), *cells(row))
     table.add_section()
-    table.add_row(Text("total", "bold"), *_cells(showing.total))
-    table.add_row(" -> service time", *_cells(showing.service))
+    table.add_row(Text("total", "bold"), *cells(showing.total))
+    table.add_row(" -> service time", *cells(showing.service))
     if showing.idle is not None:
-        table.add_row(" -> idle", *_cells(showing.idle))
+        table.add_row(" -> idle", *cells(showing.idle))
     return table
 
 
@@ -61,7 +61,8 @@ def named(row: Figures) -> str:
     return f"{' ' * len(outer)}{'-> ' if outer else ''}{name}{times}"
 
 
-def _cells(row: Figures) -> tuple[str, ...]:
+def cells(row: Figures) -> tuple[str, ...]:
+    """Give a row's figures as they are shown, in the order of HEADS."""
     times = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.p99_s, row.max_s, row.mean_s)
     shown = (_seconds(time_s) for time_s in times)
     return (*shown, f"{100 * row.success:.1f}%", str(row.count))

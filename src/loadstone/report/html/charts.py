@@ -10,10 +10,10 @@ from loadstone.analysis.model import TICK_S, State, Trial
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
-from loadstone.result import Finding
+from loadstone.result import Finding, Performance
 from loadstone.search.model import Capacity
 
-SamplesOf = Callable[[Trial], Samples]
+SamplesOf = Callable[[Trial | Performance], Samples]
 Xy = tuple[float, float]
 Tone = Literal[
     "sustained", "degraded", "invalid", "undecided", "metered", "p50", "p95", "p99", "even"

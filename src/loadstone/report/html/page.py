@@ -14,8 +14,9 @@ from loadstone.analysis.model import Trial
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
 from loadstone.report.generator import Generator, generator_of
-from loadstone.report.html import charts, svg
+from loadstone.report.html import charts, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
+from loadstone.report.workload import HEADS
 from loadstone.result import Finding, Result
 from loadstone.search.model import Capacity
 
@@ -61,10 +62,15 @@ def render(result: Result, samples_of: SamplesOf) -> str:
     sections = tuple(
         _section(index, finding, samples_of) for index, finding in enumerate(result.findings)
     )
+    tasks = workload.sections(result, samples_of)
+    every = [chart for section in sections for chart in section.charts]
+    every += [chart for section in tasks for chart in section.charts]
     page: str = _template().render(
         result=result,
         sections=sections,
-        charts=[_for_script(chart) for section in sections for chart in section.charts],
+        tasks=tasks,
+        heads=HEADS,
+        charts=[_for_script(chart) for chart in every],
         version=version("loadstone"),
         name=_named(dict(result.environment.target).get("release", "the identity service")),
     )

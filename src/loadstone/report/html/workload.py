@@ -1,0 +1,143 @@
+"""A task's workloads as the page shows them."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadstone.analysis.performance import Ended, Showing, ended
+from loadstone.errors import EnvironmentUnusable
+from loadstone.report import figures
+from loadstone.report.html.charts import MOST_POINTS, Chart, SamplesOf, Series, Xy
+from loadstone.report.workload import cells, named
+from loadstone.result import Performance, Result
+
+PROFILE_POINTS = 120
+MOST_BARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSection:
+    """One workload."""
+
+    anchor: str
+    performance: Performance
+    headline: str
+    said: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    charts: tuple[Chart, ...]
+    given: str
+
+
+def sections(result: Result, samples_of: SamplesOf) -> tuple[TaskSection, ...]:
+    """Give the workloads of a task's result."""
+    return tuple(
+        _section(f"workload-{index + 1}", performance, samples_of)
+        for index, performance in enumerate(result.performances)
+    )
+
+
+def _section(anchor: str, performance: Performance, samples_of: SamplesOf) -> TaskSection:
+    showing = performance.showing
+    held = "its SLA held" if performance.pass_sla else "its SLA failed"
+    return TaskSection(
+        anchor=anchor,
+        performance=performance,
+        headline=f"{performance.scenario}: {held}",
+        said=_said(performance, showing),
+        rows=_rows(showing) if showing else (),
+        charts=_charts(anchor, performance, samples_of) if showing else (),
+        given=json.dumps(json.loads(performance.given), indent=2),
+    )
+
+
+def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
+    said = [performance.failure] if performance.failure else []
+    if showing is not None:
+        total = showing.total
+        said.append(
+            f"{total.ok:,} of {total.count:,} iterations ended well, "
+            f"{figures.rate(showing.throughput_rps)} a second. The load lasted "
+            f"{showing.load_s:.1f} s, with set-up and clean-up {performance.full_s:.1f} s."
+        )
+    if performance.health is not None and not performance.health.is_valid:
+        said.append(f"The load generator was the limit: {'; '.join(performance.health.limits)}.")
+    return tuple(said)
+
+
+def _rows(showing: Showing) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    rows = [(named(row), cells(row)) for row in showing.actions]
+    rows += [("total", cells(showing.total)), ("service time", cells(showing.service))]
+    if showing.idle is not None:
+        rows.append(("idle", cells(showing.idle)))
+    return tuple(rows)
+
+
+def _charts(anchor: str, performance: Performance, samples_of: SamplesOf) -> tuple[Chart, ...]:
+    try:
+        rows = ended(samples_of(performance), performance.actions)
+    except EnvironmentUnusable:
+        return ()
+    charts = (_durations(anchor, rows), _profile(anchor, rows), _histogram(anchor, rows))
+    return tuple(chart for chart in charts if any(series.data for series in chart.series))
+
+
+def _durations(anchor: str, rows: Ended) -> Chart:
+    # Of long loads the slowest are shown, and as many others as fit.
+    order = np.argsort(rows.duration_s)[::-1]
+    few = np.concatenate([order[: MOST_POINTS // 4], order[:: -(-len(order) // MOST_POINTS) or 1]])
+    few = np.unique(few)
+    good = few[~rows.failed[few]]
+    bad = few[rows.failed[few]]
+    return Chart(
+        id=f"{anchor}-durations",
+        title="Duration of each iteration",
+        summary="Each dot is an iteration, at the moment at which it was due.",
+        x_label="seconds since the load began",
+        y_label="seconds",
+        series=(
+            Series("ended well", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])),
+            Series("failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])),
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+    )
+
+
+def _profile(anchor: str, rows: Ended) -> Chart:
+    starts = np.sort(rows.start_s)
+    ends = np.sort(rows.start_s + rows.duration_s + rows.idle_s)
+    at = np.linspace(0.0, float(ends.max(initial=0.0)), PROFILE_POINTS)
+    begun = np.searchsorted(starts, at, side="right")
+    at_once = begun - np.searchsorted(ends, at, side="right")
+    return Chart(
+        id=f"{anchor}-profile",
+        title="Load profile",
+        summary="Iterations that were due and had not ended.",
+        x_label="seconds since the load began",
+        y_label="iterations",
+        series=(Series("iterations", "area", "metered", _pairs(at, at_once.astype(np.float64))),),
+        from_zero_y=True,
+        from_zero_x=True,
+    )
+
+
+def _histogram(anchor: str, rows: Ended) -> Chart:
+    good = rows.duration_s[~rows.failed]
+    data: tuple[Xy, ...] = ()
+    if len(good) > 1:
+        counts, edges = np.histogram(good, bins=min(MOST_BARS, max(4, int(len(good) ** 0.5))))
+        data = _pairs((edges[:-1] + edges[1:]) / 2, counts.astype(np.float64))
+    return Chart(
+        id=f"{anchor}-histogram",
+        title="Histogram of durations",
+        summary="How many iterations that ended well took how long.",
+        x_label="seconds",
+        y_label="iterations",
+        series=(Series("iterations", "area", "p95", data),),
+        from_zero_y=True,
+    )
+
+
+def _pairs(x: np.typing.NDArray[np.float64], y: np.typing.NDArray[np.float64]) -> tuple[Xy, ...]:
+    return tuple(zip(x.round(6).tolist(), y.round(6).tolist(), strict=True))
