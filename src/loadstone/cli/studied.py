@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TextIO
 
-from loadstone.cli import outcome
+from loadstone.cli import outcome, performed
 from loadstone.cli.capacity import command_line
 from loadstone.cli.choose import of_deployment
 from loadstone.cli.reference import of_reference
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.cli.study import Options
-    from loadstone.run import Observer, Order
+    from loadstone.perform.order import Order as TaskOrder
+    from loadstone.run import Order
     from loadstone.store import Store
-    from loadstone.study.cell import Bench
+    from loadstone.study.cell import Bench, Observer
     from loadstone.study.journal import Journal
     from loadstone.study.model import Measurement
     from loadstone.study.order import Turn
@@ -43,7 +44,7 @@ def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
 
     study = journal.begun.study()
 
-    def wanted(turn: "Turn") -> "Order":
+    def wanted(turn: "Turn") -> "Order | TaskOrder":
         return _order(study.measurement, turn)
 
     return Bench(
@@ -57,12 +58,14 @@ def bench(journal: "Journal", store: "Store", observer: "Observer") -> "Bench":
     )
 
 
-def _order(measurement: "Measurement", turn: "Turn") -> "Order":
-    from loadstone.study.model import Search
-    from loadstone.study.stretches import order_of
+def _order(measurement: "Measurement", turn: "Turn") -> "Order | TaskOrder":
+    from loadstone.study.model import Steps, Tasks
+    from loadstone.study.stretches import order_of, task_of
 
-    if not isinstance(measurement, Search):
+    if isinstance(measurement, Steps):
         return order_of(measurement)
+    if isinstance(measurement, Tasks):
+        return task_of(measurement)
     said: Terms = {
         "budget_s": measurement.budget_s,
         # The file's ceiling is that of a Keystone.
@@ -91,5 +94,7 @@ def show(journal: "Journal", outcomes: "Sequence[Outcome]", to: TextIO | None) -
 def exit_code(journal: "Journal", store: "Store", outcomes: "Sequence[Outcome]") -> int:
     """Give 0 when N was found in every turn, else the highest code of those without."""
     failures = [one.exit_code for one in journal.ended().values() if one.run_id is None]
-    found = [outcome.exit_code(store, one.result) for one in outcomes if one.result is not None]
-    return max(failures + found, default=0)
+    for result in (one.result for one in outcomes if one.result is not None):
+        code = performed.exit_code if result.performances else outcome.exit_code
+        failures.append(code(store, result))
+    return max(failures, default=0)

@@ -19,8 +19,8 @@ from loadstone.study.model import (
     Measurement,
     Pairs,
     Published,
-    Steps,
     Study,
+    rows_of,
 )
 from loadstone.study.shape import QuickShape, StudyShape
 from loadstone.task import words
@@ -229,7 +229,7 @@ class _Reader:
     def _published(
         self, every: tuple[Factor, ...], measurement: Measurement
     ) -> Iterator[Published]:
-        steps = [one.name for one in measurement.timed] if isinstance(measurement, Steps) else []
+        steps = [name for name in rows_of(measurement) if name is not None]
         for i, given in enumerate(self.shape.published):
             levels = self._levels(every, given.cell, ("published", i, "cell"))
             if (given.step not in steps) if steps else given.step is not None:

@@ -8,9 +8,11 @@ from typing import assert_never
 from scipy import stats
 
 from loadstone.analysis.model import State, Trial
-from loadstone.result import Finding, Result
+from loadstone.analysis.performance import Showing
+from loadstone.report.generator import generator_of
+from loadstone.result import Finding, Performance, Result
 from loadstone.study.interval import CONFIDENCE
-from loadstone.study.model import Figure, Measurement, Search, Step, Steps
+from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
 
 # Ticks of one stretch are taken together in so many batches: neighbours resemble each other.
 BATCHES = 10
@@ -31,8 +33,8 @@ class Estimate:
 class Found:
     """What one turn showed in one row of the table."""
 
-    finding: Finding
     estimate: Estimate | None
+    is_valid: bool | None  # the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure
 
 
@@ -48,6 +50,9 @@ def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]
                 for step, finding in pairs
                 if step.timed and finding.trials
             }
+        case Tasks(figure=figure, names=names):
+            performed = zip(names, result.performances, strict=False)
+            return {name: _of_workload(one, figure) for name, one in performed}
         case _:
             assert_never(measurement)
 
@@ -55,14 +60,47 @@ def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]
 def _of_search(finding: Finding) -> tuple[None, Found]:
     found = finding.capacity
     if found is None:
-        return None, Found(finding, None)
+        return None, Found(None, _is_valid(finding))
     estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
-    return None, Found(finding, estimate)
+    return None, Found(estimate, _is_valid(finding))
+
+
+def _is_valid(finding: Finding) -> bool | None:
+    generator = generator_of(finding)
+    return generator.is_valid if generator else None
 
 
 def _of_step(step: Step, trial: Trial, finding: Finding, figure: Figure) -> Found:
     why = _shortcoming(step, trial)
-    return Found(finding, None if why else of_trial(trial, figure), why)
+    return Found(None if why else of_trial(trial, figure), _is_valid(finding), why)
+
+
+def _of_workload(one: Performance, figure: Figure) -> Found:
+    is_valid = one.health.is_valid if one.health else None
+    broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.sla if not row.success)
+    why = one.failure or broken or (None if one.showing else "no iteration ended")
+    if why or one.showing is None:
+        return Found(None, is_valid, why)
+    return Found(Estimate(_value(one.showing, figure), None, None, 0.0), is_valid)
+
+
+def _value(showing: Showing, figure: Figure) -> float:
+    total = showing.total
+    seconds = {
+        Figure.MEAN: total.mean_s,
+        Figure.P50: total.median_s,
+        Figure.P90: total.p90_s,
+        Figure.P95: total.p95_s,
+        Figure.P99: total.p99_s,
+        Figure.MAX: total.max_s,
+    }
+    match figure:
+        case Figure.RATE:
+            return showing.throughput_rps
+        case Figure.TOTAL:
+            return showing.load_s
+        case _:
+            return 1000.0 * seconds[figure]
 
 
 def _shortcoming(step: Step, trial: Trial) -> str | None:

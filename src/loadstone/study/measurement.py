@@ -1,5 +1,6 @@
 """What a study measures in each cell, from its file's `measurement`."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,19 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.search.settings import Settings
 from loadstone.search.strategies import strategy
-from loadstone.study.model import Figure, Measurement, Search, Step, Steps
-from loadstone.study.shape import QuickShape, SearchShape, StepsShape
+from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
+from loadstone.study.shape import QuickShape, SearchShape, StepsShape, TaskShape
 from loadstone.task import words
-from loadstone.task.problem import Problem
-from loadstone.task.tree import Path, Tree
+from loadstone.task.problem import Problem, TaskInvalid
+from loadstone.task.read import check_tree
+from loadstone.task.tree import Path, Tree, parse
 
 PATH: Path = ("measurement",)
-SHAPES: dict[str, type[SearchShape | StepsShape]] = {"capacity": SearchShape, "steps": StepsShape}
+SHAPES: dict[str, type[SearchShape | StepsShape | TaskShape]] = {
+    "capacity": SearchShape,
+    "steps": StepsShape,
+    "task": TaskShape,
+}
 
 
 def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
@@ -54,6 +60,10 @@ class Reader:
                 return self._search(shape, quick), shape.scenario
             case StepsShape():
                 return self._steps(shape, quick), ""
+            case TaskShape():
+                for key in ("budget_s", "iterations"):
+                    self._refuse(quick, key, f"a task has no {key}: it stays as it is")
+                return self._tasks(shape), ""
 
     def wrong(self, path: Path, said: str) -> None:
         """Add a problem of the measurement."""
@@ -61,9 +71,7 @@ class Reader:
 
     def _search(self, given: SearchShape, quick: QuickShape | None) -> Search:
         require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
-        if quick and quick.iterations is not None:
-            said = "a search has no iterations: budget_s makes it shorter"
-            self.problems.append(self.tree.problem(("quick", "iterations"), said))
+        self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
         self._try("objectives", lambda: goal(tuple(given.objectives)))
         self._try("method", lambda: strategy(given.method, Settings()))
         return Search(
@@ -74,6 +82,10 @@ class Reader:
             objectives=tuple(given.objectives),
         )
 
+    def _refuse(self, quick: QuickShape | None, key: str, said: str) -> None:
+        if quick is not None and getattr(quick, key) is not None:
+            self.problems.append(self.tree.problem(("quick", key), said))
+
     def _try(self, name: str, make: Callable[[], object]) -> None:
         try:
             make()
@@ -81,20 +93,33 @@ class Reader:
             self.wrong((name,), str(wrong))
 
     def _steps(self, given: StepsShape, quick: QuickShape | None) -> Steps:
-        if quick and quick.budget_s is not None:
-            said = "steps have no budget_s: iterations makes them shorter"
-            self.problems.append(self.tree.problem(("quick", "budget_s"), said))
+        self._refuse(quick, "budget_s", "steps have no budget_s: iterations makes them shorter")
         steps = tuple(self._each(given, quick.iterations if quick else None))
         names = [step.name for step in steps if step.timed]
         for twice in dict.fromkeys(name for name in names if names.count(name) > 1):
             self.wrong(("steps",), f'two timed steps are called "{twice}": give them a name each')
         if not any(step.timed for step in steps):
             self.wrong(("steps",), "no step is timed: the table would be empty")
-        if given.figure not in list(Figure):
-            known = words.meant(given.figure, list(Figure), "figures")
-            self.wrong(("figure",), f'there is no figure "{given.figure}"; {known}')
-            return Steps(Figure.RATE, given.users, steps)
-        return Steps(Figure(given.figure), given.users, steps)
+        return Steps(self._figure(given.figure), given.users, steps)
+
+    def _figure(self, name: str) -> Figure:
+        if name not in list(Figure):
+            known = words.meant(name, list(Figure), "figures")
+            self.wrong(("figure",), f'there is no figure "{name}"; {known}')
+            return Figure.RATE
+        return Figure(name)
+
+    def _tasks(self, given: TaskShape) -> Tasks:
+        text = json.dumps(given.task)
+        try:
+            task = check_tree(parse(text, "task")).task
+        except TaskInvalid as wrong:
+            for problem in wrong.problems:
+                self.wrong(("task",), problem.words)
+            return Tasks(Figure.MEAN, text, ())
+        found = [workload for subtask in task.subtasks for workload in subtask.workloads]
+        names = tuple(f"{i}. {one.scenario.name}" for i, one in enumerate(found, start=1))
+        return Tasks(self._figure(given.figure), text, names)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[Step]:
         for i, step in enumerate(given.steps):

@@ -97,7 +97,16 @@ class Steps:
         return tuple(step for step in self.steps if step.timed)
 
 
-Measurement = Search | Steps
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """A Rally task, and which figure of each of its workloads counts."""
+
+    figure: Figure
+    text: str  # the task as JSON
+    names: tuple[str, ...]  # of its workloads
+
+
+Measurement = Search | Steps | Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +155,21 @@ class Study:
         match self.measurement:
             case Search():
                 return "N", "per s"
-            case Steps(figure=figure):
+            case Steps(figure=figure) | Tasks(figure=figure):
                 return figure.value, figure.unit
 
     @property
     def steps(self) -> tuple[str | None, ...]:
-        """The names of the steps that have a row; a search has one row, without a name."""
-        match self.measurement:
-            case Search():
-                return (None,)
-            case Steps() as steps:
-                return tuple(step.name for step in steps.timed)
+        """The names of the rows of each cell."""
+        return rows_of(self.measurement)
+
+
+def rows_of(measurement: Measurement) -> tuple[str | None, ...]:
+    """Name what has a row in the table for each cell; a search has one, without a name."""
+    match measurement:
+        case Search():
+            return (None,)
+        case Steps() as steps:
+            return tuple(step.name for step in steps.timed)
+        case Tasks(names=names):
+            return names

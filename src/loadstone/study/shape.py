@@ -48,6 +48,14 @@ class StepsShape(Form):
     steps: Annotated[list[StepShape], Field(min_length=1)]
 
 
+class TaskShape(Form):
+    """A Rally task in every cell."""
+
+    kind: Literal["task"]
+    figure: str = "mean"
+    task: dict[str, Any]
+
+
 class ComparisonShape(Form):
     """Two levels of a factor; the second is divided by the first."""
 

@@ -13,7 +13,7 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.search.model import Capacity
 from loadstone.study.journal import Journal, find
-from loadstone.study.model import Search, Steps, Study
+from loadstone.study.model import Search, Steps, Study, Tasks
 from loadstone.study.order import estimate_s, turns
 from loadstone.study.table import Outcome, Row, differences, rows
 
@@ -138,6 +138,8 @@ def _measuring(study: Study) -> str:
                 for step in steps
             )
             return f"lists of steps, {study.pause_s:g} s between them. Each: {said}."
+        case Tasks(names=names):
+            return f"tasks, {study.pause_s:g} s between them. Each: {', '.join(names)}."
 
 
 def _factors(study: Study) -> list[str]:

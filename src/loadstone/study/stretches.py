@@ -1,12 +1,15 @@
-"""A study's steps as the order that a run carries out."""
+"""A study's steps, or its task, as the order that is carried out."""
 
 from loadstone.keystone.contexts.users import UsersSettings
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.perform.order import Order as TaskOrder
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits
 from loadstone.run import Job, Order
 from loadstone.search.model import Ask
-from loadstone.study.model import Step, Steps
+from loadstone.study.model import Step, Steps, Tasks
+from loadstone.task.read import check_tree
+from loadstone.task.tree import parse
 
 
 def order_of(measurement: Steps) -> Order:
@@ -34,3 +37,8 @@ def _job(step: Step, users: int) -> Job:
             ("users", str(users or "the target's own")),
         ),
     )
+
+
+def task_of(measurement: Tasks) -> TaskOrder:
+    """Give the task."""
+    return TaskOrder(check_tree(parse(measurement.text, "task")).task)

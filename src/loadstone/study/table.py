@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import log
 from statistics import fmean
 
-from loadstone.report.generator import generator_of
 from loadstone.result import Result
 from loadstone.study.figure import Estimate, Found, of_turn
 from loadstone.study.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
@@ -88,8 +87,7 @@ def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
 def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) -> Row:
     measured = sorted((o for o in outcomes if o.result), key=lambda o: o.turn.repeat)
     found = [o.found(study).get(step) for o in measured]
-    generators = [one and generator_of(one.finding) for one in found]
-    valid = [one.is_valid for one in generators if one]
+    valid = [one.is_valid for one in found if one is not None and one.is_valid is not None]
     estimates = [one.estimate if one else None for one in found]
     return Row(
         cell=cell,

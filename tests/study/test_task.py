@@ -1,0 +1,64 @@
+"""Studies of a Rally task: each of its workloads has a row."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from study_files import result_with
+
+from loadstone.analysis.performance import Figures, Showing
+from loadstone.errors import InvalidInput
+from loadstone.result import Performance
+from loadstone.study.order import turns
+from loadstone.study.read import Source
+from loadstone.study.stretches import task_of
+from loadstone.study.table import Outcome, rows
+
+TASK = """\
+title: A task
+factors: {workers: [1, 2]}
+measurement:
+  kind: task
+  figure: p95
+  task:
+    Authenticate.keystone:
+      - runner: {type: constant, times: 20, concurrency: 2}
+        context: {users: {tenants: 1, users_per_tenant: 2}}
+        sla: {failure_rate: {max: 0}}
+    KeystoneBasic.create_user:
+      - runner: {type: serial, times: 5}
+published:
+  - {cell: {workers: 2}, step: 1. Authenticate.keystone, value: 485}
+"""
+STUDY = Source("mine.yaml", TASK).study(quick=False)
+FIGURES = Figures("total", 20, 20, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.25)
+SHOWN = Performance("t", "Authenticate.keystone", "", "{}", "x", "finished", showing=Showing(
+    FIGURES, FIGURES, (), 4.0, 5.0, ()))  # fmt: skip
+
+
+def test_each_workload_is_a_row_in_the_unit_of_its_figure():
+    assert STUDY.steps == ("1. Authenticate.keystone", "2. KeystoneBasic.create_user")
+    assert STUDY.figure == ("p95", "ms")
+    turn = next(one for one in turns(STUDY, 1) if one.cell.levels[0][1] == "2")
+    failed = replace(SHOWN, showing=None, failure="no such role")
+    run = replace(result_with("run-1", ()), performances=(SHOWN, failed))
+    issue, create = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    assert (issue.estimate.value, issue.published.value) == (400.0, 485)
+    assert create.estimate is None
+    assert create.failures == ("2. KeystoneBasic.create_user: no such role",)
+
+
+def test_what_is_carried_out_is_the_task_of_the_file():
+    (first, *_) = task_of(STUDY.measurement).task.subtasks
+    assert first.workloads[0].scenario.name == "Authenticate.keystone"
+    assert json.loads(STUDY.measurement.text).keys() == {
+        "Authenticate.keystone",
+        "KeystoneBasic.create_user",
+    }
+
+
+def test_a_mistake_in_the_task_is_told_at_its_place_in_the_study():
+    with pytest.raises(InvalidInput, match=r"mine.yaml:6: .*Authenticate.keyston"):
+        Source("mine.yaml", TASK.replace("Authenticate.keystone:", "Authenticate.keyston:")).study(
+            quick=False
+        )
