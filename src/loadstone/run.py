@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +16,12 @@ from loadstone.engine import local
 from loadstone.engine.progress import Progress
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.application_credentials import with_application_credentials
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.workload import announce, require_own_users
+from loadstone.keystone.journal import Journal
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.things import Token, User
 from loadstone.monitor import machine
@@ -100,16 +103,28 @@ def run(order: Order, subject: Subject, store: Store, observer: Observer, comman
     return store.get(result.run_id)
 
 
+@contextmanager
 def actors(
     order: Order, subject: Subject, folder: Path, observer: Observer
-) -> AbstractContextManager[tuple[User, ...]]:
-    """Give those as whom the load is made: the target's own, those that it has, or made ones."""
+) -> Iterator[tuple[User, ...]]:
+    """Give those as whom the load is made: the target's own, those that it has, or made ones.
+
+    What is made, by iterations too, goes at the end.
+    """
+    scenarios = [job.scenario for job in order.jobs]
+    if order.users is None or subject.people is not None:
+        for scenario in scenarios:
+            require_own_users(scenario)
     if order.users is None:
-        return nullcontext((own_user(subject.access),))
-    if subject.people is not None:
-        wanted = order.users.tenants * order.users.users_per_tenant
-        return nullcontext(subject.people()[:wanted])
-    return users(subject.access, folder.name, order.users, folder / JOURNAL, observer.say)
+        yield (own_user(subject.access),)
+    elif subject.people is not None:
+        yield subject.people()[: order.users.tenants * order.users.users_per_tenant]
+    else:
+        journal = folder / JOURNAL
+        with users(subject.access, folder.name, order.users, journal, observer.say) as people:
+            for scenario in scenarios:
+                announce(Journal(journal, folder.name), scenario)
+            yield people
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +141,8 @@ class Trip:
     def find(self, job: Job, people: tuple[User, ...]) -> Finding:
         """Carry out one job."""
         scenario = job.scenario
+        if scenario.needs_application_credentials:
+            people = with_application_credentials(self.subject.access, people)
         tokens = self.tokens(scenario, people)
         finding = Finding(
             scenario=scenario.name,
@@ -171,7 +188,8 @@ class Trip:
             self.require_alive()
             time.sleep(ask.pause_s)
             order, access = self.order, self.subject.access
-            plan = compile_plan(scenario, access, people, tokens, ask.load, order.limits)
+            fresh = scenario.of_run(self.run_id)
+            plan = compile_plan(fresh, access, people, tokens, ask.load, order.limits)
             plan = replace(plan, placement=order.placement)
             watchdog = alarm(ask.load, ask.alarm_s, order.goal)
 

@@ -1,9 +1,11 @@
 import pytest
 
 from loadstone.errors import InvalidInput
+from loadstone.keystone.compile import compile_elsewhere
 from loadstone.keystone.scenarios.atomics import atomics
 from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
 from loadstone.keystone.things import is_of_run
+from loadstone.plan.load import ClosedLoad
 from loadstone.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 
 RUN = "20261121-0931-ab12cd"
@@ -22,6 +24,7 @@ class Known:
         return f"service-{name}"
 
 
+LOAD = ClosedLoad(workers=1, iterations=1)
 GROUND = Ground(RUN, Known())
 LEAST = {"KeystoneBasic.create_tenant_with_users": {"users_per_tenant": 2}}
 
@@ -67,3 +70,46 @@ def test_users_of_a_project_are_made_one_after_the_other():
         "keystone_v3.list_roles",
         "keystone_v3.add_role",
     ]
+
+
+def test_a_request_of_the_file_goes_where_its_url_says():
+    wanted = {
+        "url": "https://shop.example/a b?x=1",
+        "method": "post",
+        "status_code": 200,
+        "params": {"y": "2"},
+        "headers": {"X-Key": "s3cret"},
+        "json": {"a": [1]},
+        "auth": ["ann", "pw"],
+    }
+    built = scenario("HttpRequests.check_request", wanted)
+    assert (built.origin.scheme, built.origin.host, built.origin.port) == (
+        "https",
+        "shop.example",
+        443,
+    )
+    (step,) = built.steps
+    assert (step.method, step.expect_status) == ("POST", (200,))
+    assert built.values["path"] == ("/a%20b?x=1&y=2",)
+    assert built.values["body"] == ('{"a": [1]}',)
+    assert [name for name, _ in step.headers] == ["X-Key", "Content-Type", "Authorization"]
+    assert "s3cret" not in repr(built)
+    assert compile_elsewhere(built, LOAD).without_secrets().columns["body"] == ("1 values",)
+
+
+def test_one_of_several_requests_is_chosen_at_random():
+    requests = [{"url": f"http://h:81/{n}", "method": "GET"} for n in range(3)]
+    built = scenario(
+        "HttpRequests.check_random_request", {"requests": requests, "status_code": 200}
+    )
+    assert set(built.values["path"]) == {"/0", "/1", "/2"}
+    requests[1]["method"] = "PUT"
+    with pytest.raises(InvalidInput, match="same scheme"):
+        scenario("HttpRequests.check_random_request", {"requests": requests, "status_code": 200})
+
+
+@pytest.mark.parametrize("wrong", [{"url": "ftp://h/"}, {"url": "http://u:p@h/"}, {"cookies": {}}])
+def test_what_cannot_be_sent_as_asked_is_refused(wrong):
+    wanted = {"url": "http://h/", "method": "GET", "status_code": 200} | wrong
+    with pytest.raises(InvalidInput, match=r"check_request: (url|cookies)"):
+        scenario("HttpRequests.check_request", wanted)

@@ -53,10 +53,19 @@ def compile_plan(
             f"{scenario.name} needs as many tokens for each user: {len(tokens)} tokens were "
             f"prepared for {len(users)} users"
         )
-    if scenario.origin is not None:
-        return Plan(scenario.origin, scenario.steps, load, columns, limits)
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
     return Plan(origin(access), steps, load, columns, limits)
+
+
+def compile_elsewhere(
+    scenario: Scenario,
+    load: Load,
+    limits: Limits = Limits(),  # noqa: B008  frozen
+) -> Plan:
+    """Give the plan of a scenario that has an origin of its own, and needs no cloud."""
+    if scenario.origin is None or scenario.columns:
+        raise AssertionError(f"{scenario.name} is of the cloud")
+    return Plan(scenario.origin, scenario.steps, load, scenario.values, limits)
 
 
 def _below(path: str, step: Step | Pause) -> Step | Pause:
@@ -110,7 +119,10 @@ _OF_USER: dict[str, Callable[[User], str]] = {
     "user_id": lambda user: user.id,
     "user_name": lambda user: _in_json(user.name),
     "password": lambda user: _in_json(user.password),
+    "domain_id": lambda user: user.domain_id,
     "domain_name": lambda user: _in_json(user.domain_name),
+    "application_credential_id": lambda user: user.application_credential_id,
+    "application_credential_secret": lambda user: _in_json(user.application_credential_secret),
     "project_id": lambda user: user.project_id,
     "project_name": lambda user: _in_json(user.project_name),
     "project_domain_name": lambda user: _in_json(user.project_domain_name or user.domain_name),

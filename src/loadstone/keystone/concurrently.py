@@ -45,9 +45,9 @@ def each(
 
     # Daemons: an executor's threads would hold up the end of the program after Ctrl-C.
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, count))]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         _join(threads, lambda: tell(f"  {len(done)} of {count}"))
     except BaseException:
         stop.set()
@@ -60,7 +60,8 @@ def each(
 
 
 def _join(threads: list[threading.Thread], look: Callable[[], None]) -> None:
-    for thread in threads:
+    # Those that an interrupt kept from being started have nothing to wait for.
+    for thread in [thread for thread in threads if thread.ident is not None]:
         thread.join(TELL_S)
         while thread.is_alive():
             look()

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
@@ -22,6 +22,9 @@ _PATIENCE_S = 90.0
 # What passes: database locked (500), a front without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
 _CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
+
+
+Whom = Token | Literal["admin", "nobody"]
 
 
 class Refused(EnvironmentUnusable):
@@ -133,11 +136,20 @@ class Identity:
 
     def log_in(self, user: User) -> Token:
         """Issue a token for the user's project."""
-        answer = self._call("/auth/tokens", "POST", _password_body(user), authenticated=False)
+        answer = self._call("/auth/tokens", "POST", _password_body(user), whom="nobody")
         if answer.status_code != _CREATED:
             raise self._refused(f"log in as {user.name}", answer)
         expires_at = datetime.fromisoformat(str(answer.json()["token"]["expires_at"]))
         return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
+
+    def create_application_credential(self, user: User, token: Token, name: str) -> tuple[str, str]:
+        """Make one as the user, for the project of its token; give its id and its secret."""
+        path = f"/users/{user.id}/application_credentials"
+        answer = self._call(path, "POST", {"application_credential": {"name": name}}, whom=token)
+        if answer.status_code != _CREATED:
+            raise self._refused("create an application credential", answer)
+        made = answer.json()["application_credential"]
+        return str(made["id"]), str(made["secret"])
 
     def _expect(
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
@@ -152,12 +164,12 @@ class Identity:
         method: str,
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
-        authenticated: bool = True,
+        whom: Whom = "admin",
     ) -> "Response":
         began_s = time.monotonic()
         for wait_s in _RETRY_WAITS_S:
             try:
-                answer = self._send(path, method, body, query, authenticated)
+                answer = self._send(path, method, body, query, whom)
             except Unreachable:
                 if time.monotonic() - began_s > _PATIENCE_S:
                     raise
@@ -165,7 +177,7 @@ class Identity:
                 if answer.status_code not in _PASSING_STATUS:
                     return answer
             time.sleep(wait_s)
-        return self._send(path, method, body, query, authenticated)
+        return self._send(path, method, body, query, whom)
 
     def _send(
         self,
@@ -173,7 +185,7 @@ class Identity:
         method: str,
         body: Mapping[str, Any] | None,
         query: Mapping[str, str] | None,
-        authenticated: bool,
+        whom: Whom,
     ) -> "Response":
         from keystoneauth1 import exceptions
 
@@ -183,7 +195,8 @@ class Identity:
                 method,
                 json=body,
                 params=query,
-                authenticated=authenticated,
+                authenticated=whom == "admin",
+                headers={"X-Auth-Token": whom.value} if isinstance(whom, Token) else {},
                 raise_exc=False,
                 log=False,  # bodies hold passwords
             )

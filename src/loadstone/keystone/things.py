@@ -65,6 +65,8 @@ class User:
     domain_id: str
     domain_name: str
     project_domain_name: str | None = None  # None: the user's own domain
+    application_credential_id: str = ""  # where it has one
+    application_credential_secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

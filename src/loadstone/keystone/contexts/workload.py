@@ -56,12 +56,18 @@ class Actors:
 
     def announce(self, scenario: Scenario) -> None:
         """Put into the journal what the scenario's iterations will make; before every load."""
-        if scenario.leaves_unnamed and not self.are_own:
-            raise InvalidInput(
-                f"{scenario.name}: leaves {scenario.leaves_unnamed}, which bear no name, with "
-                "users that exist already; let users be made (contexts: users: {tenants: 1})"
-            )
+        if not self.are_own:
+            require_own_users(scenario)
         announce(self.journal, scenario)
+
+
+def require_own_users(scenario: Scenario) -> None:
+    """Refuse a scenario whose things only go with users that the run made."""
+    if scenario.goes_with_users:
+        raise InvalidInput(
+            f"{scenario.name}: leaves {scenario.goes_with_users} with its users, and these exist "
+            "already; let users be made (users: {tenants: 1} in a task, --users 1 or more)"
+        )
 
 
 def announce(journal: Journal, scenario: Scenario) -> None:

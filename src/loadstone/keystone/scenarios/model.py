@@ -27,8 +27,8 @@ class Scenario:
     # Columns of its own, ready to be sent: passwords that it sets, and the like.
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     makes: tuple[Made, ...] = ()  # what its iterations make, each with its number in the name
-    # What is left behind without a name of its own, in words; it goes with the users.
-    leaves_unnamed: str = ""
+    # What goes with the users, and is removed in no other way: words for who brings his own users.
+    goes_with_users: str = ""
     origin: Origin | None = None  # None: the cloud's identity API
 
     @property
@@ -40,12 +40,17 @@ class Scenario:
             if isinstance(step, Step)
             for template in step.templates
             for part in template
-            if isinstance(part, Column) and part.column not in self.values
+            if isinstance(part, Column) and part.column not in {MADE.column, *self.values}
         )
 
     def of_run(self, run_id: str) -> Self:
         """Give it for one stretch of load of this run: what it makes gets names of its own."""
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
+
+    @property
+    def needs_application_credentials(self) -> bool:
+        """Whether each user must have an application credential before."""
+        return "application_credential_id" in self.columns
 
     @property
     def needs_tokens(self) -> bool:

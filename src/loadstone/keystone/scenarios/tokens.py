@@ -11,7 +11,8 @@ _ABOUT_ITSELF = (_ACCEPT, ("X-Auth-Token", (_OWN,)), ("X-Subject-Token", (_OWN,)
 _AS_TOKEN = (_ACCEPT, ("X-Auth-Token", (SUBJECT_TOKEN,)))
 
 
-def _issue(action: str) -> Step:
+def issue(action: str) -> Step:
+    """Issue a token with a password, and keep it for later steps."""
     return Step(
         action=action,
         method="POST",
@@ -23,7 +24,8 @@ def _issue(action: str) -> Step:
     )
 
 
-def _about_itself(action: str, method: str, status: int) -> Step:
+def about_itself(action: str, method: str, status: int) -> Step:
+    """Give a call about the token that the iteration issued, as that token."""
     return Step(action, method, text("/auth/tokens"), _ABOUT_ITSELF, expect_status=(status,))
 
 
@@ -32,8 +34,8 @@ ISSUE_AND_VALIDATE = Scenario(
     title="token issue, then validation",
     request="POST /v3/auth/tokens, GET /v3/auth/tokens (each token validated once, by itself)",
     steps=(
-        _issue("keystone_v3.fetch_token"),
-        _about_itself("keystone_v3.validate_token", "GET", 200),
+        issue("keystone_v3.fetch_token"),
+        about_itself("keystone_v3.validate_token", "GET", 200),
     ),
 )
 
@@ -44,8 +46,8 @@ ISSUE_AND_REVOKE = Scenario(
     title="token issue, then revocation",
     request="POST /v3/auth/tokens, DELETE /v3/auth/tokens (leaves a revocation event each)",
     steps=(
-        _issue("keystone_v3.fetch_token"),
-        _about_itself("keystone_v3.revoke_token", "DELETE", 204),
+        issue("keystone_v3.fetch_token"),
+        about_itself("keystone_v3.revoke_token", "DELETE", 204),
     ),
 )
 

@@ -7,6 +7,7 @@ from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.rally.draft import Draft
 from loadstone.keystone.scenarios.rally.ground import Finder, Ground
+from loadstone.keystone.scenarios.rally.http_requests import check_random_request, check_request
 from loadstone.keystone.scenarios.rally.keystone_basic import BUILDS
 from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
 from loadstone.task.catalogue.scenario import Argument
@@ -14,16 +15,25 @@ from loadstone.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 from loadstone.task.model import Json
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
+HTTP = {
+    "HttpRequests.check_request": check_request,
+    "HttpRequests.check_random_request": check_random_request,
+}
 
-__all__ = ["Finder", "Ground", "is_data", "scenario"]
+__all__ = ["Finder", "Ground", "is_data", "needs_cloud", "scenario"]
 
 
 def is_data(name: str) -> bool:
     """Whether the scenario is data steps; others are functions (Dummy, NovaServers, ...)."""
-    return name in FIXED or name in BUILDS
+    return name in FIXED or name in HTTP or name in BUILDS
 
 
-def scenario(name: str, arguments: Mapping[str, Json], ground: Ground) -> Scenario:
+def needs_cloud(name: str) -> bool:
+    """Whether the scenario is of the cloud's identity API; others have an origin of their own."""
+    return name not in HTTP
+
+
+def scenario(name: str, arguments: Mapping[str, Json], ground: Ground | None = None) -> Scenario:
     """Give what one iteration sends; the arguments as the task file gives them.
 
     Asked for anew for each stretch of load, the names of what it makes are never used twice.
@@ -31,12 +41,14 @@ def scenario(name: str, arguments: Mapping[str, Json], ground: Ground) -> Scenar
     """
     if name in FIXED:
         return FIXED[name]
-    if name not in BUILDS:
-        raise InvalidInput(f"{name}: is no scenario of data steps")
+    if name in HTTP:
+        return HTTP[name](arguments)
+    if name not in BUILDS or ground is None:
+        raise InvalidInput(f"{name}: is no scenario of data steps, or lacks its cloud")
     entry = CATALOGUE[name]
     draft = Draft(name, ground)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
-    return draft.scenario(entry.about.rstrip("."))
+    return draft.scenario(entry.about.rstrip(".")).of_run(ground.run_id)
 
 
 def _with_defaults(known: Sequence[Argument], given: Mapping[str, Json]) -> dict[str, Json]:

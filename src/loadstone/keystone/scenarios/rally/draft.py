@@ -28,21 +28,34 @@ USER_ID, PROJECT_ID = (Column("user_id"),), (Column("project_id"),)
 class Draft:
     """Steps one after the other; as the admin unless `as_user` is told."""
 
-    def __init__(self, name: str, ground: Ground) -> None:
+    def __init__(self, name: str, ground: Ground | None = None) -> None:
         self.name = name
-        self.ground = ground
+        self._ground = ground
         self.steps: list[Step] = []
         self.makes: dict[Made, None] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self.as_user = False
+        self.goes_with_users = ""
+
+    @property
+    def ground(self) -> Ground:
+        """What is looked up; a scenario without look-ups needs none."""
+        if self._ground is None:
+            raise AssertionError(f"{self.name} looks something up")
+        return self._ground
 
     def scenario(self, title: str) -> Scenario:
         """Give what was drafted."""
         requests = ", ".join(f"{step.method} /v3{_in_words(step.path)}" for step in self.steps)
-        scenario = Scenario(
-            self.name, title, requests, tuple(self.steps), self.values, tuple(self.makes)
+        return Scenario(
+            self.name,
+            title,
+            requests,
+            tuple(self.steps),
+            self.values,
+            tuple(self.makes),
+            self.goes_with_users,
         )
-        return scenario.of_run(self.ground.run_id)
 
     def call(
         self,
@@ -65,6 +78,8 @@ class Draft:
             body=() if body is None else json_body(body),
             expect_status=(_STATUS[method],),
             captures=() if keep is None else (JsonCapture(*keep),),
+            # What was made is deleted also when a call between failed.
+            always=method == "DELETE",
         )
         self.steps.append(step)
 
@@ -78,7 +93,8 @@ class Draft:
     ) -> Template:
         """Make a thing with the iteration's name; give the hole for its id."""
         where = attributes.get("domain_id")
-        self.makes[Made(kind, where if isinstance(where, str) else None)] = None
+        if where is None or isinstance(where, str):  # else the users' domain, which goes whole
+            self.makes[Made(kind, where)] = None
         keep = f"{kind}_id" if number == 1 else f"{kind}_id_{number}"
         body = {kind.value: {"name": self.thing(number), **attributes}}
         action = f"{within}keystone_v3.create_{kind}{_mark(number)}"

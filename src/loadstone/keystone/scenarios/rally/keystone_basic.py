@@ -116,6 +116,7 @@ def _create_ec2(draft: Draft) -> None:
 
 def _create_and_list_ec2credentials(draft: Draft, _: Wanted) -> None:
     _create_ec2(draft)
+    draft.goes_with_users = "EC2 credentials"
     draft.get("list_ec2creds", "/users", USER_ID, text("credentials/OS-EC2"))
 
 

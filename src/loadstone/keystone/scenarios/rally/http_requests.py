@@ -1,0 +1,124 @@
+"""HttpRequests: one request to any URL (rally 5.1.1), or one of several at random."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.plan.model import Origin, Tls
+from loadstone.plan.script import Column, Step, Template
+from loadstone.task.model import Json
+
+ACTION = "requests.check_request"
+_DRAWS = 1024  # how many iterations until the random choice repeats itself
+_KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
+# What of the arguments of requests.request changes no request; the runner has the time-out.
+_WITHOUT_EFFECT = ("timeout", "allow_redirects", "stream")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    origin: Origin
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: str = field(repr=False)
+
+
+def check_request(wanted: Mapping[str, Json]) -> Scenario:
+    """Make one request; redirects are not followed."""
+    return _scenario("HttpRequests.check_request", (_request(wanted),), wanted["status_code"])
+
+
+def check_random_request(wanted: Mapping[str, Json]) -> Scenario:
+    """Make one of several requests, the same choice for every run."""
+    given = wanted["requests"]
+    listed = given if isinstance(given, Sequence) else ()
+    requests = tuple(_request(one) for one in listed if isinstance(one, Mapping))
+    if not requests:
+        raise InvalidInput("HttpRequests.check_random_request: requests: at least one is needed")
+    kinds = {(one.origin, one.method, tuple(one.headers), bool(one.body)) for one in requests}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            "HttpRequests.check_random_request: requests: all must have the same scheme, host, "
+            "port, method and names of headers, and all or none a body"
+        )
+    draw = Random(0)  # noqa: S311  no secret
+    chosen = tuple(draw.choice(requests) for _ in range(_DRAWS))
+    name = "HttpRequests.check_random_request"
+    return _scenario(name, requests if len(requests) == 1 else chosen, wanted["status_code"])
+
+
+def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario:
+    first = requests[0]
+    # Columns, since what a file sends to its own service may be secret: plans are kept without.
+    values = {"path": tuple(one.path for one in requests)}
+    headers: list[tuple[str, Template]] = []
+    for number, header in enumerate(first.headers):
+        values[f"header_{number}"] = tuple(one.headers[header] for one in requests)
+        headers.append((header, (Column(f"header_{number}"),)))
+    if first.body:
+        values["body"] = tuple(one.body for one in requests)
+    step = Step(
+        ACTION,
+        first.method,
+        (Column("path"),),
+        tuple(headers),
+        body=(Column("body"),) if first.body else (),
+        expect_status=(int(str(status)),),
+    )
+    words = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
+    return Scenario(name, "HTTP request", words, (step,), values, origin=first.origin)
+
+
+def _request(wanted: Mapping[str, Json]) -> _Request:
+    known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code", "requests")
+    for key in wanted:
+        if key not in known:
+            raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
+    parts = urlsplit(str(wanted.get("url")))
+    scheme = parts.scheme
+    if scheme not in {"http", "https"} or not parts.hostname or parts.username:
+        raise InvalidInput(f"{ACTION}: url: must be http(s)://HOST[:PORT]/PATH without credentials")
+    headers = {str(key): str(value) for key, value in _mapping(wanted, "headers").items()}
+    body, kind = _body(wanted)
+    if kind and "content-type" not in {name.lower() for name in headers}:
+        headers["Content-Type"] = kind
+    if (auth := wanted.get("auth")) and isinstance(auth, Sequence) and not isinstance(auth, str):
+        pair = ":".join(map(str, auth)).encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    query = urlencode(
+        [*parse_qsl(parts.query, keep_blank_values=True), *_mapping(wanted, "params").items()],
+        doseq=True,
+    )
+    return _Request(
+        Origin(
+            "https" if scheme == "https" else "http",
+            parts.hostname,
+            parts.port or (443 if scheme == "https" else 80),
+            Tls(verify=wanted.get("verify", True) is not False),
+        ),
+        str(wanted.get("method", "GET")).upper(),
+        quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{query}" if query else ""),
+        headers,
+        body,
+    )
+
+
+def _body(wanted: Mapping[str, Json]) -> tuple[str, str]:
+    """Give the body and its content type, as requests makes them of `json` and `data`."""
+    data = wanted.get("data")
+    if data is None and wanted.get("json") is not None:
+        return json.dumps(wanted["json"]), "application/json"
+    if isinstance(data, Mapping):
+        return urlencode(data, doseq=True), "application/x-www-form-urlencoded"
+    return (str(data), "") if data is not None else ("", "")
+
+
+def _mapping(wanted: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+    value = wanted.get(key)
+    return value if isinstance(value, Mapping) else {}
