@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.target import LeanTarget, counting_target
+from loadstone.analysis.tally import tally
 from loadstone.engine.local import Spilled, run_to_file
 from loadstone.engine.progress import Progress
 from loadstone.plan.load import OpenLoad
@@ -55,6 +56,8 @@ def soak(plan: Plan, target: LeanTarget, path: Path) -> int:
     sent = sum(int((group.sent_ns >= 0).sum()) for group in spilled.file.groups())
     recorded, seen = spilled.file.rows, target.end()
     print(f"sent {sent:,}  recorded {recorded:,}  seen by the target {seen:,}")
+    latency = tally(spilled.file).latency.percentiles()
+    print(f"latency p50 {latency.p50_ms:.3f} ms, p99 {latency.p99_ms:.3f} ms (to 0.05 %)")
     print(f"peak RSS {now_mb('VmHWM'):.1f} MB  file {path.stat().st_size / recorded:.1f} B a row")
     return 0 if said_well(spilled) and sent == recorded == seen else 1
 

@@ -44,7 +44,7 @@ def summary_of(rows: Iterations, counts: Ticks, rate_rps: float | None) -> Summa
         load_s=_span_s(rows),
         due=len(rows.due_ns),
         ok=len(due_ns),
-        errors=_errors(rows),
+        errors=errors_of(rows),
         throughput_rps=float(counts.ok.sum() / offered_s) if offered_s else 0.0,
         latency=percentiles(latency_ns / 1e6),
         service_time=percentiles((done_ns - rows.sent_ns[ok]) / 1e6),
@@ -96,7 +96,8 @@ def _span_s(rows: Iterations) -> float:
     return float(max(rows.done_ns.max(), rows.due_ns.max()) - rows.due_ns.min()) / 1e9
 
 
-def _errors(rows: Iterations) -> tuple[tuple[str, int], ...]:
+def errors_of(rows: Iterations) -> tuple[tuple[str, int], ...]:
+    """Count what failed, in words, the most frequent first."""
     failed = rows.is_failed
     kinds = np.stack([rows.outcome[failed].astype(int), rows.status[failed].astype(int)])
     counts: Counter[str] = Counter()
