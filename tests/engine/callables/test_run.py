@@ -22,7 +22,7 @@ from loadstone.engine.callables.model import (
 from loadstone.engine.callables.run import run
 from loadstone.engine.outcome import Outcome
 from loadstone.errors import InvalidInput
-from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.load import ClosedLoad, OpenLoad, Stage, StagedLoad
 
 PLACE = str(Path(__file__).parents[2] / "callable_scenarios.py")
 
@@ -73,6 +73,14 @@ def test_an_open_load_keeps_its_schedule_and_counts_from_the_intended_start():
     assert latency_ns.max() > 5 * (rows["done_ns"] - rows["sent_ns"]).min()
     # That the user's bound made it wait is no lateness of the generator.
     assert called.measured.health.lag_p50_ms < 300
+
+
+def test_a_rate_that_goes_through_stages_is_kept() -> None:
+    load = StagedLoad((Stage(0.2, 20, 20), Stage(0.2, 50, 50)))
+    called = call("good", load)
+    due_ms = np.sort(rows_of(called, ITERATION)["due_ns"]) / 1e6
+    assert due_ms.tolist() == pytest.approx([0, 50, 100, 150, *range(200, 400, 20)], abs=0.01)
+    assert called.measured.health.lag_max_ms > 0
 
 
 def test_poisson_arrivals_are_those_of_the_engine(serve: Serve) -> None:

@@ -138,7 +138,7 @@ def _called(shift: Shift, spent: Cost, *, is_interrupted: bool) -> Called:
 
 
 def _health(shift: Shift, spent: Cost) -> Health:
-    lags_ms = np.array(shift.lags_ns or [0]) / 1e6
+    lags_ms = np.array(shift.lags_ns or [0], dtype=np.int64) / 1e6
     p50, p99 = np.percentile(lags_ms, [50, 99])
     health = Health(
         lag_p50_ms=float(p50),

@@ -1,6 +1,7 @@
 """One run of a crew: who makes which iteration when, and what became of it."""
 
 import time
+from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class Shift:
     start_ns: int
     record: Record = field(default_factory=Record)
     waiting: deque[Arrival] = field(default_factory=deque)
-    lags_ns: list[int] = field(default_factory=list)
+    lags_ns: "array[int]" = field(default_factory=lambda: array("q"))
     due: int = 0
     ok: int = 0
     failed: int = 0
