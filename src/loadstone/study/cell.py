@@ -9,7 +9,7 @@ from loadstone import run as run_
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deployment import Deployment
-from loadstone.perform.flow import perform
+from loadstone.perform.flow import begin, perform
 from loadstone.perform.order import Observer as TaskObserver
 from loadstone.perform.order import Order as TaskOrder
 from loadstone.result import Result
@@ -51,7 +51,9 @@ class Bench:
     def _carry_out(self, turn: Turn, subject: Subject) -> Result:
         order = self.order(turn)
         if isinstance(order, TaskOrder):
-            return perform(order, subject, self.store, self.observer, self.command)
+            begun = begin(order, subject, self.store, self.command)
+            perform(begun, order, subject, self.store, self.observer)
+            return self.store.get(begun.result.run_id)
         about = (("study", f"{self.study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
         jobs = tuple(replace(job, parameters=about + job.parameters) for job in order.jobs)
         wanted = replace(order, jobs=jobs)
