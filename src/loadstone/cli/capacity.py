@@ -28,10 +28,10 @@ class Options(Terms):
 @PERMISSION
 @click.option(
     "--scenario",
-    type=click.Choice(sorted(SCENARIOS)),
+    metavar="NAME",
     default="issue",
     show_default=True,
-    help="issue: POST /v3/auth/tokens with a password; validate: GET /v3/auth/tokens.",
+    help=f"{', '.join(sorted(SCENARIOS))}, or a mix by weight, such as mix:issue=1,validate=9.",
 )
 @search_options
 @STORE

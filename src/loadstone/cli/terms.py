@@ -57,7 +57,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     """Make the order that the options describe; InvalidInput names what cannot be."""
     from loadstone.analysis.goal import goal
     from loadstone.keystone.contexts.users import UsersSettings
-    from loadstone.keystone.scenarios import SCENARIOS
+    from loadstone.keystone.scenarios import named
     from loadstone.plan.model import Limits, Placement
     from loadstone.run import Job, Order
     from loadstone.search.settings import Settings
@@ -71,7 +71,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
     )
     jobs = tuple(
         Job(
-            scenario=SCENARIOS[name],
+            scenario=named(name),
             how=strategy(terms["method"], settings),
             load_s=terms["budget_s"],
             parameters=(

@@ -54,7 +54,7 @@ def compile_plan(
             f"prepared for {len(users)} users"
         )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
-    return Plan(origin(access), steps, load, columns, limits)
+    return Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
 
 
 def compile_elsewhere(
@@ -65,7 +65,7 @@ def compile_elsewhere(
     """Give the plan of a scenario that has an origin of its own, and needs no cloud."""
     if scenario.origin is None or scenario.columns:
         raise AssertionError(f"{scenario.name} is of the cloud")
-    return Plan(scenario.origin, scenario.steps, load, scenario.values, limits)
+    return Plan(scenario.origin, scenario.steps, load, scenario.values, limits, mix=scenario.mix)
 
 
 def _below(path: str, step: Step | Pause) -> Step | Pause:

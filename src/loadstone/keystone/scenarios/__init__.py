@@ -1,9 +1,13 @@
 """What can be loaded, by the command line's names."""
 
+from math import inf, nan
+
+from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
 from loadstone.keystone.scenarios.beyond import BEYOND
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
+from loadstone.plan.script import mixed
 
 SCENARIOS: dict[str, Scenario] = {
     "issue": ISSUE_TOKEN,
@@ -12,4 +16,39 @@ SCENARIOS: dict[str, Scenario] = {
     **BEYOND,
 }
 
-__all__ = ["SCENARIOS", "Scenario"]
+__all__ = ["SCENARIOS", "Scenario", "named"]
+
+_MIX = "mix:"
+
+
+def named(name: str) -> Scenario:
+    """Give a scenario by its name, or a mix of some: mix:issue=1,validate=9."""
+    if not name.startswith(_MIX):
+        return _known(name)
+    given = [_weight(part) for part in name.removeprefix(_MIX).split(",")]
+    weights = dict(given)
+    if len(weights) < len(given):
+        raise InvalidInput(f"{name}: names a scenario twice")
+    parts = {one: _known(one) for one in weights}
+    steps, mix = mixed(*((parts[one].steps, weight) for one, weight in weights.items()))
+    total = sum(weights.values())
+    shares = ", ".join(f"{weights[one] / total:.3g} {parts[one].request}" for one in weights)
+    return Scenario(name, f"mix of {' and '.join(weights)}", f"one of: {shares}", steps, mix=mix)
+
+
+def _known(name: str) -> Scenario:
+    if name in SCENARIOS:
+        return SCENARIOS[name]
+    known = ", ".join(sorted(SCENARIOS))
+    raise InvalidInput(f"no scenario {name!r}; there are {known}, and mix:issue=1,validate=9")
+
+
+def _weight(part: str) -> tuple[str, float]:
+    name, _, weight = part.partition("=")
+    try:
+        value = float(weight)
+    except ValueError:
+        value = nan
+    if not 0 < value < inf:
+        raise InvalidInput(f"mix: must be NAME=WEIGHT with a weight above 0, not {part!r}")
+    return name, value

@@ -6,7 +6,17 @@ from typing import Self
 
 from loadstone.keystone.things import Made, iteration_prefix
 from loadstone.plan.model import Origin
-from loadstone.plan.script import Captured, Column, Iteration, Part, Step, Steps, Template, Text
+from loadstone.plan.script import (
+    Captured,
+    Column,
+    Iteration,
+    Part,
+    Share,
+    Step,
+    Steps,
+    Template,
+    Text,
+)
 
 JSON_HEADERS = (
     ("Accept", (Text("application/json"),)),
@@ -30,6 +40,7 @@ class Scenario:
     # What goes with the users, and is removed in no other way: words for who brings his own users.
     goes_with_users: str = ""
     origin: Origin | None = None  # None: the cloud's identity API
+    mix: tuple[Share, ...] = ()  # which of the steps an iteration takes; empty: all of them
 
     @property
     def columns(self) -> frozenset[str]:

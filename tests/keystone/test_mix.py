@@ -1,0 +1,36 @@
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios import SCENARIOS, named
+from loadstone.plan.script import Share
+
+
+def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
+    mix = named("mix:issue=1,validate=9")
+    issue, validate = SCENARIOS["issue"], SCENARIOS["validate"]
+    assert mix.steps == issue.steps + validate.steps
+    assert mix.mix == (Share(1, 1.0), Share(1, 9.0))
+    assert mix.columns == issue.columns | validate.columns
+    assert mix.needs_tokens
+    assert "0.1 POST /v3/auth/tokens" in mix.request
+
+
+def test_a_name_is_the_scenario_itself() -> None:
+    assert named("issue") is SCENARIOS["issue"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("isue", "no scenario 'isue'; there are .*validate, and mix"),
+        ("mix:isue=1", "no scenario 'isue'"),
+        ("mix:issue", "must be NAME=WEIGHT with a weight above 0, not 'issue'"),
+        ("mix:issue=0", "weight above 0"),
+        ("mix:issue=nan", "weight above 0"),
+        ("mix:issue=1,issue=2", "names a scenario twice"),
+        ("mix:", "must be NAME=WEIGHT"),
+    ],
+)
+def test_what_is_no_mix_is_refused(name: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        named(name)
