@@ -173,6 +173,17 @@ def test_a_rate_beyond_the_ceiling_is_refused(loadstone, fake, write):
     assert ("POST", "/v3/users") not in fake.calls
 
 
+def test_a_ramp_is_made_as_the_file_says_or_as_rally_makes_it(loadstone, write):
+    task = write(
+        "Authenticate.keystone: [{runner: {type: rps, times: 12, "
+        "rps: {start: 20, end: 60, step: 20, duration: 1}}}]\n"
+    )
+    for words in ((), ("--rally-pacing",)):
+        told = loadstone("run", task, *words, "--json", "-")
+        assert told.returncode in (0, 4), told.stderr  # 4: a busy machine was late
+        assert json.loads(told.stdout)["workloads"][0]["total"]["ok"] == 12
+
+
 def test_no_password_of_a_task_is_kept(loadstone, write, tmp_path):
     assert loadstone("run", write(ISSUE)).returncode == 0
     for path in (tmp_path / "home").rglob("*"):

@@ -29,6 +29,7 @@ def order(task: "Task", options: "Options") -> Order:
         aborts_on_sla_failure=options["aborts"],
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
+        paces_as_rally=options["rally_pacing"],
     )
 
 

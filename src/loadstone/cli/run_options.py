@@ -22,6 +22,7 @@ class Options(TypedDict):
     cloud: str | None
     yes: bool
     aborts: bool
+    rally_pacing: bool
     max_rate_rps: float
     budget_s: float
     junit: TextIO | None
@@ -42,6 +43,8 @@ def limit_options(command: Command) -> Command:
     command = click.option(
         "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=words
     )(command)
+    words = "Keep an rps runner's rate as Rally does, bursts and doubled ramps included."
+    command = click.option("--rally-pacing", is_flag=True, help=words)(command)
     words = "End the task as soon as a rule is seen to be broken."
     return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
 

@@ -1,6 +1,7 @@
 """What of a task is to be carried out, and how."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +10,7 @@ from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoop, peak_rps
 from loadstone.plan.runner import Pacing, pacing
-from loadstone.task.model import Task, Workload
+from loadstone.task.model import Rps, Runner, Task, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Order:
     aborts_on_sla_failure: bool = False
     max_rate_rps: float = 5000.0  # of open loops; a closed one is as fast as the service
     budget_s: float = 3000.0  # of load, over all workloads
+    paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
 
 
 class Observer(Protocol):
@@ -57,7 +59,7 @@ def _jobs(order: Order) -> Iterator[Job]:
     pairs = ((sub.title, one) for sub in order.task.subtasks for one in sub.workloads)
     for index, (title, workload) in enumerate(pairs):
         place = f"{workload.file}:{workload.line}"
-        found = pacing(workload.runner)
+        found = pacing(workload.runner, _processes(order, workload.runner))
         load = found.load
         if isinstance(load, OpenLoop) and peak_rps(load) > order.max_rate_rps:
             raise InvalidInput(
@@ -65,3 +67,10 @@ def _jobs(order: Order) -> Iterator[Job]:
                 f"{order.max_rate_rps:g} that are allowed; raise --max-rate"
             )
         yield Job(index, title, workload, found)
+
+
+def _processes(order: Order, runner: Runner) -> int | None:
+    """Give in how many processes Rally would keep the rate here; None: it is kept as asked."""
+    if not order.paces_as_rally or not isinstance(runner, Rps):
+        return None
+    return min(os.cpu_count() or 1, runner.times, runner.max_concurrency or runner.times)
