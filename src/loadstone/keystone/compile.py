@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.scenarios import Scenario
+from loadstone.keystone.scenarios.model import ROOT
 from loadstone.keystone.things import Token, User
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
@@ -39,6 +41,8 @@ def compile_plan(
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Plan:
     """Give all that the engine needs to put this load of this scenario on this cloud."""
+    if scenario.origin is not None:
+        return compile_elsewhere(scenario, load, limits)
     lasting_s = _lasting_s(load, limits)
     columns = {
         name: _column(name, access, users, tokens, lasting_s) for name in sorted(scenario.columns)
@@ -54,7 +58,8 @@ def compile_plan(
             f"prepared for {len(users)} users"
         )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
-    return Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
+    plan = Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
+    return replace(plan, connection=scenario.connection)
 
 
 def compile_elsewhere(
@@ -73,6 +78,8 @@ def _below(path: str, step: Step | Pause) -> Step | Pause:
         case Pause():
             return step
         case Step():
+            if ROOT in step.path:
+                return replace(step, path=(Text(path.removesuffix("v3")),))
             return replace(step, path=(Text(path), *step.path))
 
 
@@ -96,6 +103,8 @@ def _column(
             return (access.token(lasting_s),)
         case _ if name in _OF_USER:
             return tuple(_OF_USER[name](user) for user in users)
+        case _ if name.startswith(_ADMINS):
+            return (_OF_USER[name.removeprefix(_ADMINS)](own_user(access)),)
         case _:
             raise AssertionError(f"a scenario asks for the unknown column {name}")
 
@@ -115,6 +124,7 @@ def _in_json(value: str) -> str:
     return json.dumps(value)[1:-1]
 
 
+_ADMINS = "admin_"  # the same columns, of the identity that the target was chosen with
 _OF_USER: dict[str, Callable[[User], str]] = {
     "user_id": lambda user: user.id,
     "user_name": lambda user: _in_json(user.name),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Literal, Self
 
 from loadstone.keystone.things import Made, iteration_prefix
 from loadstone.plan.model import Origin
@@ -23,6 +23,7 @@ JSON_HEADERS = (
     ("Content-Type", (Text("application/json"),)),
 )
 SUBJECT_TOKEN, ADMIN_TOKEN = Column("token"), Column("admin_token")
+ROOT = Column("root")  # the whole path of a request above the version: "/"
 MADE = Column("made")  # before the iteration's number in the names of what iterations make
 
 
@@ -41,6 +42,7 @@ class Scenario:
     goes_with_users: str = ""
     origin: Origin | None = None  # None: the cloud's identity API
     mix: tuple[Share, ...] = ()  # which of the steps an iteration takes; empty: all of them
+    connection: Literal["kept", "iteration", "request"] = "kept"
 
     @property
     def columns(self) -> frozenset[str]:
@@ -51,7 +53,9 @@ class Scenario:
             if isinstance(step, Step)
             for template in step.templates
             for part in template
-            if isinstance(part, Column) and part.column not in {MADE.column, *self.values}
+            if isinstance(part, Column)
+            and part not in {MADE, ROOT}
+            and part.column not in self.values
         )
 
     def of_run(self, run_id: str) -> Self:

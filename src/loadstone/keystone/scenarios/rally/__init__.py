@@ -1,6 +1,7 @@
 """Rally's scenarios of identity as data steps, by Rally's names."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
@@ -9,6 +10,12 @@ from loadstone.keystone.scenarios.rally.draft import Draft
 from loadstone.keystone.scenarios.rally.ground import Finder, Ground
 from loadstone.keystone.scenarios.rally.http_requests import check_random_request, check_request
 from loadstone.keystone.scenarios.rally.keystone_basic import BUILDS
+from loadstone.keystone.scenarios.rally.requests import (
+    as_rally_sends,
+    authenticate,
+    fetch_and_validate,
+    in_words,
+)
 from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
 from loadstone.task.catalogue.scenario import Argument
 from loadstone.task.catalogue.scenarios import SCENARIOS as CATALOGUE
@@ -33,14 +40,21 @@ def needs_cloud(name: str) -> bool:
     return name not in HTTP
 
 
-def scenario(name: str, arguments: Mapping[str, Json], ground: Ground | None = None) -> Scenario:
+def scenario(
+    name: str,
+    arguments: Mapping[str, Json],
+    ground: Ground | None = None,
+    *,
+    rally_requests: bool = False,
+) -> Scenario:
     """Give what one iteration sends; the arguments as the task file gives them.
 
     Asked for anew for each stretch of load, the names of what it makes are never used twice.
-    `Actors.announce` puts what it makes into the journal before the load.
+    `Actors.announce` puts what it makes into the journal before the load. With `rally_requests`
+    an iteration sends all that Rally sends for it.
     """
     if name in FIXED:
-        return FIXED[name]
+        return _fixed_as_rally_sends(FIXED[name]) if rally_requests else FIXED[name]
     if name in HTTP:
         return HTTP[name](arguments)
     if name not in BUILDS or ground is None:
@@ -48,7 +62,13 @@ def scenario(name: str, arguments: Mapping[str, Json], ground: Ground | None = N
     entry = CATALOGUE[name]
     draft = Draft(name, ground)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
-    return draft.scenario(entry.about.rstrip(".")).of_run(ground.run_id)
+    built = draft.scenario(entry.about.rstrip(".")).of_run(ground.run_id)
+    return as_rally_sends(built, arguments) if rally_requests else built
+
+
+def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
+    steps = authenticate() if plain is ISSUE_TOKEN else fetch_and_validate()
+    return replace(plain, steps=steps, request=in_words(steps), connection="iteration")
 
 
 def _with_defaults(known: Sequence[Argument], given: Mapping[str, Json]) -> dict[str, Json]:

@@ -133,7 +133,7 @@ class Draft:
         """Make a project."""
         self.refuse_fixed(wanted, "project_name")
         domain = self.ground.finder.domain_id(str(wanted.get("domain_name") or "Default"))
-        return self.create(Kind.PROJECT, {"domain_id": domain})
+        return self.create(Kind.PROJECT, {"domain_id": domain, "enabled": True})
 
     def create_role(self, wanted: Wanted) -> Template:
         """Make a role, of a domain where one is named."""

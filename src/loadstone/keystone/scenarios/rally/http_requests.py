@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.model import Origin, Tls
-from loadstone.plan.script import Column, Step, Template
+from loadstone.plan.script import Column, Step, Template, Text
 from loadstone.task.model import Json
 
 ACTION = "requests.check_request"
@@ -56,7 +56,7 @@ def check_random_request(wanted: Mapping[str, Json]) -> Scenario:
 def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario:
     first = requests[0]
     # Columns, since what a file sends to its own service may be secret: plans are kept without.
-    values = {"path": tuple(one.path for one in requests)}
+    values = {"path": tuple(one.path.removeprefix("/") for one in requests)}
     headers: list[tuple[str, Template]] = []
     for number, header in enumerate(first.headers):
         values[f"header_{number}"] = tuple(one.headers[header] for one in requests)
@@ -66,7 +66,7 @@ def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario
     step = Step(
         ACTION,
         first.method,
-        (Column("path"),),
+        (Text("/"), Column("path")),
         tuple(headers),
         body=(Column("body"),) if first.body else (),
         expect_status=(int(str(status)),),
