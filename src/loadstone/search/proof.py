@@ -11,6 +11,9 @@ NEAREST = 0.01
 FARTHEST = 0.08
 SHORTEST_S = 20.0
 WANTED = 0.015  # distance for which a trial is lengthened beyond the shortest
+# Where noise makes even the longest trial tell no nearer than this, it lasts half as long: its
+# distance grows by 1.4, and metering gains the seconds, which say more of the capacity.
+TOO_FAR = 0.03
 ROOM = 2.5  # times the least height that the drift must reach
 LEAST_HEIGHT_S = 0.1
 PATIENCE_S = 2.0  # of backlog that a steady service under noise may gain and lose again
@@ -44,6 +47,8 @@ def proof(known: Known, longest_s: float) -> Proof:
     work, while its random walk has sigma = sqrt(I * T / C) (I: index of dispersion of counts).
     """
     noise = known.dispersion / known.rate_rps
+    if SIGMAS * math.sqrt(noise / longest_s) > TOO_FAR:
+        longest_s /= 2
     farthest = max(FARTHEST, ROOM * known.least_height_s / longest_s)
     seconds = min(longest_s, max(SHORTEST_S, noise * (SIGMAS / WANTED) ** 2))
     by_noise = SIGMAS * math.sqrt(noise / seconds)
