@@ -7,7 +7,9 @@ import pytest
 
 from loadstone.analysis.goal import Goal, goal
 from loadstone.analysis.model import Cause, State, Trial, Verdict
+from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Ask, Capacity
+from loadstone.search.outage import outage_s
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
 from loadstone.search.simulator.families import draw
@@ -246,3 +248,27 @@ def test_a_service_that_stays_away_gives_words_and_no_number() -> None:
     assert capacity.rate_rps is None
     assert capacity.words[0] == "the service stopped answering in mid-search"
     assert len(trials) == 7
+
+
+def ticking(ok: list[int], failed: list[int]) -> Trial:
+    """Give a trial of one simulated load, with other counts per half second."""
+    trial = Simulator(QUIET, 1).measure(Ask(OpenLoad(40.0, 5.0), "any"))
+    counts = replace(trial.ticks, ok=np.array(ok), failed=np.array(failed))
+    return replace(trial, ticks=counts)
+
+
+def test_a_stretch_of_nothing_but_errors_is_an_outage() -> None:
+    assert outage_s(ticking([20, 20, 3, 0, 0, 9, 20], [0, 0, 8, 20, 20, 5, 0])) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("ok", "failed"),
+    [
+        ([20, 20, 20, 0, 20, 20], [0, 0, 0, 0, 0, 0]),  # a stall, in which nothing fails
+        ([20, 8, 9, 7, 8, 20], [0, 12, 11, 13, 12, 0]),  # a full queue answers some
+        ([1, 0, 0, 1, 0, 0, 0, 1], [9, 10, 9, 9, 10, 10, 10, 9]),  # nearly all fail, all the time
+        ([20, 20, 20, 20, 20, 20], [1, 0, 2, 0, 0, 1]),
+    ],
+)
+def test_errors_beside_answers_are_no_outage(ok: list[int], failed: list[int]) -> None:
+    assert outage_s(ticking(ok, failed)) == 0.0

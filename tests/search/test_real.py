@@ -1,17 +1,19 @@
 """The same search on real sockets and clocks, against a service of exactly known capacity."""
 
+import contextlib
 import itertools
 
 import pytest
-from known_service import ISSUE, known_service
+from known_service import ISSUE, Known, known_service
 
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Trial
 from loadstone.analysis.trial import alarm, assess
 from loadstone.engine import local
+from loadstone.engine.progress import Progress
 from loadstone.plan.model import Origin, Plan
 from loadstone.search.meter import meter
-from loadstone.search.model import Ask, Measure
+from loadstone.search.model import Ask, Capacity, Measure
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
 
@@ -27,12 +29,18 @@ def measuring(port: int) -> Measure:
     return measure
 
 
+def require_unhindered(found: Capacity) -> None:
+    """Skip where the machine was too busy for the generator, which must be said."""
+    if found.words[:1] == ("the load generator was the limit, not the service",):
+        assert found.rate_rps is None
+        pytest.skip("; ".join(found.words))
+
+
 def test_the_capacity_of_a_real_service_is_found() -> None:
     with known_service(2, 0.01) as known:
         found, trials = search(meter(Settings(budget_s=40.0)), measuring(known.port))
-    if found.rate_rps is None:  # the machine was too busy for the generator, which must be said
-        assert found.words[0] == "the load generator was the limit, not the service"
-        pytest.skip("; ".join(found.words))
+    require_unhindered(found)
+    assert found.rate_rps is not None
     assert found.rate_rps == pytest.approx(known.capacity_rps, rel=0.05)
     assert found.low_rps is not None
     assert found.low_rps <= known.capacity_rps * 1.01
@@ -45,3 +53,57 @@ def test_a_real_service_that_answers_errors_only_gives_words_and_no_number() -> 
     assert found.rate_rps is None
     assert found.words[0] == "the service answers errors only"
     assert len(trials) == 1
+
+
+class Restarted:
+    """A service that ends in mid-trial, in the first of that purpose, and comes `gone_s` later."""
+
+    def __init__(self, begun: contextlib.ExitStack, purpose: str, gone_s: float | None) -> None:
+        self._begun = begun
+        self._known: Known | None = begun.enter_context(known_service(2, 0.01))
+        self._port = self._known.port
+        self._purpose, self._gone_s = purpose, gone_s
+        self._ended_s: float | None = None
+        self._trials = itertools.count(1)
+
+    def measure(self, ask: Ask) -> Trial:
+        number = next(self._trials)
+        plan = Plan(Origin("http", "127.0.0.1", self._port), (ISSUE,), ask.load)
+        watchdog = alarm(ask.load, ask.alarm_s, Goal())
+
+        def watch(progress: Progress) -> bool:
+            if ask.purpose.startswith(self._purpose):
+                self._change(progress.elapsed_s)
+            return watchdog(progress)
+
+        measured = local.run(plan, watch)
+        return assess(ask.offer(number), measured.samples, measured.health, Goal())
+
+    def _change(self, elapsed_s: float) -> None:
+        if self._known is not None and elapsed_s >= 1.0:
+            self._known.process.kill()
+            self._known, self._ended_s = None, elapsed_s
+        is_due = self._gone_s is not None and self._ended_s is not None
+        if is_due and elapsed_s - self._ended_s >= self._gone_s:
+            self._begun.enter_context(known_service(2, 0.01, f"--port={self._port}"))
+            self._ended_s = None
+
+
+@pytest.mark.parametrize("purpose", ["meter", "must hold"])
+def test_a_service_that_is_restarted_in_mid_search_is_told_with_its_number(purpose: str) -> None:
+    with contextlib.ExitStack() as begun:
+        service = Restarted(begun, purpose, gone_s=1.0)
+        found, _ = search(meter(Settings(budget_s=30.0)), service.measure)
+    require_unhindered(found)
+    assert any("was it restarted?" in words for words in found.words), found
+    if found.rate_rps is not None:
+        assert found.rate_rps == pytest.approx(200.0, rel=0.06)
+
+
+def test_a_service_that_goes_away_in_mid_trial_gives_words_and_no_number() -> None:
+    with contextlib.ExitStack() as begun:
+        service = Restarted(begun, "meter", gone_s=None)
+        found, _ = search(meter(Settings(budget_s=30.0)), service.measure)
+    require_unhindered(found)
+    assert found.rate_rps is None
+    assert found.words[0] == "the service stopped answering in mid-search"

@@ -42,7 +42,8 @@ def _code(finding: Finding) -> int:
         return _code_of_stretch(finding)
     if finding.capacity is not None and finding.capacity.rate_rps is not None:
         return 0
-    if any(trial.verdict.state is State.INVALID for trial in finding.trials):
+    is_invalid = any(trial.verdict.state is State.INVALID for trial in finding.trials)
+    if is_invalid or _has_changed(finding):
         return MeasurementInvalid.exit_code
     # No number because of noise says nothing of the service; errors and missed objectives do.
     short = any(trial.verdict.cause in SHORTCOMINGS for trial in finding.trials)
@@ -54,3 +55,11 @@ def _code_of_stretch(finding: Finding) -> int:
     if not states or State.INVALID in states:
         return MeasurementInvalid.exit_code
     return FELL_SHORT if State.DEGRADED in states else 0
+
+
+def _has_changed(finding: Finding) -> bool:
+    """Say whether the target changed underneath: it went away, or has two capacities."""
+    trials, found = finding.trials, finding.capacity
+    went_away = any(t.summary.ok for t in trials) and trials[-1].summary.ok == 0
+    has_two = found is not None and None not in (found.low_rps, found.high_rps)
+    return went_away or has_two

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from loadstone.analysis.model import State, Trial
 from loadstone.plan.load import Load
 from loadstone.search.model import Ask
+from loadstone.search.outage import outage_s
 from loadstone.search.settings import Settings
 
 Asking = Generator[Ask, Trial, Trial]
@@ -58,6 +59,9 @@ class Session:
             if trial.summary.failed and not trial.summary.ok:
                 pause_s = self._interrupted(trial)
                 continue
+            if not self.notes and (gone_s := outage_s(trial)):
+                pause_s = self._restarted(trial, f"for {gone_s:.1f} s")
+                continue
             self.has_answered = True
             if trial.verdict.state is not State.INVALID:
                 if trial.verdict.state is State.SUSTAINED and trial.rate_rps is not None:
@@ -68,9 +72,16 @@ class Session:
 
     def _interrupted(self, trial: Trial) -> float:
         """Give how long to wait for a service that answered before; OnlyErrors for others."""
-        errors = [f"{count} x {name}" for name, count in trial.summary.errors]
         if not self.has_answered or self.notes:
-            raise OnlyErrors(*errors)
-        words = f"the service was gone for a while ({', '.join(errors)}): was it restarted?"
-        self.notes = (words,)
+            raise OnlyErrors(*_errors(trial))
+        return self._restarted(trial, "for a while")
+
+    def _restarted(self, trial: Trial, how_long: str) -> float:
+        self.has_answered = True
+        errors = ", ".join(_errors(trial))
+        self.notes = (f"the service was gone {how_long} ({errors}): was it restarted?",)
         return RESTART_S
+
+
+def _errors(trial: Trial) -> list[str]:
+    return [f"{count} x {name}" for name, count in trial.summary.errors]
