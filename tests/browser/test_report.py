@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from realistic import keystone
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
+from loadstone.search.curve import SHARES
+from loadstone.search.run import search
+from loadstone.search.settings import Settings
+from loadstone.search.simulator.service import Service
+from loadstone.search.simulator.simulator import Simulator
+from loadstone.search.strategies import STRATEGIES
 from loadstone.store import Store
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -170,3 +177,35 @@ def test_on_paper_the_drawings_are_those_that_need_no_script(visit):
     assert not page.locator("figure .drawn").first.is_visible()
     ink = page.evaluate("getComputedStyle(document.body).color")
     assert re.findall(r"\d+", ink) == ["27", "34", "48"]
+
+
+def test_a_curve_is_drawn_up_to_n_and_a_little_beyond(browser, tmp_path):
+    finding, path = with_a_curve(), tmp_path / "report.html"
+    html.write(replace(keystone()[0], findings=(finding,)), no_samples, path)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_function("document.documentElement.dataset.charts")
+    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
+    wanted = [share * finding.capacity.rate_rps for share in SHARES]
+    lines = {s["name"]: s for s in charts["finding-1-throughput"]["series"]}
+    assert [x for x, _ in lines["curve"]["data"]] == pytest.approx(wanted)
+    for series in charts["finding-1-latency"]["series"]:
+        assert [x for x, _ in series["data"]] == pytest.approx(wanted)
+    drawn = page.locator("#finding-1-throughput .drawn svg")
+    assert drawn.locator("path").count() > len(SHARES)
+    assert drawn.get_by_text("curve", exact=True).count() == 1
+    context.close()
+
+
+def with_a_curve():
+    """A search with a curve of a simulated service that bears 46 a second."""
+    service = Simulator(Service(workers=2, capacity_rps=46.0), seed=1)
+    settings = Settings(budget_s=90.0, curve_s=10.0)
+    capacity, trials = search(STRATEGIES["meter"](settings), service.measure)
+    finding = keystone()[0].findings[1]
+    return replace(finding, capacity=capacity, trials=trials)
+
+
+def no_samples(trial):
+    raise EnvironmentUnusable(f"the samples of trial {trial.number} were deleted")

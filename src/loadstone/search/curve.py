@@ -1,14 +1,21 @@
 """Rates from a little load to a little too much, for the curve of throughput and latency."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Ask, Capacity, Strategy
 from loadstone.search.session import Session
 
-SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.1)  # of N
+SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1)  # of N
 ALARM_S = 2.0
+PURPOSE = "curve"  # how the purpose of a trial of the curve begins
+
+
+def of_curve(trials: Iterable[Trial]) -> list[Trial]:
+    """Give the trials that were made for the curve, all of one length, by rate."""
+    found = [trial for trial in trials if trial.purpose.startswith(f"{PURPOSE}:")]
+    return sorted(found, key=lambda trial: trial.rate_rps or 0.0)
 
 
 def with_curve(session: Session, body: Strategy) -> Strategy:
@@ -26,4 +33,4 @@ def _curve(session: Session, found: Capacity) -> Generator[Ask, Trial, None]:
         rate_rps = share * found.rate_rps
         if rate_rps <= session.settings.ceiling_rps:
             load = OpenLoad(rate_rps, session.settings.curve_s)
-            yield Ask(load, f"curve: {share:.0%} of N", alarm_s=ALARM_S)
+            yield Ask(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)

@@ -11,6 +11,7 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
 from loadstone.result import Finding, Performance
+from loadstone.search.curve import of_curve
 from loadstone.search.model import Capacity
 
 SamplesOf = Callable[[Trial | Performance], Samples]
@@ -68,10 +69,12 @@ class Chart:
 
 def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
     """Give the charts of one finding that its trials can fill."""
-    paced = words.paced(finding)
+    curve = of_curve(finding.trials)
+    # Above N latency grows with a trial's length, so only those of one length make a curve.
+    paced = curve or words.paced(finding)
     around = _around(finding)
     charts = [
-        _throughput(paced, finding, prefix),
+        _throughput(words.paced(finding), curve, finding, prefix),
         _latency(paced, finding, prefix),
         _latency_over_time(around, prefix, samples_of),
         _backlog(around, prefix),
@@ -89,9 +92,12 @@ def _around(finding: Finding) -> tuple[Trial, ...]:
     return tuple(found)
 
 
-def _throughput(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
-    rates = [t.rate_rps or 0.0 for t in paced]
+def _throughput(paced: list[Trial], curve: list[Trial], finding: Finding, prefix: str) -> Chart:
+    rates = [t.rate_rps or 0.0 for t in (*paced, *curve)]
     lines = [Series("all completed", "dashed", "even", tuple((r, r) for r in _ends(rates)))]
+    if len(curve) > 1:
+        data = tuple((t.rate_rps or 0.0, t.summary.throughput_rps) for t in curve)
+        lines.append(Series("curve", "line", "metered", data))
     for state, tone in TONES.items():
         data = tuple(
             (t.rate_rps or 0.0, t.summary.throughput_rps) for t in paced if t.verdict.state is state
