@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from loadstone.monitor.usage import snapshot, usage
 from loadstone.plan.model import Limits, Placement
 from loadstone.result import Environment, Finding, Result
 from loadstone.search.model import Ask, Capacity, Measure, Strategy
+from loadstone.search.repeats import combined
 from loadstone.search.run import search
 from loadstone.store.store import Store
 from loadstone.target import Access
@@ -44,6 +45,14 @@ class Job:
     how: Callable[[], Strategy] | Ask
     load_s: float  # at most; for the display
     parameters: tuple[tuple[str, str], ...]  # the above in words, for the report
+    search: tuple[int, int] = (1, 1)  # which of how many that are combined
+
+    @property
+    def title(self) -> str:
+        """Give the scenario's title, with which search it is where there are several."""
+        number, count = self.search
+        part = f", search {number} of {count}" if count > 1 else ""
+        return f"{self.scenario.title}{part}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,11 @@ def run(order: Order, subject: Subject, store: Store, observer: Observer, comman
             finding = trip.find(job, people)
             store.keep_finding(result.run_id, len(findings), finding)
             findings.append(finding)
+            number, count = job.search
+            if number == count > 1:
+                finding = together(job, findings[-count:])
+                store.keep_finding(result.run_id, len(findings), finding)
+                findings.append(finding)
     return store.get(result.run_id)
 
 
@@ -146,7 +160,7 @@ class Trip:
         tokens = self.tokens(scenario, people)
         finding = Finding(
             scenario=scenario.name,
-            title=scenario.title,
+            title=job.title,
             request=scenario.request,
             capacity=None,
             trials=(),
@@ -157,7 +171,7 @@ class Trip:
         )
         # In the store before the first trial, so that a killed run knows what its trials are of.
         self.store.keep_finding(self.run_id, self.index, finding)
-        self.observer.say(f"{scenario.title}: {scenario.request}")
+        self.observer.say(f"{job.title}: {scenario.request}")
         self.observer.begin(job.load_s)
         began_s = time.monotonic()
         measure = self.measure(scenario, people, tokens)
@@ -224,6 +238,19 @@ def carried_out(
 ) -> tuple[Capacity | None, tuple[Trial, ...]]:
     """Search, or put one stretch of load on the service: it has no capacity."""
     return (None, (measure(how),)) if isinstance(how, Ask) else search(how(), measure)
+
+
+def together(job: Job, searches: Sequence[Finding]) -> Finding:
+    """Give what several searches of one scenario found together; each keeps its own trials."""
+    return replace(
+        searches[0],
+        title=f"{job.scenario.title}, {len(searches)} searches",
+        capacity=combined([one.capacity for one in searches if one.capacity is not None]),
+        trials=(),
+        notes=(),
+        load_s=sum(one.load_s for one in searches),
+        wall_s=sum(one.wall_s for one in searches),
+    )
 
 
 def begun(kind: str, subject: Subject, command: str) -> Result:

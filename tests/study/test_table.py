@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 from study_files import TWO_BY_TWO, result_of
 
+from loadstone.analysis.interval import of_logs, p_of_no_difference
 from loadstone.report.terminal import console
 from loadstone.study import journal, read, show
-from loadstone.study.interval import of_logs, p_of_no_difference
 from loadstone.study.order import turns
 from loadstone.study.read import Source
 from loadstone.study.table import Outcome, differences, rows

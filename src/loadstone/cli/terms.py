@@ -29,6 +29,7 @@ class Terms(TypedDict):
     max_connections: int
     curve_s: float
     cores: tuple[int, ...]
+    repeat: int
 
 
 def search_options(command: Command) -> Command:
@@ -44,6 +45,8 @@ def search_options(command: Command) -> Command:
          "Connections open at once at most."),
         ("--curve", "curve_s", click.FloatRange(0.0, 300.0), 0.0, "Seconds at each of a few rates "
          "up to N and a little beyond, besides the budget; 0: no curve."),
+        ("--repeat", "repeat", click.IntRange(1, 100), 1, "Searches, one after the other, and N of "
+         "all of them: noise slower than one search shows between them."),
     )  # fmt: skip
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
@@ -81,8 +84,10 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
                 ("users", str(terms["users"] or "the target's own")),
                 ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
             ),
+            search=(number, terms["repeat"]),
         )
         for name in scenarios
+        for number in range(1, terms["repeat"] + 1)
     )
     return Order(
         kind=kind,

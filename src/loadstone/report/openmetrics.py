@@ -4,6 +4,7 @@ Format: https://prometheus.io/docs/specs/om/open_metrics_spec/
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,10 +51,13 @@ def render(result: Result) -> str:
     """Give the metrics of a run, each with the time at which the run ended."""
     when = _epoch(result.ended_at)
     values: dict[str, list[str]] = {family.name: [] for family in FAMILIES}
+    count = Counter(finding.scenario for finding in result.findings)
     for finding in result.findings:
+        # Several searches of one scenario are told apart by their titles.
+        part: Labels = (("search", finding.title),) if count[finding.scenario] > 1 else ()
         for family, labels, value in _figures(finding):
             if value is not None and math.isfinite(value):
-                shown = (("scenario", finding.scenario), *labels)
+                shown = (("scenario", finding.scenario), *part, *labels)
                 values[family.name].append(f"{family.name}{_labels(shown)} {value!r}{when}")
     run = (("run_id", result.run_id), ("kind", result.kind), ("status", result.status))
     lines = [

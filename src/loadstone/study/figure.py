@@ -7,11 +7,11 @@ from typing import assert_never
 
 from scipy import stats
 
+from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import State, Trial
 from loadstone.analysis.performance import Showing
 from loadstone.report.generator import generator_of
 from loadstone.result import Finding, Performance, Result
-from loadstone.study.interval import CONFIDENCE
 from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
 
 # Ticks of one stretch are taken together in so many batches: neighbours resemble each other.

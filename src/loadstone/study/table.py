@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import log
 from statistics import fmean
 
+from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
 from loadstone.result import Result
 from loadstone.study.figure import Estimate, Found, of_turn
-from loadstone.study.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
 

@@ -1,0 +1,77 @@
+"""Several searches together: the truth is in their interval, whatever each of them saw."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadstone.search.model import Capacity
+from loadstone.search.repeats import combined
+from loadstone.search.run import search
+from loadstone.search.settings import Settings
+from loadstone.search.simulator.families import draw
+from loadstone.search.simulator.simulator import Simulator
+from loadstone.search.strategies import STRATEGIES
+
+FOUND = Capacity(100.0, 98.0, 101.0, 0.95)
+
+
+def at(rate_rps: float) -> Capacity:
+    return Capacity(rate_rps, 0.98 * rate_rps, 1.01 * rate_rps, 0.95)
+
+
+def test_searches_that_differ_widen_the_interval_to_what_lies_between_them() -> None:
+    found = combined([at(90.0), at(100.0), at(111.11)])
+    assert found.rate_rps == pytest.approx(100.0, rel=0.001)
+    # t with two degrees of freedom: 100 * exp(-4.303 * 0.1054 / sqrt(3)).
+    assert found.low_rps == pytest.approx(76.97, rel=0.001)
+    assert found.high_rps == pytest.approx(129.9, rel=0.001)
+    assert found.words == ("3 searches found 90 to 111.1/s, 23.5% apart",)
+
+
+def test_searches_that_agree_by_luck_are_not_sure_beyond_their_own_intervals() -> None:
+    found = combined([FOUND] * 4)
+    assert found.rate_rps == pytest.approx(100.0)
+    assert found.low_rps == pytest.approx(99.0, rel=0.001)
+    assert found.high_rps == pytest.approx(100.5, rel=0.001)
+
+
+def test_a_search_without_a_number_is_told() -> None:
+    lost = Capacity(None, None, None, 0.0, ("the load generator was the limit",))
+    found = combined([FOUND, lost, at(102.0)])
+    assert found.rate_rps == pytest.approx(101.0, rel=0.001)
+    assert found.words[1] == ("1 of 3 searches found no interval: the load generator was the limit")
+
+
+def test_what_a_single_search_said_is_not_lost() -> None:
+    spoken = replace(FOUND, words=("capacity depends on the backlog",))
+    found = combined([FOUND, spoken, spoken])
+    assert found.words[1] == "capacity depends on the backlog (of 2, 3)"
+
+
+def test_without_any_number_there_is_none() -> None:
+    lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))
+    found = combined([lost, lost])
+    assert found.rate_rps is None
+    assert "2 of 2 searches found no interval: the service answers errors only" in found.words
+
+
+def test_searches_that_all_reached_the_ceiling_say_at_least() -> None:
+    held = Capacity(50.0, 50.0, None, 0.95, ("at least 50/s, the ceiling",))
+    found = combined([held, held])
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (50.0, 50.0, None)
+    assert found.words[0] == "at least 50/s, the ceiling"
+
+
+def test_short_searches_of_a_noisy_service_cover_the_truth_together() -> None:
+    covered = 0
+    for index in range(12):
+        service = draw("bursts", 800 + index)
+        simulator = Simulator(service, index)
+        settings = Settings(budget_s=60.0)
+        found = combined(
+            [search(STRATEGIES["meter"](settings), simulator.measure)[0] for _ in range(3)]
+        )
+        assert found.low_rps is not None
+        assert found.high_rps is not None
+        covered += found.low_rps <= service.long_run_rps <= found.high_rps
+    assert covered >= 11
