@@ -139,7 +139,7 @@ def test_repeated_searches_are_each_kept_and_combined(loadstone, service):
         assert ended.returncode == 4, ended.stderr
         return
     assert ended.returncode == 0, ended.stderr
-    assert min(first, second) <= both <= max(first, second)
+    assert both == pytest.approx((first * second) ** 0.5)
     assert any("2 searches found" in sentence for sentence in found[2]["words"])
     assert all(one["trials"] for one in found[:2])
     shown = loadstone("report", "latest", "--as", "openmetrics").stdout

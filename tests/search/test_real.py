@@ -56,43 +56,38 @@ def test_a_real_service_that_answers_errors_only_gives_words_and_no_number() -> 
 
 
 class Restarted:
-    """A service that ends in mid-trial, in the first of that purpose, and comes `gone_s` later."""
+    """A service that ends in mid-trial, in the first of that purpose, and may be there again."""
 
-    def __init__(self, begun: contextlib.ExitStack, purpose: str, gone_s: float | None) -> None:
+    def __init__(self, begun: contextlib.ExitStack, purpose: str, *, comes_back: bool) -> None:
         self._begun = begun
         self._known: Known | None = begun.enter_context(known_service(2, 0.01))
         self._port = self._known.port
-        self._purpose, self._gone_s = purpose, gone_s
-        self._ended_s: float | None = None
+        self._purpose, self._comes_back = purpose, comes_back
         self._trials = itertools.count(1)
 
     def measure(self, ask: Ask) -> Trial:
-        number = next(self._trials)
+        if self._known is None and self._comes_back:
+            self._purpose = "none"
+            more = f"--port={self._port}"
+            self._known = self._begun.enter_context(known_service(2, 0.01, more))
         plan = Plan(Origin("http", "127.0.0.1", self._port), (ISSUE,), ask.load)
         watchdog = alarm(ask.load, ask.alarm_s, Goal())
 
         def watch(progress: Progress) -> bool:
-            if ask.purpose.startswith(self._purpose):
-                self._change(progress.elapsed_s)
+            is_now = ask.purpose.startswith(self._purpose) and progress.elapsed_s >= 1.5
+            if is_now and self._known is not None:
+                self._known.process.kill()
+                self._known = None
             return watchdog(progress)
 
         measured = local.run(plan, watch)
-        return assess(ask.offer(number), measured.samples, measured.health, Goal())
-
-    def _change(self, elapsed_s: float) -> None:
-        if self._known is not None and elapsed_s >= 1.0:
-            self._known.process.kill()
-            self._known, self._ended_s = None, elapsed_s
-        is_due = self._gone_s is not None and self._ended_s is not None
-        if is_due and elapsed_s - self._ended_s >= self._gone_s:
-            self._begun.enter_context(known_service(2, 0.01, f"--port={self._port}"))
-            self._ended_s = None
+        return assess(ask.offer(next(self._trials)), measured.samples, measured.health, Goal())
 
 
 @pytest.mark.parametrize("purpose", ["meter", "must hold"])
 def test_a_service_that_is_restarted_in_mid_search_is_told_with_its_number(purpose: str) -> None:
     with contextlib.ExitStack() as begun:
-        service = Restarted(begun, purpose, gone_s=1.0)
+        service = Restarted(begun, purpose, comes_back=True)
         found, _ = search(meter(Settings(budget_s=30.0)), service.measure)
     require_unhindered(found)
     assert any("was it restarted?" in words for words in found.words), found
@@ -102,7 +97,7 @@ def test_a_service_that_is_restarted_in_mid_search_is_told_with_its_number(purpo
 
 def test_a_service_that_goes_away_in_mid_trial_gives_words_and_no_number() -> None:
     with contextlib.ExitStack() as begun:
-        service = Restarted(begun, "meter", gone_s=None)
+        service = Restarted(begun, "meter", comes_back=False)
         found, _ = search(meter(Settings(budget_s=30.0)), service.measure)
     require_unhindered(found)
     assert found.rate_rps is None

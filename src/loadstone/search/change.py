@@ -7,12 +7,14 @@ from loadstone.search.pool import Pool
 
 LEAST_CHANGE = 0.15  # no burst or drift of one search is that large
 LEAST_S = 3.0
+PIECE_S = 5.0  # a change in the middle of a stretch shows between its pieces
 DISPERSION = 0.5  # of completions, on the safe side for a service of few requests
 
 
 def change(by_time: list[Pool]) -> Capacity | None:
     """Give what can be said when throughput jumped for good between two stretches of metering."""
-    used = [pool for pool in by_time if pool.seconds >= LEAST_S]
+    pieces = [piece for pool in by_time for piece in pool.pieces(PIECE_S)]
+    used = [piece for piece in pieces if piece.seconds >= LEAST_S]
     for cut in range(1, len(used)):
         before, after = used[:cut], used[cut:]
         least = _least_change(before, after)

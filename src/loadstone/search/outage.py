@@ -6,6 +6,7 @@ import numpy as np
 
 from loadstone.analysis.model import TICK_S, Trial
 
+REFUSED = "connection refused"  # nobody listens: not what an overloaded service does
 LEAST_MISSED = 8.0  # answers at the pace of the rest of the trial: fewer may be missing by chance
 
 
@@ -22,3 +23,8 @@ def outage_s(trial: Trial) -> float:
     longest = max(gone, default=0)
     missed = longest * float(counts.ok.sum()) / max(1, len(counts.ok) - longest)
     return longest * TICK_S if missed >= LEAST_MISSED else 0.0
+
+
+def is_refused(trial: Trial) -> bool:
+    """Say whether there was nobody to connect to for a part of the trial."""
+    return any(name == REFUSED for name, _ in trial.summary.errors)

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from loadstone.analysis.model import State, Trial
 from loadstone.plan.load import Load
 from loadstone.search.model import Ask
-from loadstone.search.outage import outage_s
+from loadstone.search.outage import is_refused, outage_s
 from loadstone.search.settings import Settings
 
 Asking = Generator[Ask, Trial, Trial]
@@ -59,8 +59,9 @@ class Session:
             if trial.summary.failed and not trial.summary.ok:
                 pause_s = self._interrupted(trial)
                 continue
-            if not self.notes and (gone_s := outage_s(trial)):
-                pause_s = self._restarted(trial, f"for {gone_s:.1f} s")
+            gone_s = outage_s(trial)
+            if not self.notes and (gone_s or is_refused(trial)):
+                pause_s = self._restarted(trial, f"for {gone_s:.1f} s" if gone_s else "for a while")
                 continue
             self.has_answered = True
             if trial.verdict.state is not State.INVALID:
