@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="index of the first service")
     parser.add_argument("--families", default=",".join([*FAMILIES, *ILL_POSED]))
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument("--budget", type=float, default=285.0, help="seconds of load")
+    parser.add_argument("--budget", type=float, default=295.0, help="seconds of load")
     parser.add_argument("--rates", default="20-180", help="lowest and highest capacity drawn")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()

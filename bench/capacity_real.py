@@ -5,8 +5,12 @@ does, and prints what was found and how far off it is.
 """
 
 import argparse
+import math
+import multiprocessing
+import statistics
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.analysis.goal import Goal
@@ -22,6 +26,8 @@ from loadstone.search.strategies import STRATEGIES
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from known_service import ISSUE, known_service
 
+NEAR = 0.02  # share of the truth
+
 
 def measuring(port: int) -> Measure:
     def measure(ask: Ask) -> Trial:
@@ -32,32 +38,83 @@ def measuring(port: int) -> Measure:
     return measure
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One search of one service of its own."""
+
+    rate_rps: float
+    run: int
+    workers: int
+    law: str
+    budget_s: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it did."""
+
+    error: float  # share of the truth; NaN where no number was given
+    covers: bool
+    row: str
+
+
+def play(job: Job) -> Outcome:
+    rate = job.rate_rps
+    options = (f"--law={job.law}", f"--seed={job.run}")
+    with known_service(job.workers, job.workers / rate, *options) as known:
+        began = time.monotonic()
+        strategy = STRATEGIES[job.method](Settings(budget_s=job.budget_s))
+        found, trials = search(strategy, measuring(known.port))
+    wall_s = time.monotonic() - began
+    figures = [found.rate_rps, found.low_rps, found.high_rps]
+    shown = [f"{figure:.2f}" if figure else "-" for figure in figures]
+    error = found.rate_rps / rate - 1 if found.rate_rps else math.nan
+    load_s = sum(trial.summary.load_s for trial in trials)
+    is_stated = found.rate_rps is not None
+    covers = is_stated and (found.low_rps or 0.0) <= rate <= (found.high_rps or math.inf)
+    cells = [f"{rate:g}", job.law, *shown, f"{error * 100:+.2f}", f"{load_s:.0f}", f"{wall_s:.0f}"]
+    return Outcome(error, covers, f"| {' | '.join(cells)} | {'; '.join(found.words)} |")
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """Say how near they came, and how often the interval held the truth."""
+    errors = [abs(one.error) for one in outcomes if math.isfinite(one.error)]
+    near = sum(error <= NEAR for error in errors)
+    median = f"{statistics.median(errors):.2%}" if errors else "-"
+    covered = sum(one.covers for one in outcomes)
+    count = len(outcomes)
+    return (
+        f"{near} of {count} runs within {NEAR:.0%}, median error {median}, "
+        f"{covered} of {count} intervals held the truth, {count - len(errors)} without a number"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", default="50,200,1000", help="capacities, per second")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--law", choices=["fixed", "exponential", "bursty"], default="exponential")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first run")
     parser.add_argument("--budget", type=float, default=75.0, help="seconds of load")
     parser.add_argument("--method", choices=list(STRATEGIES), default="meter")
+    parser.add_argument("--at-once", type=int, default=1, help="searches; for low rates only")
     options = parser.parse_args()
+    jobs = [
+        Job(rate, run, options.workers, options.law, options.budget, options.method)
+        for rate in map(float, options.rates.split(","))
+        for run in range(options.first, options.first + options.runs)
+    ]
     print("| capacity | law | N | low | high | error % | load s | wall s | words |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for rate in map(float, options.rates.split(",")):
-        for run in range(options.runs):
-            with known_service(
-                options.workers, options.workers / rate, f"--law={options.law}", f"--seed={run}"
-            ) as known:
-                began = time.monotonic()
-                strategy = STRATEGIES[options.method](Settings(budget_s=options.budget))
-                found, trials = search(strategy, measuring(known.port))
-            figures = [found.rate_rps, found.low_rps, found.high_rps]
-            shown = [f"{figure:.2f}" if figure else "-" for figure in figures]
-            error = f"{(found.rate_rps / rate - 1) * 100:+.2f}" if found.rate_rps else "-"
-            load_s = sum(trial.summary.load_s for trial in trials)
-            wall_s = time.monotonic() - began
-            cells = [f"{rate:g}", options.law, *shown, error, f"{load_s:.0f}", f"{wall_s:.0f}"]
-            print(f"| {' | '.join(cells)} | {'; '.join(found.words)} |", flush=True)
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    outcomes = []
+    # Each in a process of its own: the services and the generators share nothing but the machine.
+    with multiprocessing.get_context("spawn").Pool(options.at_once) as pool:
+        for outcome in pool.imap(play, jobs):
+            outcomes.append(outcome)
+            print(outcome.row, flush=True)
+    print(summary(outcomes))
 
 
 if __name__ == "__main__":
