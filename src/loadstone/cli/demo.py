@@ -47,7 +47,6 @@ def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
         "max_connections": 256,
         "curve_s": 0.0,
         "cores": (),
-        "repeat": 1,
     }
     wanted = order("demo", ("issue", "validate"), terms)
     with open_store(folder) as store, Screen() as screen:

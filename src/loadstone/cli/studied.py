@@ -76,7 +76,6 @@ def _order(measurement: "Measurement", turn: "Turn") -> "Order | TaskOrder":
         "max_connections": MOST_CONNECTIONS,
         "curve_s": 0.0,
         "cores": (),
-        "repeat": 1,
     }
     return order("study", (turn.cell.scenario,), said)
 

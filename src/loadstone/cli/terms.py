@@ -1,7 +1,7 @@
 """On which terms N is searched for: options, their types, and the order made of them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -29,7 +29,7 @@ class Terms(TypedDict):
     max_connections: int
     curve_s: float
     cores: tuple[int, ...]
-    repeat: int
+    repeat: NotRequired[int]  # 1
 
 
 def search_options(command: Command) -> Command:
@@ -84,10 +84,10 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
                 ("users", str(terms["users"] or "the target's own")),
                 ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
             ),
-            search=(number, terms["repeat"]),
+            search=(number, terms.get("repeat", 1)),
         )
         for name in scenarios
-        for number in range(1, terms["repeat"] + 1)
+        for number in range(1, terms.get("repeat", 1) + 1)
     )
     return Order(
         kind=kind,
