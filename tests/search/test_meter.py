@@ -93,7 +93,7 @@ def test_no_constant_rate_above_the_ceiling_is_offered() -> None:
     assert max(trial.rate_rps or 0 for trial in trials) == 100.0
 
 
-@pytest.mark.parametrize("at_s", [25.0, 60.0, 100.0])
+@pytest.mark.parametrize("at_s", [7.0, 9.0, 12.0, 25.0, 60.0, 100.0])
 def test_a_capacity_that_halves_in_mid_search_gives_words_and_no_number(at_s: float) -> None:
     capacity, _ = found(replace(QUIET, change=Change(at_s, 2.0)))
     assert capacity.rate_rps is None

@@ -35,6 +35,7 @@ class Knee:
     response_s: float  # unloaded
     most_in_flight: float  # more brings errors
     is_saturated: bool  # False: the ceiling held
+    completed: float = 0.0  # requests that the throughput was counted from
 
     @property
     def in_flight(self) -> int:
@@ -50,30 +51,40 @@ def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
     if trial.summary.due and trial.summary.ok <= trial.summary.due // 2:
         raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
     response_s = trial.summary.service_time.mean_ms / 1000 if trial.summary.ok else 1 / FIRST_RPS
-    before_rps, workers = 0.0, 1 if response_s < SLOW_S else STEP
+    best, workers = Throughput(0.0, 0.0), 1 if response_s < SLOW_S else STEP
     while True:
-        if _upper_rps(workers, response_s, before_rps) > ceiling_rps:
+        if _upper_rps(workers, response_s, best.rate_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
         load = ClosedLoad(workers, _step_s(workers, response_s, session.pace))
         trial = yield from session.ask(load, f"ramp: {workers} at a time")
         if workers == 1 and trial.summary.ok:
             response_s = trial.summary.service_time.mean_ms / 1000
-        rate_rps = throughput_rps(trial, response_s)
-        stops = rate_rps < GROWTH * before_rps or workers > QUEUEING * rate_rps * response_s
-        before_rps = max(rate_rps, before_rps)
+        reached = throughput(trial, response_s)
+        rate_rps = reached.rate_rps
+        stops = rate_rps < GROWTH * best.rate_rps or workers > QUEUEING * rate_rps * response_s
+        best = max(reached, best)
         refuses = trial.summary.failed > REFUSALS * trial.summary.due
         most_workers = min(MOST_WORKERS, session.settings.max_connections)
         if stops or refuses or workers >= most_workers:
             most = USABLE * workers / STEP if refuses else math.inf
-            return Knee(before_rps, response_s, most, is_saturated=True)
+            return Knee(best.rate_rps, response_s, most, True, best.completed)
         workers = min(STEP * workers, most_workers)
 
 
-def throughput_rps(trial: Trial, response_s: float) -> float:
-    """Give the completions per second after the first quarter, and after the first can end."""
+@dataclass(frozen=True, slots=True, order=True)
+class Throughput:
+    """Completions per second, and how many they were."""
+
+    rate_rps: float
+    completed: float
+
+
+def throughput(trial: Trial, response_s: float) -> Throughput:
+    """Give the completions after the first quarter, and after the first can end."""
     skip = max(len(trial.ticks.ok) // 4, math.ceil(response_s / TICK_S) - 1)
     ok = trial.ticks.ok[skip:]
-    return float(ok.sum() / (len(ok) * TICK_S)) if len(ok) else 0.0
+    completed = float(ok.sum())
+    return Throughput(completed / (len(ok) * TICK_S) if len(ok) else 0.0, completed)
 
 
 def _step_s(workers: int, response_s: float, pace: float) -> float:
@@ -96,6 +107,6 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Kn
             OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
         )
         if trial.verdict.state is not State.SUSTAINED:
-            rate_rps = throughput_rps(trial, response_s)
-            return Knee(rate_rps, response_s, math.inf, is_saturated=True)
+            reached = throughput(trial, response_s)
+            return Knee(reached.rate_rps, response_s, math.inf, True, reached.completed)
     return Knee(rate_rps, response_s, math.inf, is_saturated=False)

@@ -2,7 +2,7 @@
 
 import math
 
-from loadstone.search.change import change
+from loadstone.search.change import change, fall
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity
@@ -28,6 +28,11 @@ def state(depths: Depths, sides: Sides) -> Capacity:
         return no_more_than(depths.rate_rps, ("saturation was too short to be metered",))
     if depths.top == DEEP and (changed := change(depths.by_time)):
         return changed
+    knee = depths.knee
+    if not _depends(depths) and (
+        fallen := fall(knee.throughput_rps, knee.completed, depths.by_time)
+    ):
+        return fallen
     words = _words(depths, sides, found)
     if sides.flags & HARD:
         return _contradicted(sides, found, words)
