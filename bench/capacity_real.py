@@ -46,6 +46,7 @@ class Job:
     run: int
     workers: int
     law: str
+    even_over: int
     budget_s: float
     method: str
 
@@ -61,7 +62,7 @@ class Outcome:
 
 def play(job: Job) -> Outcome:
     rate = job.rate_rps
-    options = (f"--law={job.law}", f"--seed={job.run}")
+    options = (f"--law={job.law}", f"--seed={job.run}", f"--even-over={job.even_over}")
     with known_service(job.workers, job.workers / rate, *options) as known:
         began = time.monotonic()
         strategy = STRATEGIES[job.method](Settings(budget_s=job.budget_s))
@@ -100,9 +101,12 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=75.0, help="seconds of load")
     parser.add_argument("--method", choices=list(STRATEGIES), default="meter")
     parser.add_argument("--at-once", type=int, default=1, help="searches; for low rates only")
+    # Without it, exponential times of n requests are off by 1/sqrt(n) by themselves.
+    parser.add_argument("--even-over", type=int, default=50, help="serve's; 0: left to chance")
     options = parser.parse_args()
+    law, even_over = options.law, options.even_over
     jobs = [
-        Job(rate, run, options.workers, options.law, options.budget, options.method)
+        Job(rate, run, options.workers, law, even_over, options.budget, options.method)
         for rate in map(float, options.rates.split(","))
         for run in range(options.first, options.first + options.runs)
     ]
