@@ -256,5 +256,9 @@ class FakeKeystone:
         self.tokens[token] = given
         expires = datetime.now(UTC) + timedelta(seconds=self.token_life_s)
         value = {"expires_at": f"{expires:%Y-%m-%dT%H:%M:%S.%fZ}", "methods": ["password"]}
-        value |= {"user": given, "catalog": [], "issued_at": value["expires_at"]}
+        domain = {"id": "default", "name": "Default"}
+        user = {"id": "u-admin"} | given | {"domain": domain}
+        value |= {"user": user, "catalog": [], "issued_at": value["expires_at"]}
+        if "project" in body["auth"].get("scope", {}):
+            value["project"] = {"id": "p-admin", "name": "admin", "domain": domain}
         return 201, {"token": value}, (("X-Subject-Token", token),)

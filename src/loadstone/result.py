@@ -56,6 +56,7 @@ class Performance:
     actions: tuple[str, ...] = ()  # names, by the samples' action
     samples_file: str | None = None  # relative to the run's folder in the store
     failure: str | None = None  # the one line that ended it early
+    requests_as_rally: bool = False  # iterations sent all that Rally sends
 
     @property
     def pass_sla(self) -> bool:

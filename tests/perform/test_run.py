@@ -1,6 +1,7 @@
 """`loadstone run` as its users meet it."""
 
 import json
+import os
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -62,6 +63,23 @@ def test_an_iteration_is_what_its_name_says(loadstone, fake, write):
     ]
     # The admin, each of the three users while it is made, then one for each iteration.
     assert fake.calls["POST", "/v3/auth/tokens"] == 1 + 3 + 6 + 2
+
+
+def test_rallys_own_requests_are_sent_and_the_result_says_so(loadstone, fake, write, monkeypatch):
+    monkeypatch.setenv("OS_PROJECT_NAME", "admin")
+    monkeypatch.setenv("OS_PROJECT_DOMAIN_ID", "default")
+    told = loadstone("run", write(ISSUE), "--rally-requests", "--generator-cores", one_core())
+    assert told.returncode == 0, told.stderr
+    assert "Rally's own sequence" in told.stdout
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert [one["requests"] for one in shown["workloads"]] == ["rally", "rally"]
+    # The admin, the users while they are made, and two for each iteration of the first workload
+    # at least, where its name says one.
+    assert fake.calls["POST", "/v3/auth/tokens"] >= 1 + 3 + 2 * 6
+
+
+def one_core():
+    return str(min(os.sched_getaffinity(0)))
 
 
 def test_what_was_measured_is_kept_and_shown_again(loadstone, write):

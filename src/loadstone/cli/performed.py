@@ -9,6 +9,7 @@ from loadstone.cli.outcome import show as show_result
 from loadstone.cli.stored import write_json
 from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
+from loadstone.plan.model import Placement
 from loadstone.report import junit
 from loadstone.report.rally_json import as_rally
 
@@ -30,6 +31,8 @@ def order(task: "Task", options: "Options") -> Order:
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
         paces_as_rally=options["rally_pacing"],
+        requests_as_rally=options["rally_requests"],
+        placement=Placement.on(options["cores"]),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TextIO, TypedDict
 
 import click
 
+from loadstone.cli.cores import GENERATOR_CORES
 from loadstone.cli.duration import Duration
 from loadstone.cli.terms import HIGHEST_RPS
 
@@ -23,6 +24,8 @@ class Options(TypedDict):
     yes: bool
     aborts: bool
     rally_pacing: bool
+    rally_requests: bool
+    cores: tuple[int, ...]
     max_rate_rps: float
     budget_s: float
     junit: TextIO | None
@@ -45,6 +48,9 @@ def limit_options(command: Command) -> Command:
     )(command)
     words = "Keep an rps runner's rate as Rally does, bursts and doubled ramps included."
     command = click.option("--rally-pacing", is_flag=True, help=words)(command)
+    words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
+    command = click.option("--rally-requests", is_flag=True, help=words)(command)
+    command = GENERATOR_CORES(command)
     words = "End the task as soon as a rule is seen to be broken."
     return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
 

@@ -75,7 +75,7 @@ class _Trip:
     def perform(self, work: Work) -> Performance:
         """Set up, load, judge, clean up; keep what is known as soon as it is."""
         began_s = time.monotonic()
-        self._keep(_begun(self.job))
+        self._keep(replace(_begun(self.job), requests_as_rally=work.requests_as_rally))
         ended = "interrupted"
         failure = None
         try:

@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoop, peak_rps
+from loadstone.plan.model import Placement
 from loadstone.plan.runner import Pacing, pacing
 from loadstone.task.model import Rps, Runner, Task, Workload
 
@@ -22,6 +23,8 @@ class Order:
     max_rate_rps: float = 5000.0  # of open loops; a closed one is as fast as the service
     budget_s: float = 3000.0  # of load, over all workloads
     paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
+    requests_as_rally: bool = False  # send all that Rally sends for an iteration
+    placement: Placement = field(default_factory=Placement)
 
 
 class Observer(Protocol):
@@ -42,6 +45,8 @@ class Job:
     subtask: str
     workload: Workload
     pacing: Pacing
+    requests_as_rally: bool
+    placement: Placement
 
     @property
     def words(self) -> str:
@@ -66,7 +71,7 @@ def _jobs(order: Order) -> Iterator[Job]:
                 f"{place}: {peak_rps(load):g} iterations a second are more than the "
                 f"{order.max_rate_rps:g} that are allowed; raise --max-rate"
             )
-        yield Job(index, title, workload, found)
+        yield Job(index, title, workload, found, order.requests_as_rally, order.placement)
 
 
 def _processes(order: Order, runner: Runner) -> int | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from loadstone.analysis.performance import Failure
@@ -21,7 +21,7 @@ from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
+from loadstone.keystone.scenarios.rally import Ground, is_data, needs_cloud, scenario
 from loadstone.keystone.things import Token, User, iteration_prefix
 from loadstone.perform.order import Job
 from loadstone.plan.load import BandLoad, ClosedLoad
@@ -49,6 +49,10 @@ class Work(Protocol):
     def failures(self) -> tuple[Failure, ...]:
         """What is known of failures beside the samples, once loaded."""
 
+    @property
+    def requests_as_rally(self) -> bool:
+        """Whether iterations send all that Rally sends."""
+
     def prepared(
         self, subject: Subject, run_id: str, store: Store, say: Say
     ) -> AbstractContextManager[None]:
@@ -63,7 +67,7 @@ def ready(job: Job) -> Work:
     workload = job.workload
     name = workload.scenario.name
     if is_data(name):
-        return Script(workload, job.pacing)
+        return Script(job)
     function = function_of(name)
     if function is None:
         raise InvalidInput(f"{workload.file}:{workload.line}: {name} cannot be carried out yet")
@@ -83,8 +87,7 @@ def made(
 class Script:
     """A scenario that the engine sends by itself."""
 
-    workload: Workload
-    pacing: Pacing
+    job: Job
     failures: tuple[Failure, ...] = ()
     _scenario: Scenario | None = field(default=None, init=False)
     _people: tuple[User, ...] = field(default=(), init=False, repr=False)
@@ -96,18 +99,25 @@ class Script:
         steps = self._scenario.steps if self._scenario else ()
         return tuple(PAUSE if isinstance(step, Pause) else step.action for step in steps)
 
+    @property
+    def requests_as_rally(self) -> bool:
+        """Whether iterations send all that Rally sends."""
+        return self.job.requests_as_rally and needs_cloud(self.job.workload.scenario.name)
+
     @contextmanager
     def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
         """Make what the contexts say, and the tokens that iterations need."""
-        with made(self.workload, subject, run_id, store, say) as actors:
+        with made(self.job.workload, subject, run_id, store, say) as actors:
             self._draw(subject, run_id, actors, say)
             yield
 
     def _draw(self, subject: Subject, run_id: str, actors: Actors, say: Say) -> None:
         """Say which iteration is made as whom."""
         ground = Ground(run_id, Identity(subject.access))
-        wanted = self.workload.scenario
-        self._scenario = scenario(wanted.name, wanted.arguments, ground)
+        wanted = self.job.workload.scenario
+        self._scenario = scenario(
+            wanted.name, wanted.arguments, ground, rally_requests=self.requests_as_rally
+        )
         actors.announce(self._scenario)
         turns = actors.turns()
         self._people = tuple(actors.users[turn] for turn in turns)
@@ -121,9 +131,9 @@ class Script:
         if self._scenario is None:
             raise AssertionError("it is prepared before it is loaded")
         people, tokens = self._people, self._tokens
-        load, allowed = self.pacing.load, limits(self.pacing)
+        load, allowed = self.job.pacing.load, limits(self.job.pacing)
         plan = compile_plan(self._scenario, subject.access, people, tokens, load, allowed)
-        return local.run(plan, watch)
+        return local.run(replace(plan, placement=self.job.placement), watch)
 
 
 @dataclass(slots=True)
@@ -135,6 +145,7 @@ class Call:
     function: Function
     actions: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+    requests_as_rally: bool = False  # a function sends what its library sends
     _rows: tuple[Mapping[str, str], ...] = field(default=({},), init=False, repr=False)
     _settings: Mapping[str, str] = field(default_factory=dict, init=False, repr=False)
 

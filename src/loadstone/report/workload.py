@@ -26,6 +26,8 @@ def parts(performance: Performance) -> Iterator[RenderableType]:
     yield title
     runner = json.loads(performance.given)["runner"]
     yield Padding(Text(f"runner: {json.dumps(runner)}", "dim"), (0, 0, 0, 2))
+    if performance.requests_as_rally:
+        yield Padding(Text("requests: Rally's own sequence", "dim"), (0, 0, 0, 2))
     showing = performance.showing
     if showing is None:
         yield Padding(Text(f"{performance.status}: no iteration was made", "red"), (0, 0, 0, 2))
@@ -129,6 +131,7 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "failure": performance.failure,
         "given": json.loads(performance.given),
         "config_id": performance.config_id,
+        "requests": "rally" if performance.requests_as_rally else "stated",
         "start_time": performance.start_s,
         "load_seconds": showing.load_s if showing else None,
         "full_seconds": performance.full_s,
