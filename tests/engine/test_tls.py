@@ -35,8 +35,13 @@ class Authority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def _builder(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
+    def _builder(
+        self,
+        name: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        made: datetime.datetime | None = None,
+    ) -> x509.CertificateBuilder:
+        now = made or datetime.datetime.now(datetime.UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(name)
@@ -46,6 +51,18 @@ class Authority:
             .not_valid_before(now - DAY)
             .not_valid_after(now + DAY)
         )
+
+    def itself(self, *, days_ago: int = 0) -> Path:
+        """Give a file with a certificate for 127.0.0.1 that signs itself and may sign others."""
+        made = datetime.datetime.now(datetime.UTC) - days_ago * DAY
+        address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        certificate = (
+            self._builder(self.name, self.key, made)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+        return self._kept("itself", certificate, self.key)
 
     def issue(self, name: str) -> Path:
         """Give a file with a certificate for 127.0.0.1 and its key."""
@@ -57,6 +74,11 @@ class Authority:
             .add_extension(x509.SubjectAlternativeName([address]), critical=False)
             .sign(self.key, hashes.SHA256())
         )
+        return self._kept(name, certificate, key)
+
+    def _kept(
+        self, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
+    ) -> Path:
         path = self.folder / f"{name}.pem"
         path.write_bytes(
             certificate.public_bytes(serialization.Encoding.PEM)
@@ -142,6 +164,29 @@ def test_a_certificate_for_another_name_is_not_believed(
     plan = replace(plan, origin=replace(plan.origin, host="localhost"))
     assert set(outcomes(plan)) <= {Outcome.TLS_FAILED, Outcome.REFUSED}
     assert outcomes(plan)[Outcome.TLS_FAILED] > 0
+
+
+def test_a_self_signed_certificate_given_as_its_own_authority_is_believed(
+    secure: Secure, context: ssl.SSLContext, authority: Authority
+) -> None:
+    itself = authority.itself()
+    context.load_cert_chain(itself)
+    plan = secure(Tls(ca_file=str(itself)))
+    assert outcomes(plan) == {Outcome.OK: 6}
+    # The same authority, but not the same certificate.
+    assert outcomes(secure(Tls(ca_file=str(authority.file)))) == {Outcome.TLS_FAILED: 6}
+    # Nor for another name.
+    elsewhere = outcomes(replace(plan, origin=replace(plan.origin, host="localhost")))
+    assert set(elsewhere) <= {Outcome.TLS_FAILED, Outcome.REFUSED}
+    assert elsewhere[Outcome.TLS_FAILED] > 0
+
+
+def test_a_self_signed_certificate_that_has_expired_is_not_believed(
+    secure: Secure, context: ssl.SSLContext, authority: Authority
+) -> None:
+    itself = authority.itself(days_ago=3)
+    context.load_cert_chain(itself)
+    assert outcomes(secure(Tls(ca_file=str(itself)))) == {Outcome.TLS_FAILED: 6}
 
 
 def test_a_server_may_ask_for_our_certificate(

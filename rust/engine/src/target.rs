@@ -6,18 +6,14 @@ use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::WebPkiServerVerifier;
-use tokio_rustls::rustls::client::danger::{
-    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
-};
-use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use tokio_rustls::rustls::{
-    ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore, SignatureScheme,
-};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::Refusal;
 use crate::plan::{Origin, Scheme, Tls};
+use crate::trust::{BelieveAnyone, BelieveNamed};
 
 /// Everything needed to open a connection.
 pub(crate) struct Target {
@@ -63,10 +59,12 @@ fn config(tls: &Tls) -> Result<ClientConfig, Refusal> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Refusal::Environment(format!("TLS cannot be set up: {error}")))?;
     let builder = if tls.verify {
-        let roots = Arc::new(roots(tls.ca_file.as_deref())?);
+        let named = tls.ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default();
+        let roots = Arc::new(roots(tls.ca_file.as_deref(), &named)?);
         let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
         let refuse = |error| Refusal::Environment(format!("TLS cannot be set up: {error}"));
-        builder.with_webpki_verifier(verifier.map_err(refuse)?)
+        let verifier = BelieveNamed::new(verifier.map_err(refuse)?, named);
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     } else {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnyone(provider)))
     };
@@ -83,11 +81,15 @@ fn config(tls: &Tls) -> Result<ClientConfig, Refusal> {
         .map_err(|error| Refusal::file(cert_file, &format!("cannot be shown to servers: {error}")))
 }
 
-fn roots(ca_file: Option<&str>) -> Result<RootCertStore, Refusal> {
+/// The authorities: those of the file, else the system's.
+fn roots(
+    ca_file: Option<&str>,
+    named: &[CertificateDer<'static>],
+) -> Result<RootCertStore, Refusal> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = ca_file {
-        for certificate in certificates(path)? {
-            roots.add(certificate).map_err(|error| Refusal::file(path, &error))?;
+        for certificate in named {
+            roots.add(certificate.clone()).map_err(|error| Refusal::file(path, &error))?;
         }
         return Ok(roots);
     }
@@ -111,45 +113,4 @@ fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, Refusal> {
         return Err(Refusal::file(path, &"holds no certificate in PEM form"));
     }
     Ok(found)
-}
-
-/// Accepts any certificate, as `insecure` asks; signatures are still checked.
-#[derive(Debug)]
-struct BelieveAnyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for BelieveAnyone {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, TlsError> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        tokio_rustls::rustls::crypto::verify_tls12_signature(message, cert, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        tokio_rustls::rustls::crypto::verify_tls13_signature(message, cert, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
