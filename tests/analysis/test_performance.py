@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from loadstone.analysis.performance import WHOLE, for_sla, show
+from loadstone.analysis.performance import WHOLE, iterations_of, show
 from loadstone.engine.callables.model import PAUSE, WAIT
 from loadstone.engine.samples import Outcome, Samples
 
@@ -70,7 +70,7 @@ def test_failures_are_grouped_by_cause_with_one_message_each():
 
 
 def test_rules_judge_iterations_in_the_order_of_their_ends():
-    rows = for_sla(SAMPLES, ACTIONS)
+    rows = iterations_of(SAMPLES, ACTIONS)
     assert rows.failed.tolist() == [False, True, True]
     assert rows.duration_s.tolist() == pytest.approx([0.2, 0.25, 0.01])
     assert rows.action_s["use"].tolist() == pytest.approx([0.09, 0.05, 0.0])

@@ -3,12 +3,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loadstone.analysis.long_run import look, run_through
 from loadstone.analysis.summary import summarise
-from loadstone.analysis.tally import tally
+from loadstone.analysis.tally import tally, whole
 from loadstone.analysis.ticks import ticks
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Outcome, Samples
+from loadstone.task.model import (
+    FailureRate,
+    MaxAvgDuration,
+    MaxAvgDurationPerAtomic,
+    Outliers,
+    PerformanceDegradation,
+)
+from loadstone.task.sla import judge
 
 RATE_RPS, SECONDS = 10_000, 60
 
@@ -73,3 +82,31 @@ def test_a_file_without_rows_has_no_figures(tmp_path: Path) -> None:
 def columns() -> list[np.ndarray]:
     samples = table(3)
     return [getattr(samples, name) for name in Samples.__slots__]
+
+
+def test_a_workload_of_many_rows_shows_the_same_from_its_file(tmp_path: Path) -> None:
+    samples, actions = table(3), ("create", "use", "use#2")
+    parquet.write(tmp_path / "run.parquet", samples)
+    file = SampleFile(tmp_path / "run.parquet")
+    rules = [Outliers(0), PerformanceDegradation(10), FailureRate(0, 1), MaxAvgDuration(1)]
+    rules.append(MaxAvgDurationPerAtomic({"create": 0.001, "use": 60}))
+    exact, of_all = look(file, actions, rules)
+    ours, of_blocks = run_through(whole(file), actions, rules)
+    assert of_all.count == of_blocks.count == ours.total.count
+    for one, other in zip(judge(rules, of_blocks), judge(rules, of_all), strict=True):
+        assert (one.criterion, one.success) == (other.criterion, other.success)
+        # Outliers hang on the order in which iterations end, which a file keeps by and large.
+        assert one.detail == other.detail or one.criterion == "outliers"
+    pairs = [(ours.total, exact.total), (ours.service, exact.service)]
+    pairs += zip(ours.actions, exact.actions, strict=True)
+    for mine, theirs in pairs:
+        assert (mine.name, mine.count, mine.ok) == (theirs.name, theirs.count, theirs.ok)
+        assert mine.repeats == theirs.repeats
+        for name in ("min_s", "mean_s", "max_s"):
+            assert getattr(mine, name) == pytest.approx(getattr(theirs, name))
+        for name in ("median_s", "p90_s", "p95_s", "p99_s"):
+            assert getattr(mine, name) == pytest.approx(getattr(theirs, name), rel=2e-3)
+    same = [(one.cause, one.count) for one in ours.failures]
+    assert sorted(same) == sorted((one.cause, one.count) for one in exact.failures)
+    assert (ours.load_s, ours.cut_off) == pytest.approx((exact.load_s, exact.cut_off))
+    assert ours.idle is exact.idle is None

@@ -14,7 +14,8 @@ from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
 from loadstone.task.problem import TaskInvalid
 from loadstone.task.read import load, read
-from loadstone.task.sla import Iterations, first_failure, judge
+from loadstone.task.sla import first_failure, judge
+from loadstone.task.sums import Iterations
 
 SIDE = Path(__file__).parent / "rally_side.py"
 RULES = {
@@ -126,7 +127,7 @@ def test_sla_rules_judge_as_rally_does(rally, runs):
     for run in runs:
         for name, settings in RULES.items():
             rule = SLAS[name].model_validate(settings).made()
-            (ours,) = judge([rule], as_ours(*run))
+            (ours,) = judge([rule], as_ours(*run).sums)
             expected = next(theirs)
             assert {
                 "criterion": ours.criterion,

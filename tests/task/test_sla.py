@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from loadstone.task import model
-from loadstone.task.sla import Iterations, first_failure, judge
+from loadstone.task.sla import first_failure, judge
+from loadstone.task.sums import Iterations
 
 
 def iterations(*durations, failed=(), actions=None, load_s=10.0):
@@ -23,7 +24,7 @@ def iterations(*durations, failed=(), actions=None, load_s=10.0):
 
 
 def holds(rule, rows):
-    (judged,) = judge([rule], rows)
+    (judged,) = judge([rule], rows.sums)
     return judged.success
 
 
@@ -37,7 +38,7 @@ def test_details_are_in_rallys_words():
         model.Outliers(1),
         model.PerformanceDegradation(50),
     )
-    assert [(one.criterion, one.success, one.detail) for one in judge(rules, rows)] == [
+    assert [(one.criterion, one.success, one.detail) for one in judge(rules, rows.sums)] == [
         ("failure_rate", False, "Failure rate criteria 0.00% <= 33.33% <= 10.00% - Failed"),
         (
             "max_seconds_per_iteration",
@@ -132,5 +133,5 @@ def test_the_first_iteration_at_which_a_rule_fails_is_found(rule, row):
 
 def test_without_iterations_rallys_rules_hold():
     rules = (model.FailureRate(50, 100), model.MaxSecondsPerIteration(1), model.MaxAvgDuration(1))
-    assert all(one.success for one in judge(rules, iterations()))
+    assert all(one.success for one in judge(rules, iterations().sums))
     assert first_failure(rules, iterations()) is None

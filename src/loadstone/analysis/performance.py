@@ -10,7 +10,7 @@ from loadstone.analysis.iterations import iterations
 from loadstone.analysis.summary import in_words
 from loadstone.engine.callables.model import ITERATION, PAUSE
 from loadstone.engine.samples import Outcome, Samples
-from loadstone.task import sla
+from loadstone.task.sums import Iterations
 
 # Names in parentheses are no actions of the scenario's. Where there are rows of the whole iteration
 # (engine/callables), the row of an action covers those inside it, too; else each row is a request,
@@ -200,11 +200,11 @@ def _load_s(rows: Ended) -> float:
     return float(ends_s.max() - rows.start_s.min()) if len(ends_s) else 0.0
 
 
-def for_sla(samples: Samples, actions: Sequence[str]) -> sla.Iterations:
+def iterations_of(samples: Samples, actions: Sequence[str]) -> Iterations:
     """Give what SLA rules judge."""
     rows = ended(samples, actions)
     own = made(samples, actions, rows)
-    return sla.Iterations(
+    return Iterations(
         duration_s=rows.duration_s,
         failed=rows.failed,
         action_s={one.name: one.seconds for one in own},

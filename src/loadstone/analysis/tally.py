@@ -1,7 +1,7 @@
 """The figures of a long run, from its file: memory does not grow with the number of requests."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,7 @@ class Distribution:
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(_BUCKETS, dtype=np.int64))
     sum_ns: float = 0.0
     max_ns: int = 0
+    min_ns: int = 2**63 - 1
 
     def add(self, times_ns: NDArray[np.int64]) -> None:
         """Count further times; one below 1 ns counts as 1 ns."""
@@ -38,17 +39,27 @@ class Distribution:
         self.counts += np.bincount(buckets, minlength=_BUCKETS)
         self.sum_ns += float(times_ns.sum())
         self.max_ns = max(self.max_ns, int(times_ns.max()))
+        self.min_ns = min(self.min_ns, int(times_ns.min()))
+
+    @property
+    def count(self) -> int:
+        """How many times were counted."""
+        return int(self.counts.sum())
+
+    def at_ns(self, shares: Sequence[float]) -> list[float]:
+        """Give the times below which these shares (0 to 1) lie; there must be some."""
+        ranks = np.array(shares) * (self.count - 1)
+        buckets = np.searchsorted(np.cumsum(self.counts), ranks, side="right") + _LEAST_BUCKET
+        middles = (buckets << _DROPPED_BITS) + (1 << (_DROPPED_BITS - 1))
+        times_ns = middles.astype(np.int64).view(np.float64)
+        return np.clip(times_ns, self.min_ns, self.max_ns).tolist()  # type: ignore[no-any-return]
 
     def percentiles(self) -> Percentiles:
         """Give mean, percentiles and maximum; NaN where there are no values."""
-        count = int(self.counts.sum())
+        count = self.count
         if not count:
             return Percentiles(*[float("nan")] * 6)
-        ranks = np.array([0.5, 0.9, 0.95, 0.99]) * (count - 1)
-        buckets = np.searchsorted(np.cumsum(self.counts), ranks, side="right") + _LEAST_BUCKET
-        middles = (buckets << _DROPPED_BITS) + (1 << (_DROPPED_BITS - 1))
-        times_ms = np.minimum(middles.astype(np.int64).view(np.float64), self.max_ns) / 1e6
-        p50, p90, p95, p99 = times_ms.tolist()
+        p50, p90, p95, p99 = (time_ns / 1e6 for time_ns in self.at_ns((0.5, 0.9, 0.95, 0.99)))
         mean_ms = self.sum_ns / count / 1e6
         return Percentiles(mean_ms, p50, p90, p95, p99, self.max_ns / 1e6)
 
@@ -132,7 +143,12 @@ def tally(file: SampleFile) -> Tally:
 
 
 def joined(file: SampleFile) -> Iterator[Iterations]:
-    """Give the iterations, each once its last row has come; two bytes of memory an iteration.
+    """Give the iterations, each once its last row has come."""
+    return (iterations(rows) for rows in whole(file))
+
+
+def whole(file: SampleFile) -> Iterator[Samples]:
+    """Give the rows of whole iterations, as soon as they are; two bytes of memory an iteration.
 
     Where every row is of the first action, each is an iteration, and takes none.
     """
@@ -141,11 +157,11 @@ def joined(file: SampleFile) -> Iterator[Iterations]:
     for number, group in enumerate(file.groups()):
         rows = _concatenated([*carried, group])
         if last is None:
-            yield iterations(rows)
+            yield rows
             continue
         goes_on = last[rows.iteration] > number
         carried = [_picked(rows, goes_on)]
-        yield iterations(_picked(rows, ~goes_on))
+        yield _picked(rows, ~goes_on)
 
 
 def _last_groups(file: SampleFile) -> NDArray[np.uint16] | None:

@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass, field, replace
 
 from loadstone import run
-from loadstone.analysis.performance import for_sla, show
+from loadstone.analysis.long_run import look
+from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
@@ -95,11 +96,12 @@ class _Trip:
     def _load(self, work: Work) -> str:
         """Load and judge; gives how it ended."""
         start_s = time.time()
-        measured = work.load(self.subject, Watcher(self, self._live()))
+        file = self.store.samples_path(self.run_id, self.job.index)
+        measured = work.load(self.subject, file, Watcher(self, self._live()))
         samples, actions = measured.samples, work.actions
-        sla = judge(self.job.workload.sla, for_sla(samples, actions))
+        showing, sums = look(samples, actions, self.job.workload.sla)
+        sla = judge(self.job.workload.sla, sums)
         is_aborted = self.order.aborts_on_sla_failure and not all(row.success for row in sla)
-        showing = show(samples, actions)
         kept = replace(
             self.kept,
             start_s=start_s,
@@ -118,7 +120,7 @@ class _Trip:
     def _live(self) -> LiveSla:
         return LiveSla(self.job.workload.sla if self.order.aborts_on_sla_failure else ())
 
-    def _keep(self, performance: Performance, samples: Samples | None = None) -> None:
+    def _keep(self, performance: Performance, samples: Samples | SampleFile | None = None) -> None:
         if performance.failure is not None:
             # Rally's own row for what kept a workload from being carried out.
             row = Criterion("something_went_wrong", False, performance.failure)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from loadstone.analysis.performance import Failure
@@ -10,9 +11,11 @@ from loadstone.engine import local
 from loadstone.engine.callables import run as callables
 from loadstone.engine.callables.model import PAUSE, CallPlan, Function
 from loadstone.engine.callables.model import Failure as CallFailure
-from loadstone.engine.local import Measured
+from loadstone.engine.health import Health
 from loadstone.engine.outcome import Outcome
+from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Watch
+from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.functions.actor import rows, settings
 from loadstone.functions.catalogue import function_of, sweep_of
@@ -38,6 +41,15 @@ REQUEST_TIMEOUT_S = 180.0
 SWEEPERS = 8  # users whose leftovers are removed at a time
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a load measured."""
+
+    samples: Samples | SampleFile  # in memory; or in the file that it was given
+    health: Health
+    interrupted: bool  # by Ctrl-C
+
+
 class Work(Protocol):
     """A workload that has been looked at and touches the cloud only when told to."""
 
@@ -58,8 +70,8 @@ class Work(Protocol):
     ) -> AbstractContextManager[None]:
         """Make what must exist; remove it at the end."""
 
-    def load(self, subject: Subject, watch: Watch) -> Measured:
-        """Put the load on the target."""
+    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:
+        """Put the load on the target; samples may go to the file as they come."""
 
 
 def ready(job: Job) -> Work:
@@ -126,14 +138,15 @@ class Script:
             tokens = issue_tokens(subject.access, actors.users)
             self._tokens = tuple(tokens[turn] for turn in turns)
 
-    def load(self, subject: Subject, watch: Watch) -> Measured:
-        """Send the load."""
+    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:
+        """Send the load; memory does not grow with its samples."""
         if self._scenario is None:
             raise AssertionError("it is prepared before it is loaded")
         people, tokens = self._people, self._tokens
         load, allowed = self.job.pacing.load, limits(self.job.pacing)
         plan = compile_plan(self._scenario, subject.access, people, tokens, load, allowed)
-        return local.run(replace(plan, placement=self.job.placement), watch)
+        done = local.run_to_file(replace(plan, placement=self.job.placement), file, watch)
+        return Loaded(done.file, done.health, done.interrupted)
 
 
 @dataclass(slots=True)
@@ -166,7 +179,7 @@ class Call:
             finally:
                 self._sweep(own, say)
 
-    def load(self, subject: Subject, watch: Watch) -> Measured:  # noqa: ARG002 (Work's face)
+    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:  # noqa: ARG002 (Work's face)
         """Call the function as often as the runner says."""
         load = self.pacing.load
         if isinstance(load, BandLoad):
@@ -183,7 +196,8 @@ class Call:
         called = callables.run(plan, watch)
         self.actions = called.actions
         self.failures = tuple(_failure(failure) for failure in called.failures)
-        return called.measured
+        done = called.measured
+        return Loaded(done.samples, done.health, done.interrupted)
 
     def _sweep(self, own: tuple[dict[str, str], ...], say: Say) -> None:
         function = sweep_of(self.workload.scenario.name)

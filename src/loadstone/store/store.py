@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
@@ -17,6 +17,9 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result import Entry, Finding, Found, Performance, Performed, Result
 from loadstone.store import database, owner, rows
 from loadstone.store.schema import findings, performances, runs, trials
+
+if TYPE_CHECKING:
+    from loadstone.engine.parquet import SampleFile
 
 LATEST = "latest"
 
@@ -83,20 +86,33 @@ class Store:
             _keep_finding(connection, run_id, finding_index, finding)
 
     def keep_performance(
-        self, run_id: str, index: int, performance: Performance, samples: Samples | None = None
+        self,
+        run_id: str,
+        index: int,
+        performance: Performance,
+        samples: "Samples | SampleFile | None" = None,
     ) -> Performance:
         """Keep a workload of a task; give it back with the name of its samples' file.
 
-        `index` counts the task's workloads from 0.
+        `index` counts the task's workloads from 0. A file is that of `samples_path`.
         """
         if samples is not None:
-            name = f"samples/workload-{index + 1:03}.parquet"
+            path = self.samples_path(run_id, index)
+            name = str(path.relative_to(self.folder(run_id)))
             performance = replace(performance, samples_file=name)
-            self._write_samples(self.folder(run_id) / name, samples)
+            if isinstance(samples, Samples):
+                self._write_samples(path, samples)
         with database.writing(self._engine) as connection:
             row = rows.performance_row(run_id, index, performance)
             _upsert(connection, performances, row)
         return performance
+
+    def samples_path(self, run_id: str, index: int) -> Path:
+        """Give the file for the samples of a task's workload; its folder is there."""
+        path = self.folder(run_id) / f"samples/workload-{index + 1:03}.parquet"
+        with database.explained(self._engine):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def finish(self, result: Result) -> None:
         """Keep a run's end: its status, its findings, and their trials as they are judged last."""

@@ -6,12 +6,11 @@ a mean over no successful iteration is 0 and holds. Our own rules have none: no 
 iteration proves nothing.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
 from loadstone.task.model import (
     FailureRate,
@@ -25,27 +24,9 @@ from loadstone.task.model import (
     PerformanceDegradation,
     SlaRule,
 )
+from loadstone.task.sums import Bools, Floats, Iterations, Sums, outlier_rows
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 TICK_S = 1e-9  # the shortest duration: a ratio to 0 says nothing (Rally raises an error there)
-
-
-@dataclass(frozen=True, slots=True)
-class Iterations:
-    """The iterations of one workload in the order in which they ended, one row each."""
-
-    duration_s: Floats
-    failed: Bools
-    # Action -> sum of its durations and how often it was made, by iteration.
-    action_s: Mapping[str, Floats] = field(default_factory=dict)
-    action_count: Mapping[str, Floats] = field(default_factory=dict)
-    load_s: float = 0.0  # from the first start to the last end
-
-    @property
-    def good_s(self) -> Floats:
-        """Durations of the successful iterations."""
-        return self.duration_s[~self.failed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +38,9 @@ class Criterion:
     detail: str
 
 
-def judge(rules: Iterable[SlaRule], iterations: Iterations) -> tuple[Criterion, ...]:
+def judge(rules: Iterable[SlaRule], sums: Sums) -> tuple[Criterion, ...]:
     """Judge a workload that has ended, rule by rule."""
-    return tuple(_judged(rule, iterations) for rule in rules)
+    return tuple(_judged(rule, sums) for rule in rules)
 
 
 def first_failure(rules: Iterable[SlaRule], iterations: Iterations) -> int | None:
@@ -75,28 +56,24 @@ def _status(success: bool) -> str:
     return "Passed" if success else "Failed"
 
 
-def _judged(rule: SlaRule, iterations: Iterations) -> Criterion:  # noqa: PLR0911 (one each)
+def _judged(rule: SlaRule, sums: Sums) -> Criterion:  # noqa: PLR0911 (one each)
     match rule:
         case FailureRate():
-            return _failure_rate(rule, iterations)
+            return _failure_rate(rule, sums)
         case MaxSecondsPerIteration():
-            longest = float(iterations.duration_s.max(initial=0.0))
-            return _at_most(
-                "max_seconds_per_iteration", "Maximum seconds per iteration", longest, rule.max_s
-            )
+            words = "Maximum seconds per iteration"
+            return _at_most("max_seconds_per_iteration", words, sums.longest_s, rule.max_s)
         case MaxAvgDuration():
-            mean = _mean(iterations.good_s)
-            return _at_most(
-                "max_avg_duration", "Average duration of one iteration", mean, rule.max_s
-            )
+            words = "Average duration of one iteration"
+            return _at_most("max_avg_duration", words, sums.good_mean_s, rule.max_s)
         case MaxAvgDurationPerAtomic():
-            return _per_atomic(rule, iterations)
+            return _per_atomic(rule, sums)
         case Outliers():
-            return _outliers(rule, iterations)
+            return _outliers(rule, sums)
         case PerformanceDegradation():
-            return _degradation(rule, iterations)
+            return _degradation(rule, sums)
         case MaxPercentiles() | MinThroughput() | MinIterations():
-            return _own(rule, iterations)
+            return _own(rule, sums)
         case _:
             assert_never(rule)
 
@@ -107,13 +84,9 @@ def _at_most(criterion: str, words: str, found_s: float, max_s: float) -> Criter
     return Criterion(criterion, success, detail)
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else 0.0
-
-
-def _failure_rate(rule: FailureRate, iterations: Iterations) -> Criterion:
-    count = len(iterations.failed)
-    rate = float(iterations.failed.sum() * 100.0 / count) if count else 0.0
+def _failure_rate(rule: FailureRate, sums: Sums) -> Criterion:
+    count = sums.count
+    rate = sums.failed * 100.0 / count if count else 0.0
     # Rally judges after each iteration: without one, nothing was judged.
     success = not count or rule.min_percent <= rate <= rule.max_percent
     limits = f"{rule.min_percent:.2f}% <= {rate:.2f}% <= {rule.max_percent:.2f}%"
@@ -122,15 +95,9 @@ def _failure_rate(rule: FailureRate, iterations: Iterations) -> Criterion:
     )
 
 
-def _per_atomic(rule: MaxAvgDurationPerAtomic, iterations: Iterations) -> Criterion:
-    good = ~iterations.failed
-    means = {}
-    for action in rule.max_s:
-        count = (
-            float(iterations.action_count[action][good].sum()) if _has(action, iterations) else 0
-        )
-        # An action that was never made takes 0 s on average and holds: Rally's trap.
-        means[action] = float(iterations.action_s[action][good].sum()) / count if count else 0.0
+def _per_atomic(rule: MaxAvgDurationPerAtomic, sums: Sums) -> Criterion:
+    # An action that was never made takes 0 s on average and holds: Rally's trap.
+    means = {action: sums.action_mean_s.get(action, 0.0) for action in rule.max_s}
     success = all(means[action] <= most for action, most in rule.max_s.items())
     lines = [
         f"Action: '{action}'. {means[action]:.2f}s <= {most:.2f}s"
@@ -145,35 +112,18 @@ def _has(action: str, iterations: Iterations) -> bool:
     return action in iterations.action_count
 
 
-def _outlier_rows(rule: Outliers, iterations: Iterations) -> list[int]:
-    """Give the rows that exceed mean + sigmas * deviation of the successful rows before them.
-
-    Knuth, The Art of Computer Programming, vol. 2, p. 232: one pass, as Rally computes it.
-    """
-    found = []
-    total, mean, squares, threshold = 0.0, 0.0, 0.0, 0.0
-    for count, row in enumerate(np.flatnonzero(~iterations.failed).tolist(), 1):
-        value = float(iterations.duration_s[row])
-        if count >= rule.min_iterations and threshold and value > threshold:
-            found.append(row)
-        total += value
-        before, mean = mean, total / count
-        squares += (value - before) * (value - mean)
-        if count >= 2:
-            threshold = mean + rule.sigmas * float(np.sqrt(squares / (count - 1)))
-    return found
-
-
-def _outliers(rule: Outliers, iterations: Iterations) -> Criterion:
-    count = len(_outlier_rows(rule, iterations))
+def _outliers(rule: Outliers, sums: Sums) -> Criterion:
+    count = sums.outliers(rule)
     success = count <= rule.max_count
     detail = f"Maximum number of outliers {count} <= {rule.max_count} - {_status(success)}"
     return Criterion("outliers", success, detail)
 
 
-def _degradation(rule: PerformanceDegradation, iterations: Iterations) -> Criterion:
-    good = np.maximum(iterations.good_s, TICK_S)
-    found = float((good.max() / good.min() - 1) * 100.0) if len(good) else 0.0
+def _degradation(rule: PerformanceDegradation, sums: Sums) -> Criterion:
+    found = 0.0
+    if sums.good_range_s is not None:
+        shortest, longest = (max(time_s, TICK_S) for time_s in sums.good_range_s)
+        found = (longest / shortest - 1) * 100.0
     success = found <= rule.max_percent
     shown = f"{found:.6f}".rstrip("0")
     shown += "0" if shown.endswith(".") else ""
@@ -181,26 +131,25 @@ def _degradation(rule: PerformanceDegradation, iterations: Iterations) -> Criter
     return Criterion("performance_degradation", success, detail)
 
 
-def _own(rule: MaxPercentiles | MinThroughput | MinIterations, iterations: Iterations) -> Criterion:
-    good = iterations.good_s
+def _own(rule: MaxPercentiles | MinThroughput | MinIterations, sums: Sums) -> Criterion:
     match rule:
         case MinIterations():
-            success = len(good) >= rule.count
-            words = f"Successful iterations {len(good)} >= {rule.count}"
+            success = sums.good >= rule.count
+            words = f"Successful iterations {sums.good} >= {rule.count}"
             return Criterion("min_iterations", success, f"{words} - {_status(success)}")
         case MinThroughput():
-            rate = len(good) / iterations.load_s if iterations.load_s > 0 else 0.0
+            rate = sums.good / sums.load_s if sums.load_s > 0 else 0.0
             success = rate >= rule.min_rps
             words = f"Successful iterations per second {rate:.2f} >= {rule.min_rps:.2f}"
             return Criterion("min_throughput", success, f"{words} - {_status(success)}")
         case MaxPercentiles():
-            return _percentiles(rule, good)
+            return _percentiles(rule, sums)
 
 
-def _percentiles(rule: MaxPercentiles, good: Floats) -> Criterion:
-    if not len(good):
+def _percentiles(rule: MaxPercentiles, sums: Sums) -> Criterion:
+    if not sums.good:
         return Criterion("max_percentiles", False, "No successful iteration - Failed")
-    found = {wanted: float(np.percentile(good, wanted)) for wanted in rule.max_s}
+    found = {wanted: sums.percentile_s(wanted) for wanted in rule.max_s}
     success = all(found[wanted] <= most for wanted, most in rule.max_s.items())
     parts = [
         f"p{wanted:g} {found[wanted]:.3f}s <= {most:.3f}s" for wanted, most in rule.max_s.items()
@@ -223,7 +172,7 @@ def _first(rule: SlaRule, iterations: Iterations) -> int | None:  # noqa: PLR091
         case MaxAvgDurationPerAtomic():
             return _first_atomic(rule, iterations)
         case Outliers():
-            rows = _outlier_rows(rule, iterations)
+            rows = outlier_rows(rule, iterations)
             return rows[rule.max_count] if len(rows) > rule.max_count else None
         case PerformanceDegradation():
             return _first_degraded(rule, iterations)
