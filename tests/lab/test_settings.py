@@ -54,7 +54,24 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         deployment.up("it", Settings(), lambda _: None)
 
 
-@pytest.mark.parametrize("word", ["token=uuid", "release=13.0.2"])
-def test_what_only_python_3_6_runs_is_refused_with_the_reason(word: str) -> None:
-    with pytest.raises(InvalidInput, match=r"Python 3\.6"):
-        settings.read([settings.split(word)])
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("token=uuid",), r"token=uuid needs release=13\.0\.2"),
+        (("release=13.0.2", "expired-tokens=5"), "expired-tokens needs token=uuid"),
+        (("release=13.0.2", "web=apache"), "with web uwsgi, nginx-uwsgi, single only"),
+        (("release=13.0.2", "token=jws"), "with token fernet, uuid only"),
+        (("release=12.0.3",), "too old; releases from 13"),
+    ],
+)
+def test_what_a_release_cannot_do_is_refused_with_the_reason(
+    words: tuple[str, ...], reason: str
+) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        settings.read([settings.split(word) for word in words])
+
+
+def test_queens_may_have_uuid_tokens_and_expired_ones() -> None:
+    words = ("release=13.0.2", "token=uuid", "expired-tokens=1000")
+    chosen = settings.read([settings.split(word) for word in words])
+    assert settings.read(chosen.pairs()) == chosen

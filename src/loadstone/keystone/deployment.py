@@ -175,11 +175,9 @@ def _same(running: Deployment, settings: Settings, *, owned: bool) -> Deployment
             f"lab {running.name} runs already, and another uses it; end it: "
             f"loadstone lab down {running.name}"
         )
-    asked = replace(settings, port=None) if settings.port is None else settings
     has = settings_.read(running.state.settings)
-    if asked.port is None:
-        has = replace(has, port=None)
-    if asked != has:
+    # Who asks for no port takes the one that it has.
+    if settings != (has if settings.port is not None else replace(has, port=None)):
         raise InvalidInput(
             f"{running.name} runs with other settings; end it first: loadstone lab down "
             f"{running.name}"

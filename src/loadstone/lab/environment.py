@@ -34,6 +34,7 @@ class Environment(Part):
     constraints: Path | None  # pins what was tested
     deployment: Path  # its folder: the mark that the installer carries
     interpreter: str | None = None  # in place of the one that runs Loadstone
+    pip: str | None = None  # for a Python too old for uv: the last pip that runs on it
     name: str = "environment"
 
     @property
@@ -63,13 +64,13 @@ class Environment(Part):
                 say(f"making an environment for {self.title} (once)")
                 room.require(self.root, SIZE_MB)
                 shutil.rmtree(self.folder, ignore_errors=True)
-                self._run(_create(self.interpreter or _OURS, self.folder))
+                self._create()
             if self.constraints is None:
                 say(f"no tested set of packages for {self.title}: the newest ones are taken")
             missing = tuple(p for p in self.contents if p not in (installed or ()))
             if missing:
                 say(f"installing {', '.join(missing)}")
-                self._run(_install(self.python, missing, self.constraints))
+                self._install(missing)
             marker = json.dumps(sorted({*self.contents, *(installed or ())}))
             fresh = self.folder / f".{MARKER}"
             fresh.write_text(marker)
@@ -85,6 +86,31 @@ class Environment(Part):
     def logs(self) -> tuple[Path, ...]:
         """What the installer said."""
         return (self._log,)
+
+    def _create(self) -> None:
+        interpreter, uv = self.interpreter or _OURS, self._uv()
+        if uv is not None:
+            self._run((uv, "venv", "--quiet", "--python", interpreter, str(self.folder)))
+            return
+        self._run((interpreter, "-m", "venv", str(self.folder)))
+        if self.pip is not None:
+            # The one that came with such a Python knows no wheels of today, and would build all.
+            self._run((*self._pip(), self.pip))
+
+    def _install(self, packages: tuple[str, ...]) -> None:
+        pinned = ("--constraint", str(self.constraints)) if self.constraints else ()
+        uv = self._uv()
+        if uv is None:
+            command = self._pip()
+        else:
+            command = (uv, "pip", "install", "--quiet", "--python", str(self.python))
+        self._run((*command, *pinned, *packages))
+
+    def _pip(self) -> tuple[str, ...]:
+        return (str(self.python), "-m", "pip", "install", "--quiet")
+
+    def _uv(self) -> str | None:
+        return find_uv() if self.pip is None else None
 
     def _installed(self) -> set[str] | None:
         try:
@@ -128,18 +154,3 @@ def find_uv() -> str | None:
     prefix = Path(sys.prefix)
     beside = (prefix / "bin" / "uv", prefix.parent / ".uv" / "bin" / "uv")
     return shutil.which("uv") or next((str(p) for p in beside if os.access(p, os.X_OK)), None)
-
-
-def _create(interpreter: str, folder: Path) -> tuple[str, ...]:
-    uv = find_uv()
-    if uv is not None:
-        return (uv, "venv", "--quiet", "--python", interpreter, str(folder))
-    return (interpreter, "-m", "venv", str(folder))
-
-
-def _install(python: Path, packages: tuple[str, ...], constraints: Path | None) -> tuple[str, ...]:
-    pinned = ("--constraint", str(constraints)) if constraints else ()
-    uv = find_uv()
-    if uv is not None:
-        return (uv, "pip", "install", "--quiet", "--python", str(python), *pinned, *packages)
-    return (str(python), "-m", "pip", "install", "--quiet", *pinned, *packages)

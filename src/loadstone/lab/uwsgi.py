@@ -7,6 +7,7 @@ from loadstone.lab import processes
 from loadstone.lab.part import Application, Facts, Part, Say, Site, has_loaded, serves
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
+from loadstone.lab.programs import Program
 
 VERSION = "2.0.30"
 
@@ -86,9 +87,10 @@ class Uwsgi(Part):
 
     def facts(self) -> Facts:
         """Version, and how it is spoken to."""
+        version = Program(self.application.program("uwsgi"), "").version("--version")
         if self.is_behind:
-            return (("application server", f"uwsgi {VERSION}"),)
-        return (("web server", f"uwsgi {VERSION} (http-socket, a new connection each request)"),)
+            return (("application server", f"uwsgi {version}"),)
+        return (("web server", f"uwsgi {version} (http-socket, a new connection each request)"),)
 
     def logs(self) -> tuple[Path, ...]:
         """One log."""

@@ -1,7 +1,7 @@
 """From a study file's plain data to a study, or to one line for each thing that is wrong."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -124,12 +124,17 @@ class _Reader:
                 continue
             pairs.append((str(key), str(value)))
             if key != SCENARIO:
-                self._lab([(str(key), str(value))], where)
+                self._lab(lab.values, [(str(key), str(value))], where)
         return tuple(pairs)
 
-    def _lab(self, pairs: list[tuple[str, str]], path: Path) -> None:
+    def _lab(
+        self,
+        read: Callable[[list[tuple[str, str]]], object],
+        pairs: list[tuple[str, str]],
+        path: Path,
+    ) -> None:
         try:
-            lab.read(pairs)
+            read(pairs)
         except InvalidInput as wrong:
             self._wrong(path, str(wrong))
 
@@ -212,7 +217,7 @@ class _Reader:
             self._wrong(("factors",), "a step names its scenario itself: no level can choose one")
         cell = Cell(levels, tuple(settings.items()), (scenarios or [scenario])[0])
         if not self.problems:  # each setting alone is good: what remains is their combination
-            self._lab(list(cell.settings), ("factors",))
+            self._lab(lab.read, list(cell.settings), ("factors",))
         return cell
 
     def _comparisons(

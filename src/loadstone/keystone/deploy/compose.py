@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import assert_never
 
 from loadstone import places
+from loadstone.keystone.deploy import queens
 from loadstone.keystone.deploy.cache import cache
 from loadstone.keystone.deploy.database import DATABASES, storage_folder
 from loadstone.keystone.deploy.directory import directory
@@ -39,13 +40,15 @@ class Blueprint:
 def environment(folder: Path, settings: Settings) -> Environment:
     """Give the environment of a release."""
     pinned = RELEASES / f"{settings.release}.txt"
+    is_old = settings.is_queens
     return Environment(
         root=places.labs() / "environments",
         title=f"keystone-{settings.release}",
         contents=(f"keystone=={settings.release}",),
         constraints=pinned if pinned.exists() else None,
         deployment=folder,
-        interpreter=INTERPRETERS.get(settings.web),
+        interpreter=queens.python() if is_old else INTERPRETERS.get(settings.web),
+        pip=queens.PIP if is_old else None,
     )
 
 
@@ -54,6 +57,8 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     folder, settings = blueprint.folder, blueprint.settings
     contents = environment(folder, settings)
     place = Place(contents.python, folder, folder / "logs" / "prepare.log")
+    if settings.is_queens:
+        place = replace(place, program=queens.PREPARE)
     template, data = _data(blueprint, place)
     caches, cache_options = cache(settings.cache, folder, blueprint.ports)
     directories, directory_options = _directory(blueprint)
@@ -68,6 +73,8 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     web = _web(blueprint, keystone.application())
     servers = (template, data, *caches, *directories, keystone, *web)
     wanted = (package for part in servers for package in part.packages)
+    if settings.is_queens:
+        wanted = (queens.older(package) for package in wanted)
     contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(wanted)))
     return (contents, *servers)
 

@@ -35,6 +35,7 @@ class Order:
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
     revocation_events: int = 0
+    expired_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Place:
     python: Path
     folder: Path  # of the deployment: its mark
     log: Path
+    program: str = "prepare.py"  # of `inside`: what carries out an order
 
 
 def options(*files: Path) -> tuple[str, ...]:
@@ -59,7 +61,7 @@ def carry_out(order: Order, place: Place) -> None:
     place.log.parent.mkdir(parents=True, exist_ok=True)
     with place.log.open("ab") as log:
         done = subprocess.run(
-            (str(place.python), str(INSIDE / "prepare.py")),
+            (str(place.python), str(INSIDE / place.program)),
             input=json.dumps(asdict(order)).encode(),
             stdout=log,
             stderr=log,

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.keystone.deploy import conf, manage
+from loadstone.keystone.deploy import conf, manage, queens
 from loadstone.keystone.deploy.directory import DOMAIN
 from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, Order, Place
 from loadstone.keystone.deploy.settings import Identity, Option, Settings, Token
@@ -73,6 +73,7 @@ class Keystone(Part):
             directory=DOMAIN if self.settings.identity is Identity.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
             revocation_events=self.settings.revocation_events,
+            expired_tokens=self.settings.expired_tokens,
         )
         manage.carry_out(order, self.place)
 
@@ -81,18 +82,20 @@ class Keystone(Part):
         chosen = {(s, o): v for s, o, v in self._options()}
         rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
         provider = chosen["token", "provider"]
-        events = self.settings.revocation_events
+        events, expired = self.settings.revocation_events, self.settings.expired_tokens
         return (
             ("token", provider),
             ("cache", str(self.settings.cache)),
             ("hash rounds", rounds),
             ("identity", str(self.settings.identity)),
             *((("revocation events", str(events)),) if events else ()),
+            *((("expired tokens", str(expired)),) if expired else ()),
         )
 
     def _options(self) -> tuple[Option, ...]:
         given = conf.options(self.place.folder, self.settings)
-        return (*given, *self.options, *self.settings.conf)
+        old = queens.options(self.place.python) if self.settings.is_queens else ()
+        return (*given, *old, *self.options, *self.settings.conf)
 
     def logs(self) -> tuple[Path, ...]:
         """Its own log, and what its commands said."""

@@ -13,7 +13,7 @@ Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
 DISK, TMPFS = "disk", "tmpfs"
 MOST_NODES = 16
-LAST_OF_PYTHON_3_6 = 13  # Queens
+QUEENS = 13  # the oldest that the lab starts: the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 
 
@@ -41,6 +41,7 @@ class Token(StrEnum):
 
     FERNET = "fernet"
     JWS = "jws"
+    UUID = "uuid"  # a row in the database each; only release 13 has them
 
 
 class Identity(StrEnum):
@@ -89,11 +90,37 @@ class Settings:
     cache: Cache = Cache.LOCAL
     hash_rounds: int | None = None
     revocation_events: int = 0
+    expired_tokens: int = 0
     conf: tuple[Option, ...] = ()
 
     def __post_init__(self) -> None:
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
+        if self.token is Token.UUID and not self.is_queens:
+            raise InvalidInput(
+                "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
+            )
+        if self.expired_tokens and self.token is not Token.UUID:
+            raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        if self.is_queens:
+            self._require_what_queens_has()
+
+    @property
+    def is_queens(self) -> bool:
+        """Say whether it is the release that needs Python 3.6."""
+        return int(self.release.partition(".")[0]) == QUEENS
+
+    def _require_what_queens_has(self) -> None:
+        for key, (value, possible) in {
+            "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
+            "database": (self.database, (Database.SQLITE,)),
+            "token": (self.token, (Token.FERNET, Token.UUID)),
+            "cache": (self.cache, (Cache.LOCAL, Cache.OFF, Cache.MEMORY)),
+            "identity": (self.identity, (Identity.SQL,)),
+        }.items():
+            if value not in possible:
+                known = ", ".join(possible)
+                raise InvalidInput(f"release={self.release} is started with {key} {known} only")
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Give them as KEY, VALUE: what `read` makes the same settings of."""
@@ -107,6 +134,14 @@ class Settings:
 
 def read(pairs: Iterable[tuple[str, str]]) -> Settings:
     """Make settings of KEY, VALUE pairs; the last one of a key counts."""
+    given = values(pairs)
+    if given.get("web") is Web.SINGLE:
+        given.setdefault("workers", 1)
+    return Settings(**given)  # type: ignore[arg-type]  # each reader gives its field's type
+
+
+def values(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Read each pair alone, whether or not the settings fit together: fields of Settings."""
     found: dict[str, object] = {}
     conf: dict[tuple[str, str], str] = {}
     for key, value in pairs:
@@ -117,10 +152,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> Settings:
         else:
             known = ", ".join([*_READERS, "conf.SECTION.OPTION"])
             raise InvalidInput(f"--with {key}: no such key; the keys are {known}")
-    if found.get("web") is Web.SINGLE:
-        found.setdefault("workers", 1)
     options = tuple((section, option, value) for (section, option), value in conf.items())
-    return Settings(**found, conf=options)  # type: ignore[arg-type]  # each reader gives its field's type
+    return {**found, "conf": options}
 
 
 def split(word: str) -> tuple[str, str]:
@@ -155,21 +188,11 @@ def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
 def _release(key: str, value: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?", value):
         raise InvalidInput(f"{key} must be a version of Keystone on PyPI, as 30.0.0, not {value!r}")
-    if int(value.partition(".")[0]) <= LAST_OF_PYTHON_3_6:
+    if int(value.partition(".")[0]) < QUEENS:
         raise InvalidInput(
-            f"{key}={value} runs on Python 3.6 or older, with which the lab starts none; releases "
-            f"from {LAST_OF_PYTHON_3_6 + 1} on are tried"
+            f"{key}={value} is too old; releases from {QUEENS} (13.0.2) on are tried"
         )
     return value
-
-
-def _token(key: str, value: str) -> Token:
-    if value == "uuid":
-        raise InvalidInput(
-            f"{key}=uuid: Keystone has no UUID tokens since release 14; 13.0.2, the last one with "
-            "them, runs on Python 3.6 only, with which the lab starts none"
-        )
-    return Token(_level(Token)(key, value))
 
 
 def _storage(key: str, value: str) -> str:
@@ -203,10 +226,11 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "balance": _level(Balance),
     "database": _level(Database),
     "storage": _storage,
-    "token": _token,
+    "token": _level(Token),
     "identity": _level(Identity),
     "cache": _level(Cache),
     # bcrypt's own bounds.
     "hash-rounds": _whole(4, 31),
     "revocation-events": _whole(0, MOST_EVENTS),
+    "expired-tokens": _whole(0, MOST_EVENTS),
 }

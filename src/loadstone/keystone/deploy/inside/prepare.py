@@ -3,7 +3,7 @@
 Reads an order as JSON from standard input, because it holds the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool,
 "directory": null | name of a domain, "bootstrap": null | {"password", "url", "region"},
-"revocation_events": how many there are to be}.
+"revocation_events": how many there are to be, "expired_tokens": 0}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.

@@ -1,0 +1,141 @@
+"""What prepare.py does, for Keystone 13 (Queens) on Python 3.6, whose modules lie elsewhere.
+
+Reads the same order as JSON from standard input. Of `jws` and `directory` it knows nothing:
+the settings refuse them for this release.
+"""
+# mypy: ignore-errors
+# Keystone is installed in the lab's environment only.
+
+import datetime
+import json
+import secrets
+import sys
+
+import keystone.conf
+from keystone import exception
+from keystone.cmd import cli
+from keystone.common import sql, token_utils
+from keystone.common.sql import upgrades
+from keystone.credential.providers import fernet as credential_fernet
+from keystone.models import revoke_model
+from keystone.revoke.backends import sql as revoke_sql
+from keystone.token.persistence.backends import sql as token_sql
+
+CONF = keystone.conf.CONF
+AHEAD = datetime.timedelta(days=1)
+MARK = "loadstone-"  # begins the audit id, or the id, of each row that is written here
+BATCH = 10000
+PER_USER = 100  # expired tokens
+
+
+def configure(options):
+    """Read the configuration; log to standard error, as keystone-manage does."""
+    keystone.conf.configure()
+    sql.initialize()
+    keystone.conf.set_default_for_default_log_levels()
+    CONF(args=options, project="keystone")
+    CONF.set_override("log_file", None)
+    keystone.conf.setup_logging()
+
+
+def make_keys():
+    """Do fernet_setup and credential_setup; keys that exist stay."""
+    places = (
+        (CONF.fernet_tokens.key_repository, CONF.fernet_tokens.max_active_keys, "fernet_tokens"),
+        (CONF.credential.key_repository, credential_fernet.MAX_ACTIVE_KEYS, "credential"),
+    )
+    for folder, most, section in places:
+        repository = token_utils.TokenUtils(folder, most, section)
+        repository.create_key_directory(None, None)
+        repository.initialize_key_repository(None, None)
+
+
+class Bootstrap(cli.BootStrap):
+    """Keystone's own, which takes the password from here and not from a variable or argument."""
+
+    def __init__(self, password, url, region):
+        """Take what it would read."""
+        super().__init__()
+        self.password = password
+        self.username = self.project_name = self.role_name = "admin"
+        self.service_name = "keystone"
+        self.admin_url = self.internal_url = self.public_url = url
+        self.region_id = region
+
+    def _get_config(self):
+        pass
+
+
+def bootstrap_admin(password, url, region):
+    """Do bootstrap; an administrator who exists gets the password as if it were the first.
+
+    Through the API a changed password leaves a revocation event (see prepare.py).
+    """
+    work = Bootstrap(password, url, region)
+    identity = work.identity_manager
+    try:
+        admin = identity.get_user_by_name("admin", CONF.identity.default_domain_id)
+    except exception.UserNotFound:
+        pass
+    else:
+        identity.driver.update_user(admin["id"], {"password": password})
+    work.do_bootstrap()
+
+
+def replace_rows(table, column, rows):
+    """Write rows in place of those of an earlier start."""
+    with sql.session_for_write() as session:
+        session.execute(table.delete().where(column.like(MARK + "%")))
+        for first in range(0, len(rows), BATCH):
+            session.execute(table.insert(), rows[first : first + BATCH])
+
+
+def write_revocation_events(count):
+    """Write what revoking `count` tokens would (see prepare.py)."""
+    later = revoke_model.RevokeEvent().revoked_at + AHEAD
+    rows = [
+        {"audit_id": MARK + secrets.token_hex(6), "issued_before": later, "revoked_at": later}
+        for _ in range(count)
+    ]
+    table = revoke_sql.RevocationEvent.__table__
+    replace_rows(table, table.c.audit_id, rows)
+
+
+def write_expired_tokens(count):
+    """Write the rows that `count` tokens leave when nothing flushes them.
+
+    They expired a day ago and were never revoked. What a row keeps of its token beside the
+    indexed columns has the length of an administrator's.
+    """
+    past = datetime.datetime.utcnow().replace(microsecond=0) - AHEAD
+    kept = {"token_data": {"token": {"filler": "x" * 1400}}, "token_version": "v3.0"}
+    rows = [
+        {
+            "id": MARK + secrets.token_hex(16),
+            "expires": past - datetime.timedelta(seconds=i),
+            "extra": kept,
+            "valid": True,
+            "user_id": "%032x" % (i // PER_USER),
+        }
+        for i in range(count)
+    ]
+    table = token_sql.TokenModel.__table__
+    replace_rows(table, table.c.id, rows)
+
+
+def main():
+    """Carry out the order."""
+    order = json.load(sys.stdin)
+    configure(order["options"])
+    if order["sync"]:
+        upgrades.offline_sync_database_to_version(None)
+    if order["keys"]:
+        make_keys()
+    if order["bootstrap"]:
+        bootstrap_admin(**order["bootstrap"])
+        write_revocation_events(order["revocation_events"])
+        write_expired_tokens(order["expired_tokens"])
+
+
+if __name__ == "__main__":
+    main()

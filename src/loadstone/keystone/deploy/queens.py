@@ -1,0 +1,27 @@
+"""Keystone 13 (Queens): the last release with UUID tokens, on the last Python that runs it."""
+
+from pathlib import Path
+
+from loadstone.keystone.deploy.settings import Option
+from loadstone.lab import interpreters
+
+PYTHON = "3.6"
+PIP = "pip==21.3.1"  # the last one for Python 3.6
+PREPARE = "prepare_queens.py"
+OLDER = {"pyuwsgi": "pyuwsgi==2.0.20"}  # the last with a wheel for this Python
+
+
+def python() -> str:
+    """Give the interpreter, or raise with what is missing."""
+    return interpreters.find(PYTHON, "Keystone 13")
+
+
+def older(package: str) -> str:
+    """Give the version of a package that runs on this Python."""
+    return OLDER.get(package.partition("==")[0], package)
+
+
+def options(environment_python: Path) -> tuple[Option, ...]:
+    """Give what it needs beside the options of today: where its pipelines are described."""
+    pipelines = environment_python.parent.parent / "etc" / "keystone" / "keystone-paste.ini"
+    return (("paste_deploy", "config_file", str(pipelines).replace("$", "$$")),)

@@ -1,0 +1,50 @@
+"""Pythons of the machine, for services that run on none of today's."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab.programs import SYSTEM_FOLDERS
+
+TELL = "import sys; print('%d.%d' % sys.version_info[:2])"
+PATIENCE_S = 20
+
+
+def find(version: str, purpose: str) -> str:
+    """Give the path of Python `version`, as "3.6", by its own word; a pyenv's shim may not run."""
+    for path in _candidates(version):
+        if _version(path) == version:
+            return str(path)
+    raise EnvironmentUnusable(
+        f"not installed: python{version}, which {purpose} needs; no Debian package holds it: with "
+        f"pyenv, `pyenv install {version}`, else put a python{version} on the PATH"
+    )
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    name = f"python{version}"
+    places = ":".join([os.environ.get("PATH", os.defpath), SYSTEM_FOLDERS, "/usr/local/bin"])
+    for folder in dict.fromkeys(filter(None, places.split(":"))):
+        path = Path(folder) / name
+        if path.is_absolute() and os.access(path, os.X_OK):
+            yield path
+    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(root.glob(f"versions/{version}.*/bin/{name}"), reverse=True)
+
+
+def _version(path: Path) -> str | None:
+    try:
+        told = subprocess.run(
+            (str(path), "-c", TELL),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.stdout.strip() if told.returncode == 0 else None
