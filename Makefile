@@ -34,7 +34,7 @@ bench-capacity: install
 	.venv/bin/python -m bench.capacity --processes 2
 
 bench: install
-	.venv/bin/python -m bench
+	@.venv/bin/python -m bench $(BENCH)
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so

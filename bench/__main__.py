@@ -1,56 +1,69 @@
-"""`make bench`: CPU per request and throughput, as ratios to wrk, from alternating runs."""
+"""`make bench`: what the engine costs and how true it is, beside other load generators.
+
+Prints the tables of docs/performance.md, as Markdown; `--write` puts them there. Ratios are of
+alternating runs; in brackets are the least and the most of all rounds.
+"""
 
 import argparse
 import os
-import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from bench.generators import GENERATORS, Bout, Cost, missing
-from bench.target import lean_target
+from bench import fast, machine, truth
+from bench.rally import rally
+from bench.settings import Settings
+
+PAGE = Path(__file__).parents[1] / "docs/performance.md"
+BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
+SECTIONS: dict[str, tuple[str, Callable[[Settings], Iterator[str]]]] = {
+    "http": ("Closed loop, http", fast.http),
+    "https": ("Closed loop, https", fast.https),
+    "lag": ("Open loop: send lag", truth.lag),
+    "stall": ("A target that stalls 500 ms in every 5 s", truth.stall),
+    "memory": ("Memory of long runs", truth.memory),
+    "summaries": ("Summaries of 10 million samples", truth.summaries),
+    "rally": ("`loadstone run` and Rally", rally),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--runs", type=int, default=5, help="alternating runs of each generator")
+    parser = argparse.ArgumentParser(
+        prog="make bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="alternating runs of each")
     parser.add_argument("--seconds", type=int, default=3, help="of each run")
+    parser.add_argument("--only", default=",".join(SECTIONS), help=f"of {', '.join(SECTIONS)}")
+    parser.add_argument("--rally", type=Path, metavar="VENV", help="environment with Rally in it")
+    parser.add_argument("--write", action="store_true", help="put the tables into the page")
     options = parser.parse_args()
+    chosen = options.only.split(",")
+    if unknown := set(chosen) - set(SECTIONS):
+        raise SystemExit(f"bench: no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise SystemExit("bench: needs two cores, one for the target and one for the generator")
     # At nice 0 our engine would raise its own priority, and the others could not keep up.
     os.nice(1)
-    absent = missing()
-    for name in absent:
-        print(f"{name}: not installed, left out")
-    names = [name for name in GENERATORS if name not in absent]
-    with lean_target(cores[0]) as port:
-        for connections in (16, 64):
-            bout = Bout(port, connections, options.seconds, cores[1])
-            costs: dict[str, list[Cost]] = {name: [] for name in names}
-            for _ in range(options.runs):
-                for name in names:
-                    costs[name].append(GENERATORS[name](bout))
-            print(f"\n{connections} connections, {options.runs} runs of {options.seconds} s each:")
-            show(costs)
+    settings = Settings(options.rounds, options.seconds, cores[0], cores[1], options.rally)
+    lines = list(_lines(settings, chosen))
+    if options.write:
+        before, _, rest = PAGE.read_text().partition(BEGIN)
+        text = "".join(f"{line}\n" for line in lines)
+        PAGE.write_text(before + BEGIN + text + END + rest.partition(END)[2])
 
 
-def show(costs: dict[str, list[Cost]]) -> None:
-    """Print medians, and ratios to wrk run by run: median, least and most."""
-    print(f"{'':12}{'requests/s':>12}{'CPU us':>9}{'CPU, to wrk':>24}{'requests/s, to wrk':>24}")
-    for name, own in costs.items():
-        rate = statistics.median(cost.requests_per_s for cost in own)
-        cpu = statistics.median(cost.cpu_us for cost in own)
-        line = f"{name:12}{rate:>12,.0f}{cpu:>9.1f}"
-        if reference := costs.get("wrk"):
-            pairs = list(zip(own, reference, strict=True))
-            line += spread([ours.cpu_us / theirs.cpu_us for ours, theirs in pairs])
-            line += spread([ours.requests_per_s / theirs.requests_per_s for ours, theirs in pairs])
-        print(line)
+def _lines(settings: Settings, chosen: list[str]) -> Iterator[str]:
+    for line in _sections(settings, chosen):
+        print(line, flush=True)  # whoever waits sees what is there
+        yield line
 
 
-def spread(ratios: list[float]) -> str:
-    """Give median, least and most, in a column's width."""
-    words = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-    return f"{words:>24}"
+def _sections(settings: Settings, chosen: list[str]) -> Iterator[str]:
+    yield from machine.words(settings)
+    for name in chosen:
+        title, section = SECTIONS[name]
+        yield from ("", f"### {title}", "")
+        yield from section(settings)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
 """The load generators: each sends the same POST as fast as it can, on one core."""
 
-import os
+import json
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from bench.processes import Ended, afresh, own_peak_mb, program
 from loadstone.engine.local import run
 from loadstone.plan.load import ClosedLoad
-from loadstone.plan.model import Origin, Placement, Plan
+from loadstone.plan.model import Origin, Placement, Plan, Tls
 from loadstone.plan.script import Step, text
 
 PATH = "/v3/auth/tokens"
@@ -20,6 +22,14 @@ BODY = (
     '{"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "loadstone-user'
     '-00001", "domain": {"id": "default"}, "password": "a-password-of-some-length"}}}, "scope": '
     '{"project": {"name": "loadstone-project-00001", "domain": {"id": "default"}}}}}'
+)
+ISSUE = Step(
+    "issue",
+    "POST",
+    text(PATH),
+    headers=(("Content-Type", text("application/json")),),
+    body=text(BODY),
+    expect_status=(201,),
 )
 
 
@@ -31,11 +41,13 @@ class Bout:
     connections: int
     seconds: int
     core: int  # the only one that it may use
+    scheme: Literal["http", "https"] = "http"
+    ca_file: str | None = None
 
     @property
     def url(self) -> str:
         """The target's address."""
-        return f"http://127.0.0.1:{self.port}{PATH}"
+        return f"{self.scheme}://127.0.0.1:{self.port}{PATH}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +56,29 @@ class Cost:
 
     requests_per_s: float
     cpu_us: float  # user + system CPU per request
+    peak_mb: float
 
 
 def loadstone(bout: Bout) -> Cost:
-    """Measure the engine, with every sample kept."""
-    step = Step(
-        "issue",
-        "POST",
-        text(PATH),
-        headers=(("Content-Type", text("application/json")),),
-        body=text(BODY),
-        expect_status=(201,),
-    )
+    """Measure the engine, with every sample kept, in a process of its own."""
+    return afresh(_engine, bout)
+
+
+def _engine(bout: Bout) -> Cost:
     plan = Plan(
-        Origin("http", "127.0.0.1", bout.port),
-        (step,),
+        Origin(bout.scheme, "127.0.0.1", bout.port, Tls(ca_file=bout.ca_file)),
+        (ISSUE,),
         ClosedLoad(bout.connections, duration_s=float(bout.seconds)),
         placement=Placement(cores=(bout.core,)),
     )
+    before_s = time.process_time()
     measured = run(plan)
+    # Of the whole process, what Python does with the samples included.
+    cpu_s = time.process_time() - before_s
     requests = len(measured.samples)
-    assert not measured.samples.outcome.any()
-    return Cost(requests / measured.health.wall_s, measured.health.cpu_s / requests * 1e6)
+    if not requests or measured.samples.outcome.any():
+        raise SystemExit("bench: requests of loadstone have failed")
+    return Cost(requests / measured.health.wall_s, cpu_s / requests * 1e6, own_peak_mb())
 
 
 def wrk(bout: Bout) -> Cost:
@@ -75,7 +88,8 @@ def wrk(bout: Bout) -> Cost:
         script.write("wrk.headers['Content-Type'] = 'application/json'\n")
         script.flush()
         options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", "-s", script.name]
-        return _external(["wrk", *options, bout.url], r"(\d+) requests in ([\d.]+)s", bout)
+        ended = program(["wrk", *options, bout.url], bout.core)
+    return _counted(ended, r"(?P<n>\d+) requests in (?P<s>[\d.]+)s", "wrk")
 
 
 def ab(bout: Bout) -> Cost:
@@ -84,34 +98,65 @@ def ab(bout: Bout) -> Cost:
         Path(body.name).write_text(BODY)
         options = ["-q", "-k", "-r", "-c", str(bout.connections), "-t", str(bout.seconds)]
         options += ["-n", "100000000", "-T", "application/json", "-p", body.name]
-        count = r"Time taken for tests:\s+(?P<s>[\d.]+)[\s\S]*Complete requests:\s+(?P<n>\d+)"
-        return _external(["ab", *options, bout.url], count, bout)
+        ended = program(["ab", *options, bout.url], bout.core)
+    count = r"Time taken for tests:\s+(?P<s>[\d.]+)[\s\S]*Complete requests:\s+(?P<n>\d+)"
+    return _counted(ended, count, "ab")
 
 
-GENERATORS: dict[str, Callable[[Bout], Cost]] = {"loadstone": loadstone, "wrk": wrk, "ab": ab}
+def oha(bout: Bout) -> Cost:
+    """Measure oha."""
+    options = ["--no-tui", "--insecure", "-z", f"{bout.seconds}s", "-c", str(bout.connections)]
+    options += ["-m", "POST", "-T", "application/json", "-d", BODY]
+    ended = program(["oha", *options, bout.url], bout.core)
+    count = r"\[201\] (?P<n>\d+) responses"
+    wall = re.search(r"Total:\s+([\d.]+) s", ended.told)
+    return _counted(ended, count, "oha", float(wall[1]) if wall else None)
 
 
-def missing() -> list[str]:
-    """Name the generators that are not installed."""
-    return [name for name in GENERATORS if name != "loadstone" and shutil.which(name) is None]
+def vegeta(bout: Bout) -> Cost:
+    """Measure vegeta, as fast as so many workers can."""
+    with tempfile.TemporaryDirectory() as folder:
+        targets, results = Path(folder) / "targets", Path(folder) / "results"
+        body = Path(folder) / "body"
+        body.write_text(BODY)
+        targets.write_text(f"POST {bout.url}\nContent-Type: application/json\n@{body}\n")
+        options = ["-rate=0", f"-max-workers={bout.connections}", f"-duration={bout.seconds}s"]
+        options += ["-insecure", "-http2=false", f"-targets={targets}", f"-output={results}"]
+        ended = program(["vegeta", "attack", *options], bout.core)
+        report = ["vegeta", "report", "-type=json", str(results)]
+        said = json.loads(subprocess.run(report, check=True, capture_output=True).stdout)
+    requests = int(said["status_codes"]["201"])
+    wall_s = (said["duration"] + said["wait"]) / 1e9
+    return Cost(requests / wall_s, ended.cpu_s / requests * 1e6, ended.peak_mb)
 
 
-def _external(command: list[str], count: str, bout: Bout) -> Cost:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = subprocess.Popen(
-        ["taskset", "-c", str(bout.core), *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | {"LC_ALL": "C"},
-    )
-    told, _ = process.communicate()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found = re.search(count, told)
-    if found is None:
-        raise SystemExit(f"bench: {command[0]} told no count of requests")
+GENERATORS: dict[str, Callable[[Bout], Cost]] = {
+    "loadstone": loadstone,
+    "wrk": wrk,
+    "ab": ab,
+    "oha": oha,
+    "vegeta": vegeta,
+}
+# How to get what may be missing.
+SOURCES = {
+    "wrk": "apt-get install wrk",
+    "ab": "apt-get install apache2-utils",
+    "oha": "cargo install oha",
+    "vegeta": "go install github.com/tsenart/vegeta/v12@latest",
+    "nginx": "apt-get install nginx-light",
+    "openssl": "apt-get install openssl",
+}
+
+
+def missing(names: list[str]) -> list[str]:
+    """Name those that are not installed."""
+    return [name for name in names if name != "loadstone" and shutil.which(name) is None]
+
+
+def _counted(ended: Ended, count: str, name: str, wall_s: float | None = None) -> Cost:
+    found = re.search(count, ended.told)
+    if found is None or "Non-2xx" in ended.told:
+        raise SystemExit(f"bench: {name} told no count of good answers:\n{ended.told}")
     named = found.groupdict()
-    requests = int(named.get("n") or found[1])
-    wall_s = float(named.get("s") or found[2])
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(requests / wall_s, cpu_s / requests * 1e6)
+    requests, wall_s = int(named["n"]), wall_s or float(named["s"])
+    return Cost(requests / wall_s, ended.cpu_s / requests * 1e6, ended.peak_mb)
