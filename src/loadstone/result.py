@@ -6,6 +6,7 @@ from loadstone.analysis.model import Trial
 from loadstone.analysis.performance import Showing
 from loadstone.engine.health import Health
 from loadstone.search.model import Capacity
+from loadstone.task.hook_run import HookRun
 from loadstone.task.sla import Criterion
 
 
@@ -57,6 +58,7 @@ class Performance:
     samples_file: str | None = None  # relative to the run's folder in the store
     failure: str | None = None  # the one line that ended it early
     requests_as_rally: bool = False  # iterations sent all that Rally sends
+    hook_runs: tuple[HookRun, ...] = ()
 
     @property
     def pass_sla(self) -> bool:

@@ -20,6 +20,9 @@ subtasks:
   - title: Dummy
     scenario: {Dummy.dummy: {}}
     runner: {constant: {times: 3}}
+    hooks:
+      - action: {sys_call: "echo hooked"}
+        trigger: {event: {unit: iteration, at: [1]}}
 """
 
 
@@ -77,6 +80,9 @@ def test_rally_imports_and_reports_what_was_measured(loadstone, fake, write, ral
     assert len(rallys) == 3
     for one, other in zip(mine, rallys, strict=True):
         same = ("scenario", "runner", "statistics", "sla", "sla_results", "pass_sla", "data")
+        assert [hook["summary"] for hook in one["hooks"]] == [
+            hook["summary"] for hook in other["hooks"]
+        ]
         for key in same:
             assert one[key] == other[key], key
         assert one["failed_iteration_count"] == other["failed_iteration_count"]

@@ -11,9 +11,10 @@ from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.keystone.identity import Unreachable
+from loadstone.perform.hooks import Hooks
 from loadstone.perform.live import LiveSla
 from loadstone.perform.order import Job, Observer, Order, jobs
-from loadstone.perform.work import Work, ready
+from loadstone.perform.work import Loaded, Work, ready
 from loadstone.result import Performance, Result
 from loadstone.run import Subject
 from loadstone.store.store import Store
@@ -97,7 +98,21 @@ class _Trip:
         """Load and judge; gives how it ended."""
         start_s = time.time()
         file = self.store.samples_path(self.run_id, self.job.index)
-        measured = work.load(self.subject, file, Watcher(self, self._live()))
+        with Hooks(self.job.workload.hooks) as hooks:
+            measured = work.load(self.subject, file, Watcher(self, self._live(), hooks))
+            self._judged(measured, work, start_s)
+            if measured.interrupted:
+                raise KeyboardInterrupt
+            showing = self.kept.showing
+            if self.job.workload.hooks and showing is not None:
+                count = showing.total.count + showing.cut_off
+                self._keep(replace(self.kept, hook_runs=hooks.finished(count, showing.load_s)))
+        if why := self.subject.failure():
+            raise EnvironmentUnusable(why)
+        return "aborted" if ABORTED in self.kept.sla else "finished"
+
+    def _judged(self, measured: Loaded, work: Work, start_s: float) -> None:
+        """Keep the figures and the verdict."""
         samples, actions = measured.samples, work.actions
         showing, sums = look(samples, actions, self.job.workload.sla)
         sla = judge(self.job.workload.sla, sums)
@@ -111,11 +126,6 @@ class _Trip:
             actions=actions,
         )
         self._keep(kept, samples)
-        if measured.interrupted:
-            raise KeyboardInterrupt
-        if why := self.subject.failure():
-            raise EnvironmentUnusable(why)
-        return "aborted" if is_aborted else "finished"
 
     def _live(self) -> LiveSla:
         return LiveSla(self.job.workload.sla if self.order.aborts_on_sla_failure else ())
@@ -135,10 +145,12 @@ class Watcher:
 
     trip: _Trip
     sla: LiveSla
+    hooks: Hooks
 
     def __call__(self, progress: Progress) -> bool:
         """Show the progress; False stops the load."""
         trip = self.trip
+        self.hooks.look(progress)
         trip.observer.progress(trip.job.workload.scenario.name, progress)
         trip.is_out_of_budget = trip.is_out_of_budget or progress.elapsed_s > trip.left_s
         is_over = trip.is_out_of_budget or self.sla.is_broken(progress)

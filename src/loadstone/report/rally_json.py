@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from loadstone.analysis.performance import WHOLE, Ended, Failure, Made, ended, made
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
+from loadstone.report.rally_hooks import hooks
 from loadstone.result import Performance, Result
 
 SamplesOf = Callable[[Performance], Samples]
@@ -85,7 +86,7 @@ def _workload(
         "uuid": _id(f"{result.run_id}/workload/{index}"),
         "description": performance.description,
         "runner": {name: settings or {} for name, settings in given["runner"].items()},
-        "hooks": [],
+        "hooks": list(hooks(performance, given["hooks"])),
         "scenario": {name: arguments or {} for name, arguments in given["scenario"].items()},
         "min_duration": float(durations.min()) if len(durations) else None,
         "max_duration": float(durations.max()) if len(durations) else None,

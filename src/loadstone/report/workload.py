@@ -14,6 +14,7 @@ from rich.text import Text
 
 from loadstone.analysis.performance import Figures, Showing
 from loadstone.report import figures
+from loadstone.report.rally_hooks import hooks
 from loadstone.result import Performance, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
@@ -37,6 +38,8 @@ def parts(performance: Performance) -> Iterator[RenderableType]:
         if showing.failures:
             yield Padding(_failures(showing), (0, 0, 1, 2))
     yield Padding(_sla(performance), (0, 0, 1, 2))
+    if performance.hook_runs:
+        yield Padding(_hooks(performance), (0, 0, 1, 2))
 
 
 def _durations(showing: Showing) -> Table:
@@ -112,6 +115,19 @@ def _sla(performance: Performance) -> Table:
     return table
 
 
+def _hooks(performance: Performance) -> Table:
+    given = json.loads(performance.given)["hooks"]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for head in ("hook", "at", "status", "took s"):
+        table.add_column(head, overflow="fold")
+    for run in performance.hook_runs:
+        command = str(next(iter(given[run.hook]["action"].values())))
+        place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
+        how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
+        table.add_row(command, place, how, f"{run.finished_at_s - run.started_at_s:.3f}")
+    return table
+
+
 def listed(performed: Performed) -> tuple[str, str, str]:
     """Give a workload's cells in a list of runs: name, median, success and SLA."""
     success = performed.ok / performed.count if performed.count else 0.0
@@ -147,6 +163,7 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "generator_valid": performance.health.is_valid if performance.health else None,
         "generator_limits": list(performance.health.limits) if performance.health else [],
         "samples_file": performance.samples_file,
+        "hooks": list(hooks(performance, json.loads(performance.given).get("hooks") or [])),
     }
 
 

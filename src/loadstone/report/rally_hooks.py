@@ -1,0 +1,49 @@
+"""What hooks did, in Rally's words."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loadstone.result import Performance
+from loadstone.task.hook_run import HookRun
+
+
+def hooks(performance: Performance, given: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Give each hook of a workload with its results."""
+    for number, config in enumerate(given):
+        own = [run for run in performance.hook_runs if run.hook == number]
+        yield {
+            "config": {
+                **config,
+                "action": pair(config["action"]),
+                "trigger": pair(config["trigger"]),
+            },
+            "results": [result(run) for run in own],
+            "summary": dict(Counter(run.status for run in own)),
+        }
+
+
+def pair(one: Any) -> Any:
+    """Give a name and its settings as a list of two.
+
+    Rally 5.1.1 writes a mapping, but neither its `task report` nor its export takes that back.
+    """
+    return (
+        next(([name, value] for name, value in one.items()), []) if isinstance(one, dict) else one
+    )
+
+
+def result(run: HookRun) -> dict[str, Any]:
+    """Give one result."""
+    plain = {
+        "status": run.status,
+        "started_at": run.started_at_s,
+        "finished_at": run.finished_at_s,
+        "triggered_by": {"event_type": run.unit, "value": run.value},
+        "output": json.loads(run.output),
+    }
+    if run.error is not None:
+        words, details = run.error
+        plain["error"] = {"etype": "n/a", "msg": words, "details": details}
+    return plain

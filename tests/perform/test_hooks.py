@@ -1,0 +1,64 @@
+"""Hooks as the users of `loadstone run` meet them."""
+
+import json
+
+import pytest
+
+from loadstone.perform.hooks import moments
+from loadstone.task.model import Event, Periodic
+
+CHART = {"title": "Nodes", "chart_plugin": "Pie", "data": [["up", 3]]}
+TASK = """
+version: 2
+title: Hooked
+subtasks:
+  - title: Tokens
+    scenario: {Authenticate.keystone: {}}
+    runner: {constant: {times: 20, concurrency: 2}}
+    hooks:
+      - description: says charts
+        action: {sys_call: "cat chart.json"}
+        trigger: {event: {unit: iteration, at: [3, 20, 21]}}
+      - action: {sys_call: "sh -c 'echo $HOME; exit 3'"}
+        trigger: {event: {unit: time, at: [0]}}
+      - action: {sys_call: "echo $HOME"}
+        trigger: {periodic: {unit: iteration, step: 7, start: 2, end: 16}}
+      - action: {sys_call: "no-such-command-at-all"}
+        trigger: {periodic: {unit: time, step: 1000}}
+"""
+
+
+def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write, tmp_path):
+    (tmp_path / "chart.json").write_text(json.dumps({"complete": [CHART]}))
+    told = loadstone("run", write(TASK), "--rally-json", "rally.json")
+    assert told.returncode == 0, told.stderr
+    assert "cat chart.json" in told.stdout
+    assert "Subprocess returned 3" in told.stdout
+    (subtask,) = json.loads((tmp_path / "rally.json").read_text())["tasks"][0]["subtasks"]
+    charts, failing, words, missing = subtask["workloads"][0]["hooks"]
+    assert charts["summary"] == {"success": 2}
+    assert charts["config"]["description"] == "says charts"
+    assert [one["triggered_by"]["value"] for one in charts["results"]] == [3, 20]
+    assert all(one["output"] == {"additive": [], "complete": [CHART]} for one in charts["results"])
+    assert failing["summary"] == {"failed": 1}
+    assert failing["results"][0]["error"]["details"].startswith("stdout: /")
+    # Without a shell: nothing is put in the place of $HOME.
+    assert [one["triggered_by"]["value"] for one in words["results"]] == [2, 9, 16]
+    assert "StdOut: $HOME\n" in words["results"][0]["output"]["complete"][0]["data"]
+    assert "cannot be started" in missing["results"][0]["error"]["msg"]
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    assert shown["workloads"][0]["hooks"] == [charts, failing, words, missing]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "first", "last", "at"),
+    [
+        (Event("time", (5, 1, 9)), 0, 5, [1, 5]),
+        (Periodic("iteration", 3, 2), 1, 9, [2, 5, 8]),
+        (Periodic("iteration", 3, 2), 6, 8, [8]),
+        (Periodic("time", 1, 0, 2), 2, 9, [2]),
+        (Periodic("time", 5, 7), 0, 6, []),
+    ],
+)
+def test_no_moment_is_left_out_or_taken_twice(trigger, first, last, at):
+    assert list(moments(trigger, first, last)) == at
