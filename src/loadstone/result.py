@@ -58,6 +58,7 @@ class Performance:
     samples_file: str | None = None  # relative to the run's folder in the store
     failure: str | None = None  # the one line that ended it early
     requests_as_rally: bool = False  # iterations sent all that Rally sends
+    is_step: bool = False  # of a workload that is repeated at rising load
     hook_runs: tuple[HookRun, ...] = ()
 
     @property

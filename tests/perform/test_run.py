@@ -82,6 +82,40 @@ def one_core():
     return str(min(os.sched_getaffinity(0)))
 
 
+def test_steps_go_on_until_a_figure_is_reached_and_each_is_kept(loadstone, fake, write):
+    task = write("Authenticate.keystone: [{runner: {type: constant, times: 8, concurrency: 1}}]\n")
+    told = loadstone("run", task, "--step", "concurrency=+3", "--until", "success<100%")
+    assert told.returncode == 0, told.stderr
+    assert "Steps of Authenticate.keystone" in told.stdout
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    runners = [one["given"]["runner"]["constant"] for one in shown["workloads"]]
+    # 10 at a time would be more than there are iterations.
+    assert [one["concurrency"] for one in runners] == [1, 4, 7]
+    assert [one["total"]["count"] for one in shown["workloads"]] == [8, 8, 8]
+    assert fake.names("users") == []
+    failing(fake, every=2)
+    told = loadstone(
+        "run", task, "--step", "concurrency=+3", "--until", "success<100%", "--json", "-"
+    )
+    assert len(json.loads(told.stdout)["workloads"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--step", "concurrency=+3"),
+        ("--step", "times=+3", "--until", "success<100%"),
+        ("--step", "rps=+3", "--until", "success<100%"),
+        ("--step", "concurrency=+3", "--until", "p99>100%"),
+    ],
+)
+def test_steps_that_mean_nothing_are_refused(loadstone, fake, write, words):
+    told = loadstone("run", write(ISSUE), *words)
+    assert told.returncode == 2
+    assert "step" in told.stderr or "until" in told.stderr
+    assert ("POST", "/v3/users") not in fake.calls
+
+
 def test_what_was_measured_is_kept_and_shown_again(loadstone, write):
     shown = json.loads(loadstone("run", write(ISSUE), "--json", "-").stdout)
     again = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)

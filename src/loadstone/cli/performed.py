@@ -9,6 +9,7 @@ from loadstone.cli.outcome import show as show_result
 from loadstone.cli.stored import write_json
 from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
+from loadstone.perform.steps import steps
 from loadstone.plan.model import Placement
 from loadstone.report import junit
 from loadstone.report.rally_json import as_rally
@@ -32,6 +33,7 @@ def order(task: "Task", options: "Options") -> Order:
         budget_s=options["budget_s"],
         paces_as_rally=options["rally_pacing"],
         requests_as_rally=options["rally_requests"],
+        steps=steps(options["step"], options["until"]),
         placement=Placement.on(options["cores"]),
     )
 

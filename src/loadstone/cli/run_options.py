@@ -25,6 +25,8 @@ class Options(TypedDict):
     aborts: bool
     rally_pacing: bool
     rally_requests: bool
+    step: str | None
+    until: str | None
     cores: tuple[int, ...]
     max_rate_rps: float
     budget_s: float
@@ -51,6 +53,10 @@ def limit_options(command: Command) -> Command:
     words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
     command = click.option("--rally-requests", is_flag=True, help=words)(command)
     command = GENERATOR_CORES(command)
+    words = "When the steps end: success<100%, p99>2s."
+    command = click.option("--until", metavar="FIGURE", help=words)(command)
+    words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."
+    command = click.option("--step", metavar="SETTING=+N", help=words)(command)
     words = "End the task as soon as a rule is seen to be broken."
     return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
 

@@ -13,7 +13,7 @@ from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.keystone.identity import Unreachable
 from loadstone.perform.hooks import Hooks
 from loadstone.perform.live import LiveSla
-from loadstone.perform.order import Job, Observer, Order, jobs
+from loadstone.perform.order import Job, Observer, Order, jobs, stepped
 from loadstone.perform.work import Loaded, Work, ready
 from loadstone.result import Performance, Result
 from loadstone.run import Subject
@@ -45,19 +45,23 @@ def perform(begun: Begun, order: Order, subject: Subject, store: Store, observer
     result, todo = begun.result, begun.todo
     observer.say(f"run {result.run_id}: {subject.access.identity_url}")
     with run.closing(result, store):
-        left_s = order.budget_s
-        for job, work in todo:
-            observer.say(f"{job.index + 1} of {len(todo)}: {job.words}")
-            trip = _Trip(order, subject, store, observer, result.run_id, job, left_s)
-            done = trip.perform(work)
-            left_s -= done.showing.load_s if done.showing else 0.0
-            if trip.is_out_of_budget:
-                raise MeasurementInvalid(
-                    f"the load was ended after {order.budget_s:.0f} s, in workload "
-                    f"{job.index + 1} of {len(todo)}; raise --budget, or ask for less"
-                )
-            if done.status == "aborted":
-                break
+        left_s, index = order.budget_s, 0
+        for number, (first, work) in enumerate(todo, 1):
+            for job in stepped(order, first, index):
+                index += 1
+                observer.say(f"{number} of {len(todo)}: {job.words}")
+                trip = _Trip(order, subject, store, observer, result.run_id, job, left_s)
+                done = trip.perform(work if job.workload is first.workload else ready(job))
+                left_s -= done.showing.load_s if done.showing else 0.0
+                if trip.is_out_of_budget:
+                    raise MeasurementInvalid(
+                        f"the load was ended after {order.budget_s:.0f} s, in workload "
+                        f"{number} of {len(todo)}; raise --budget, or ask for less"
+                    )
+                if done.status == "aborted":
+                    return
+                if order.steps and order.steps.until.is_reached(done.showing):
+                    break
 
 
 @dataclass(slots=True)
@@ -166,4 +170,5 @@ def _begun(job: Job) -> Performance:
         given=json.dumps(workload.given),
         config_id=config_id(workload.given),
         status="running",
+        is_step=job.is_step,
     )

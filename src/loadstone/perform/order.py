@@ -3,11 +3,12 @@
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
+from loadstone.perform.steps import MOST_STEPS, Steps
 from loadstone.plan.load import OpenLoop, peak_rps
 from loadstone.plan.model import Placement
 from loadstone.plan.runner import Pacing, pacing
@@ -25,6 +26,7 @@ class Order:
     paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
     requests_as_rally: bool = False  # send all that Rally sends for an iteration
     placement: Placement = field(default_factory=Placement)
+    steps: Steps | None = None  # each workload again and again, at rising load
 
 
 class Observer(Protocol):
@@ -47,6 +49,7 @@ class Job:
     pacing: Pacing
     requests_as_rally: bool
     placement: Placement
+    is_step: bool
 
     @property
     def words(self) -> str:
@@ -63,15 +66,38 @@ def jobs(order: Order) -> tuple[Job, ...]:
 def _jobs(order: Order) -> Iterator[Job]:
     pairs = ((sub.title, one) for sub in order.task.subtasks for one in sub.workloads)
     for index, (title, workload) in enumerate(pairs):
-        place = f"{workload.file}:{workload.line}"
-        found = pacing(workload.runner, _processes(order, workload.runner))
-        load = found.load
-        if isinstance(load, OpenLoop) and peak_rps(load) > order.max_rate_rps:
+        if rate := _asks_too_much(order, workload):
             raise InvalidInput(
-                f"{place}: {peak_rps(load):g} iterations a second are more than the "
+                f"{workload.file}:{workload.line}: {rate:g} iterations a second are more than the "
                 f"{order.max_rate_rps:g} that are allowed; raise --max-rate"
             )
-        yield Job(index, title, workload, found, order.requests_as_rally, order.placement)
+        if order.steps:
+            order.steps.at(workload, 0)
+        yield job(order, index, title, workload)
+
+
+def stepped(order: Order, first: Job, index: int) -> Iterator[Job]:
+    """Give the job, and where steps are ordered its further steps; the caller says when to end."""
+    yield replace(first, index=index)
+    for number in range(1, MOST_STEPS if order.steps else 0):
+        workload = order.steps.at(first.workload, number) if order.steps else None
+        if workload is None or _asks_too_much(order, workload):
+            return
+        yield job(order, index + number, first.subtask, workload)
+
+
+def job(order: Order, index: int, title: str, workload: Workload) -> Job:
+    """Give a workload ready to be loaded."""
+    found = pacing(workload.runner, _processes(order, workload.runner))
+    placed = (order.requests_as_rally, order.placement, order.steps is not None)
+    return Job(index, title, workload, found, *placed)
+
+
+def _asks_too_much(order: Order, workload: Workload) -> float | None:
+    """Give the rate that a workload asks for where it is more than is allowed."""
+    load = pacing(workload.runner, _processes(order, workload.runner)).load
+    rate = peak_rps(load) if isinstance(load, OpenLoop) else 0.0
+    return rate if rate > order.max_rate_rps else None
 
 
 def _processes(order: Order, runner: Runner) -> int | None:
