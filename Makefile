@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test lint bench bench-capacity clean
+.PHONY: install demo test lint bench bench-capacity bench-hot clean
 
 install: $(filter .uv/bin/uv,$(UV))
 	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
@@ -32,6 +32,10 @@ lint: install
 
 bench-capacity: install
 	.venv/bin/python -m bench.capacity --processes 2
+
+# The hot path alone, with what `make install` has built.
+bench-hot:
+	cargo bench --profile editable -p loadstone-engine --features bench --bench hot_path
 
 bench: install
 	@.venv/bin/python -m bench $(BENCH)
