@@ -82,6 +82,29 @@ def one_core():
     return str(min(os.sched_getaffinity(0)))
 
 
+def test_users_of_a_file_are_taken_and_left_as_they_are(loadstone, fake, write, tmp_path):
+    fake.things["domains"]["d1"] = {"id": "d1", "name": "Default", "enabled": True}
+    fake.add("projects", "theirs", domain_id="d1")
+    fake.add("users", "ann", domain_id="d1", password="not-to-be-kept")
+    one = {"username": "ann", "password": "not-to-be-kept", "tenant_name": "theirs"}
+    write(json.dumps({"openstack": {"auth_url": "x", "users": [one]}}), "spec.json")
+    task = write("Authenticate.keystone: [{runner: {type: constant, times: 3}}]\n")
+    told = loadstone("run", task, "--existing-users", "spec.json")
+    assert told.returncode == 0, told.stderr
+    assert fake.names("users") == ["ann"]
+    assert ("POST", "/v3/users") not in fake.calls
+    for path in (tmp_path / "home").rglob("*"):
+        assert not path.is_file() or b"not-to-be-kept" not in path.read_bytes(), path
+    write(json.dumps([one | {"username": "bob"}]), "spec.json")
+    told = loadstone("run", task, "--existing-users", "spec.json")
+    assert told.returncode == 3
+    assert "no user 'bob'" in told.stderr
+    write("[{username: ann, password: 'not-shown}]", "spec.json")
+    told = loadstone("run", task, "--existing-users", "spec.json")
+    assert told.returncode == 2
+    assert "not-shown" not in told.stderr
+
+
 def test_steps_go_on_until_a_figure_is_reached_and_each_is_kept(loadstone, fake, write):
     task = write("Authenticate.keystone: [{runner: {type: constant, times: 8, concurrency: 1}}]\n")
     told = loadstone("run", task, "--step", "concurrency=+3", "--until", "success<100%")

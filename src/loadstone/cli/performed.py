@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.cli.outcome import FELL_SHORT, leftovers
@@ -15,8 +16,11 @@ from loadstone.report import junit
 from loadstone.report.rally_json import as_rally
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadstone.cli.run_options import Options
     from loadstone.result import Performance, Result
+    from loadstone.run import Subject
     from loadstone.store import Store
     from loadstone.task.model import Task
 
@@ -36,6 +40,16 @@ def order(task: "Task", options: "Options") -> Order:
         steps=steps(options["step"], options["until"]),
         placement=Placement.on(options["cores"]),
     )
+
+
+def peopled(subject: "Subject", file: "Path | None") -> "Subject":
+    """Give the target with the users that a file names."""
+    if file is None:
+        return subject
+    from loadstone.keystone.contexts.users_file import existing_users, given_users
+
+    users = existing_users(subject.access, given_users(file))
+    return replace(subject, people=lambda: users)
 
 
 def show(store: "Store", result: "Result", options: "Options") -> None:

@@ -39,10 +39,11 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
         with (
             open_store(options["folder"]) as store,
             Screen() as screen,
-            chosen(options["lab"], options["cloud"], options["yes"]) as subject,
+            chosen(options["lab"], options["cloud"], options["yes"]) as target,
         ):
             for warning in checked.warnings:
                 screen.say(f"{warning.file}:{warning.line}: warning: {warning.words}")
+            subject = performed.peopled(target, options["existing"])
             begun = begin(order, subject, store, command_line())
             try:
                 perform(begun, order, subject, store, screen)

@@ -25,6 +25,7 @@ class Options(TypedDict):
     aborts: bool
     rally_pacing: bool
     rally_requests: bool
+    existing: Path | None
     step: str | None
     until: str | None
     cores: tuple[int, ...]
@@ -53,6 +54,9 @@ def limit_options(command: Command) -> Command:
     words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
     command = click.option("--rally-requests", is_flag=True, help=words)(command)
     command = GENERATOR_CORES(command)
+    words = "Users that exist already, for workloads that leave room for them: Rally's env spec."
+    path = click.Path(path_type=Path, exists=True, dir_okay=False)
+    command = click.option("--existing-users", "existing", type=path, help=words)(command)
     words = "When the steps end: success<100%, p99>2s."
     command = click.option("--until", metavar="FIGURE", help=words)(command)
     words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."
