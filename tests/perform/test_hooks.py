@@ -46,6 +46,8 @@ def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write
     assert [one["triggered_by"]["value"] for one in words["results"]] == [2, 9, 16]
     assert "StdOut: $HOME\n" in words["results"][0]["output"]["complete"][0]["data"]
     assert "cannot be started" in missing["results"][0]["error"]["msg"]
+    assert loadstone("report", "-o", "page.html").returncode == 0
+    assert "Hooks acted 7 times, 2 of them failed" in (tmp_path / "page.html").read_text()
     shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
     assert shown["workloads"][0]["hooks"] == [charts, failing, words, missing]
 

@@ -147,6 +147,7 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "failure": performance.failure,
         "given": json.loads(performance.given),
         "config_id": performance.config_id,
+        "is_step": performance.is_step,
         "requests": "rally" if performance.requests_as_rally else "stated",
         "start_time": performance.start_s,
         "load_seconds": showing.load_s if showing else None,

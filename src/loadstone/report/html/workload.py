@@ -60,6 +60,11 @@ def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
             f"{figures.rate(showing.throughput_rps)} a second. The load lasted "
             f"{showing.load_s:.1f} s, with set-up and clean-up {performance.full_s:.1f} s."
         )
+    if performance.requests_as_rally:
+        said.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
+    if performance.hook_runs:
+        failed = sum(run.status == "failed" for run in performance.hook_runs)
+        said.append(f"Hooks acted {len(performance.hook_runs)} times, {failed} of them failed.")
     if performance.health is not None and not performance.health.is_valid:
         said.append(f"The load generator was the limit: {'; '.join(performance.health.limits)}.")
     return tuple(said)
