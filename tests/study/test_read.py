@@ -7,6 +7,7 @@ from loadstone.errors import InvalidInput
 from loadstone.study import read
 from loadstone.study.order import estimate_s
 from loadstone.study.read import Source
+from loadstone.study.stretches import order_of
 
 QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
 
@@ -154,6 +155,20 @@ def test_steps_are_read_with_what_they_leave_out():
     assert (create.iterations, validate.iterations, validate.concurrency) == (200, 500, 20)
     assert found.published[0].is_of(found.cells[1], "validate at 20")
     assert not found.published[0].is_of(found.cells[1], "create serially")
+
+
+def test_a_step_may_be_a_mix_of_scenarios():
+    mixed = STEPS.replace(
+        "scenario: validate,", 'name: validate at 20, scenario: "mix:issue=1,validate=9",'
+    )
+    found = study(mixed).measurement
+    [job, *_] = [job for job in order_of(found).jobs if job.scenario.name.startswith("mix:")]
+    assert job.scenario.mix
+
+
+def test_a_mix_names_what_is_wrong_with_it():
+    with pytest.raises(InvalidInput, match="no scenario 'issues'"):
+        study(STEPS.replace("scenario: validate,", 'scenario: "mix:issue=1,issues=2",'))
 
 
 def test_the_quick_form_of_steps_makes_them_shorter():

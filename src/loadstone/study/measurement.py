@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
-from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.search.settings import Settings
 from loadstone.search.strategies import strategy
 from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
@@ -28,8 +28,13 @@ SHAPES: dict[str, type[SearchShape | StepsShape | TaskShape]] = {
 
 
 def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
-    """See that there is such a scenario."""
-    if name not in SCENARIOS:
+    """See that there is such a scenario, or a mix of such."""
+    if name.startswith(MIX):
+        try:
+            named(name)
+        except InvalidInput as wrong:
+            problems.append(tree.problem(path, str(wrong)))
+    elif name not in SCENARIOS:
         known = words.meant(name, SCENARIOS, "scenarios")
         problems.append(tree.problem(path, f'there is no scenario "{name}"; {known}'))
 

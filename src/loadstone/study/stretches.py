@@ -1,7 +1,7 @@
 """A study's steps, or its task, as the order that is carried out."""
 
 from loadstone.keystone.contexts.users import UsersSettings
-from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.keystone.scenarios import named
 from loadstone.perform.order import Order as TaskOrder
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits
@@ -26,7 +26,7 @@ def order_of(measurement: Steps) -> Order:
 def _job(step: Step, users: int) -> Job:
     load = ClosedLoad(step.concurrency, step.at_most_s, step.iterations)
     return Job(
-        scenario=SCENARIOS[step.scenario],
+        scenario=named(step.scenario),
         how=Ask(load, step.name),
         load_s=step.at_most_s,
         parameters=(

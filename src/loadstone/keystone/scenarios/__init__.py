@@ -16,16 +16,16 @@ SCENARIOS: dict[str, Scenario] = {
     **BEYOND,
 }
 
-__all__ = ["SCENARIOS", "Scenario", "named"]
+__all__ = ["MIX", "SCENARIOS", "Scenario", "named"]
 
-_MIX = "mix:"
+MIX = "mix:"
 
 
 def named(name: str) -> Scenario:
     """Give a scenario by its name, or a mix of some: mix:issue=1,validate=9."""
-    if not name.startswith(_MIX):
+    if not name.startswith(MIX):
         return _known(name)
-    given = [_weight(part) for part in name.removeprefix(_MIX).split(",")]
+    given = [_weight(part) for part in name.removeprefix(MIX).split(",")]
     weights = dict(given)
     if len(weights) < len(given):
         raise InvalidInput(f"{name}: names a scenario twice")
