@@ -101,6 +101,7 @@ class Found:
     rate_rps: float | None
     low_rps: float | None
     high_rps: float | None
+    stretch_rps: float | None = None  # throughput of one stretch of load, where no N was sought
 
 
 @dataclass(frozen=True, slots=True)

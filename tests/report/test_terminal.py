@@ -55,6 +55,7 @@ def test_the_list_gives_each_run_with_its_capacities():
     found = (
         Found("s", "token issue", 7.19, 7.11, 7.27),
         Found("v", "validation", None, 40.0, None),
+        Found("i", "200 serial", None, None, None, stretch_rps=33.3),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: terminal.listing([entry, replace(entry, findings=())], c))
@@ -62,3 +63,5 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "20261121-0931-ab12cd" in text
     assert "7.11 to 7.27" in text
     assert "at least 40.0" in text
+    assert "33.3" in text
+    assert "not found" not in text

@@ -80,6 +80,8 @@ def listing(entries: Sequence[Entry], to: Console) -> None:
 
 
 def _listed(found: Found) -> tuple[str, str, str]:
+    if found.stretch_rps is not None:
+        return found.title, figures.rate(found.stretch_rps), "a stretch"
     capacity = Capacity(found.rate_rps, found.low_rps, found.high_rps, 0.0)
     return found.title, figures.n(capacity), figures.interval(capacity)
 

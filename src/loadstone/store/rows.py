@@ -48,6 +48,11 @@ def finding_row(run_id: str, position: int, finding: Finding) -> dict[str, Any]:
     }
 
 
+def is_search(row: RowMapping) -> bool:
+    """Say whether N was sought, or this is one stretch of load."""
+    return codec.loads(Finding, row["body"]).is_search
+
+
 def trial_row(run_id: str, position: int, trial: Trial) -> dict[str, Any]:
     """Give the row of a trial."""
     latency = trial.summary.latency

@@ -224,15 +224,22 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         status=rows.status_of(run)[0],
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        findings=tuple(
-            Found(f["scenario"], f["title"], f["rate_rps"], f["low_rps"], f["high_rps"])
-            for f in own
-        ),
+        findings=tuple(_found(connection, row) for row in own),
         trials=connection.execute(count).scalar_one(),
         performed=tuple(
             rows.performed(row) for row in _all(connection, performances, run["run_id"])
         ),
     )
+
+
+def _found(connection: Connection, row: RowMapping) -> Found:
+    stretch_rps = None
+    if not rows.is_search(row):
+        own = (trials.c.run_id == row["run_id"]) & (trials.c.position == row["position"])
+        ended = select(trials.c.throughput_rps).where(own).order_by(trials.c.number)
+        stretch_rps = connection.execute(ended).scalars().first()
+    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
+    return Found(row["scenario"], row["title"], *n, stretch_rps)
 
 
 def _keep_findings(connection: Connection, result: Result) -> None:
