@@ -14,9 +14,10 @@ from bench.generators import ISSUE
 from bench.processes import afresh, own_peak_mb
 from bench.settings import Settings
 from bench.target import lean_target
-from loadstone.analysis.summary import summarise
+from loadstone.analysis.iterations import iterations
+from loadstone.analysis.summary import summarise, summary_of
 from loadstone.analysis.tally import tally
-from loadstone.analysis.ticks import ticks
+from loadstone.analysis.ticks import ticks, ticks_of
 from loadstone.engine import parquet
 from loadstone.engine.local import run, run_to_file
 from loadstone.engine.samples import Samples
@@ -174,7 +175,8 @@ def _draw_to(path: Path) -> None:
 def _summarised(path: Path) -> float:
     samples = parquet.read(path)
     began_s = time.perf_counter()
-    summarise(samples, ticks(samples, SUMMARISED / 10_000), 10_000.0)
+    rows = iterations(samples)
+    summary_of(rows, ticks_of(rows, SUMMARISED / 10_000), 10_000.0)
     return time.perf_counter() - began_s
 
 

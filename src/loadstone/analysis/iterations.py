@@ -1,11 +1,14 @@
 """From steps to iterations: what the schedule asked for, and how it ended."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.engine.samples import Outcome, Samples
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +40,15 @@ class Iterations:
 
 def iterations(samples: Samples) -> Iterations:
     """Join the samples of each iteration."""
-    if (order := _one_row_each(samples.iteration)) is not None:
+    if (places := _one_row_each(samples.iteration)) is not None:
+        outcome = _placed(samples.outcome, places)
         return Iterations(
-            due_ns=samples.due_ns[order],
-            sent_ns=samples.sent_ns[order],
-            done_ns=samples.done_ns[order],
-            outcome=samples.outcome[order],
-            status=samples.status[order],
-            has_ended=samples.outcome[order] != Outcome.NOT_SENT,
+            due_ns=_placed(samples.due_ns, places),
+            sent_ns=_placed(samples.sent_ns, places),
+            done_ns=_placed(samples.done_ns, places),
+            outcome=outcome,
+            status=_placed(samples.status, places),
+            has_ended=outcome != Outcome.NOT_SENT,
         )
     # Stable: the rows of one iteration stay in the order of completion.
     order = np.argsort(samples.iteration, kind="stable")
@@ -70,13 +74,22 @@ def iterations(samples: Samples) -> Iterations:
 
 
 def _one_row_each(iteration: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-    """Give the rows in the order of their iterations where each, without a gap, has one row.
+    """Give each row's place in the order of the iterations where each, without a gap, has one row.
 
     So it is with a single step, and ten million rows need not be sorted.
     """
-    rows = len(iteration)
-    if not rows or int(iteration.max()) - int(first := iteration.min()) != rows - 1:
+    if not len(iteration):
         return None
-    order = np.full(rows, -1, dtype=np.int64)
-    order[iteration - first] = np.arange(rows)
-    return None if (order < 0).any() else order
+    places = iteration.astype(np.int64)
+    places -= places.min()
+    if places.max() != len(places) - 1:
+        return None
+    is_taken = np.zeros(len(places), dtype=np.bool_)
+    is_taken[places] = True
+    return places if is_taken.all() else None
+
+
+def _placed(column: NDArray[T], places: NDArray[np.int64]) -> NDArray[T]:
+    placed = np.empty_like(column)
+    placed[places] = column
+    return placed

@@ -36,9 +36,8 @@ def summarise(samples: Samples, counts: Ticks, rate_rps: float | None) -> Summar
 
 def summary_of(rows: Iterations, counts: Ticks, rate_rps: float | None) -> Summary:
     """Give the figures as `summarise` does, of iterations that are joined already."""
-    ok = rows.is_ok
-    due_ns, done_ns = rows.due_ns[ok], rows.done_ns[ok]
-    latency_ns = done_ns - due_ns
+    due_ns, sent_ns, done_ns = _of_ok(rows)
+    latency_s = (done_ns - due_ns) / 1e9
     offered_s = len(counts.due) * TICK_S
     return Summary(
         load_s=_span_s(rows),
@@ -46,20 +45,28 @@ def summary_of(rows: Iterations, counts: Ticks, rate_rps: float | None) -> Summa
         ok=len(due_ns),
         errors=errors_of(rows),
         throughput_rps=float(counts.ok.sum() / offered_s) if offered_s else 0.0,
-        latency=percentiles(latency_ns / 1e6),
-        service_time=percentiles((done_ns - rows.sent_ns[ok]) / 1e6),
+        latency=percentiles(latency_s * 1e3),
+        service_time=percentiles((done_ns - sent_ns) / 1e6),
         backlog_growth=0.0 if rate_rps is None else growth(counts.in_flight / rate_rps),
-        latency_slope=slope(due_ns / 1e9, latency_ns / 1e9),
+        latency_slope=slope(due_ns / 1e9, latency_s),
     )
 
 
+def _of_ok(rows: Iterations) -> tuple[NDArray[np.int64], ...]:
+    """Give when those that ended well were due, sent and done; without a copy where all did."""
+    columns = (rows.due_ns, rows.sent_ns, rows.done_ns)
+    ok = rows.is_ok
+    return columns if ok.all() else tuple(column[ok] for column in columns)
+
+
 def percentiles(values_ms: NDArray[np.float64]) -> Percentiles:
-    """Give mean, percentiles and maximum; NaN where there are no values."""
+    """Give mean, percentiles and maximum, NaN where there are no values; their order is lost."""
     if not len(values_ms):
         return Percentiles(*[float("nan")] * 6)
-    p50, p90, p95, p99 = np.percentile(values_ms, [50, 90, 95, 99])
+    mean_ms = float(values_ms.mean())
+    p50, p90, p95, p99 = np.percentile(values_ms, [50, 90, 95, 99], overwrite_input=True)
     return Percentiles(
-        mean_ms=float(values_ms.mean()),
+        mean_ms=mean_ms,
         p50_ms=float(p50),
         p90_ms=float(p90),
         p95_ms=float(p95),
@@ -85,9 +92,10 @@ def slope(at_s: NDArray[np.float64], latency_s: NDArray[np.float64]) -> float:
     if len(at_s) < 3:
         return 0.0
     judged = at_s >= at_s.min() + WARM_UP_SHARE * (at_s.max() - at_s.min())
-    x = at_s[judged] - at_s[judged].mean()
+    x, y = at_s[judged], latency_s[judged]
+    x -= x.mean()
     spread = float(x @ x)
-    return float(x @ latency_s[judged]) / spread if spread > 0 else 0.0
+    return float(x @ y) / spread if spread > 0 else 0.0
 
 
 def _span_s(rows: Iterations) -> float:
