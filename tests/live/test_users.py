@@ -168,10 +168,12 @@ def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
         actors = with_application_credentials(access, people)
-        for scenario in SCENARIOS.values():
+        for name, scenario in SCENARIOS.items():
             announce(Journal(journal, RUN), scenario)
-            # Leaving a group revokes the user's tokens.
             tokens = issue_tokens(access, people) if scenario.needs_tokens else ()
             plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, load)
             answered = {outcome for outcome, _ in outcomes(plan)}
             assert answered == {"OK"}, scenario.name
+            if name == "group-life":
+                # Leaving a group revokes the user's tokens, those of the rest of the second, too.
+                time.sleep(1.0 - time.time() % 1.0)
