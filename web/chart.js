@@ -43,6 +43,8 @@ function colours() {
 }
 
 function number(value) {
+  // Fast answers are tenths of a millisecond, on axes in seconds.
+  if (Math.abs(value) < 1) return value.toLocaleString("en", { maximumSignificantDigits: 3 });
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString("en", { maximumFractionDigits: digits });
 }
