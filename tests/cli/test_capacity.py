@@ -47,8 +47,6 @@ def test_a_capacity_that_halves_in_mid_search_gives_no_number(loadstone):
         words = ("--users", "0", "--budget", "40s", "--json", "-")
         ended = loadstone("capacity", *words, url=known.url)
     found = json.loads(ended.stdout)
-    if "invalid" in [trial["verdict"] for trial in found["trials"]][:-1]:
-        pytest.skip("the machine was too busy: what was metered before the change does not count")
     assert ended.returncode == 4, ended.stderr
     assert found["capacity"]["rate_rps"] is None
     # A busy machine's generator may be late before the change is seen.
