@@ -1,11 +1,12 @@
 """Services beside identity, as far as scenarios of openstacksdk use them, on one port."""
 
 import json
+import re
 import uuid
 from collections import Counter
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from fake_keystone import Quiet, serving
 
@@ -45,6 +46,7 @@ class FakeCloud:
         self.refuse_boot = False
         self.token_is_good = False  # whatever it is
         self.down = set()  # services that answer 503
+        self.is_admin = True  # whoever lists the servers of all projects
 
     def handler(self):
         fake = self
@@ -79,7 +81,8 @@ class FakeCloud:
             word, things = LISTS[path]
             return 200, {word: things}
         if path.startswith("compute/v2.1/servers"):
-            return self.nova(request.command, path.split("/")[3:], body)
+            query = dict(parse_qsl(urlsplit(request.path).query))
+            return self.nova(request.command, path.split("/")[3:], body, query)
         return self.version(base, path)
 
     def version(self, base, path):
@@ -96,7 +99,7 @@ class FakeCloud:
                 return 200, {"version": known} if path == root else {"versions": [known]}
         return 404, {"error": {"message": f"no {path}"}}
 
-    def nova(self, method, rest, body):
+    def nova(self, method, rest, body, query):
         if rest and rest != ["detail"]:
             return self.nova_server(method, *rest)
         match method:
@@ -106,7 +109,10 @@ class FakeCloud:
                 made = {"id": f"s-{uuid.uuid4().hex}", "status": "BUILD", **body["server"]}
                 self.servers[made["id"]] = made
                 return 202, {"server": {"id": made["id"]}}
-        return 200, {"servers": [*self.servers.values()]}
+        if "all_tenants" in query and not self.is_admin:
+            return 403, {"forbidden": {"code": 403, "message": "Policy does not allow it"}}
+        name = re.compile(query.get("name", ""))
+        return 200, {"servers": [one for one in self.servers.values() if name.search(one["name"])]}
 
     def nova_server(self, method, identity, *_):
         if identity not in self.servers:
@@ -152,4 +158,4 @@ def fake_cloud():
     """Serve a fake cloud; gives it and the settings of a call plan."""
     fake = FakeCloud()
     with serving(fake.handler()) as url:
-        yield fake, {"auth_url": f"{url}/identity/v3", "prefix": "loadstone-r1", "region": "R"}
+        yield fake, {"auth_url": f"{url}/identity/v3", "prefix": "loadstone-r1-i", "region": "R"}

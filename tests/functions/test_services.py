@@ -72,7 +72,7 @@ def test_servers_are_booted_and_wait_to_be_active(cloud, fake):
     assert called.failures == ()
     assert actions(called) == {"nova.boot_server": 3}
     names = {server["name"] for server in fake.servers.values()}
-    assert names == {f"loadstone-r1-s{i}" for i in (1, 2, 3)}
+    assert names == {f"loadstone-r1-i{i}" for i in (1, 2, 3)}
     assert {server["imageRef"] for server in fake.servers.values()} == {"i-2"}
     assert {server["flavorRef"] for server in fake.servers.values()} == {"f-1"}
     # A worker keeps its user's token: two workers, two tokens.
@@ -126,11 +126,11 @@ def test_a_booted_server_is_deleted_after_a_pause_that_is_kept_apart(cloud, fake
 
 def test_a_sweep_removes_what_the_run_made_and_nothing_else(cloud, fake):
     call(cloud, "NovaServers.boot_server", times=2, image=IMAGE, flavor=FLAVOR)
-    fake.servers["s-x"] = {"id": "s-x", "name": "loadstone-r10-s1", "status": "ACTIVE"}
+    fake.servers["s-x"] = {"id": "s-x", "name": "loadstone-r10-i1", "status": "ACTIVE"}
     fake.servers["s-y"] = {"id": "s-y", "name": "somebody's", "status": "ACTIVE"}
     swept = run(
         CallPlan(
-            sweep_of("NovaServers.boot_server"),
+            sweep_of("NovaServers.boot_server").function,
             ClosedLoad(1, iterations=1),
             rows=(USER,),
             settings=cloud[1],

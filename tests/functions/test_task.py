@@ -1,6 +1,10 @@
 """A task file with servers, from the command line to an empty cloud."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,11 +32,14 @@ class Cloud(FakeKeystone):
     def __init__(self):
         super().__init__()
         self.beside = FakeCloud()
+        self.booted = threading.Event()  # some servers are there
 
     def serve(self, request):
         if request.path.split("/")[1] in ("compute", "image"):
             self.beside.token_is_good = request.headers.get("X-Auth-Token") in self.tokens
             self.beside.serve(request)
+            if len(self.beside.servers) > 2:
+                self.booted.set()
         else:
             super().serve(request)
 
@@ -59,18 +66,71 @@ def cloud(monkeypatch, tmp_path: Path):
         yield cloud
 
 
-def test_a_task_boots_servers_as_its_users_and_leaves_nothing(
-    cloud, tmp_path: Path, monkeypatch, capfd
-):
+@pytest.fixture
+def loadstone(monkeypatch, capfd):
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["loadstone", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, *capfd.readouterr()
+
+    return run
+
+
+def test_a_task_boots_servers_as_its_users_and_leaves_nothing(cloud, tmp_path: Path, loadstone):
     task = tmp_path / "task.yaml"
     task.write_text(TASK)
-    monkeypatch.setattr("sys.argv", ["loadstone", "run", str(task), "--json", "-"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    shown, told = capfd.readouterr()
-    assert (ended.value.code or 0) == 0, told
+    code, shown, told = loadstone("run", str(task), "--json", "-")
+    assert code == 0, told
     assert "nova.boot_server" in json.dumps(json.loads(shown))
     booted = [body for method, path, body in cloud.beside.requests if path.endswith("/servers")]
     assert len([body for body in booted if body]) == 4
     assert cloud.beside.servers == {}
     assert cloud.names("users") == []
+
+
+@pytest.fixture
+def killed(cloud, tmp_path: Path):
+    """A run that made servers, and was killed in the midst of it."""
+    task = tmp_path / "task.yaml"
+    task.write_text(TASK.replace("times: 4", "times: 1000"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadstone", "run", str(task)],
+        stdout=subprocess.PIPE,
+        env=dict(os.environ),
+    ) as process:
+        assert cloud.booted.wait(timeout=90)
+        process.kill()
+        # Its end comes when the last worker has let go of it.
+        process.stdout.read()
+    return next(iter(cloud.beside.servers.values()))["name"]
+
+
+def test_servers_of_a_killed_run_are_found_by_name_and_removed(
+    cloud, killed, loadstone, monkeypatch
+):
+    monkeypatch.setattr("loadstone.keystone.identity._RETRY_WAITS_S", (0.0,) * 4)
+    others = {"s-x": {"id": "s-x", "name": "somebody's", "status": "ACTIVE"}}
+    others["s-y"] = {"id": "s-y", "name": f"not-{killed}", "status": "ACTIVE"}
+    cloud.beside.servers |= others
+    code, _, told = loadstone("results", "delete", "latest")
+    assert code == 2
+    assert "results clean" in told
+
+    cloud.beside.down.add("compute")
+    code, shown, _ = loadstone("results", "clean", "latest")
+    assert code == 1
+    assert "HTTP 503" in shown
+    cloud.beside.down.clear()
+    cloud.beside.is_admin = False
+    code, shown, _ = loadstone("results", "clean", "latest")
+    assert code == 1
+    assert "could not list the servers of all projects: HTTP 403" in shown
+    # What another service holds back keeps no user.
+    assert cloud.names("users") == []
+
+    cloud.beside.is_admin = True
+    code, shown, told = loadstone("results", "clean", "latest")
+    assert code == 0, shown + told
+    assert cloud.beside.servers == others
+    assert "left nothing" in loadstone("results", "clean", "latest")[1]

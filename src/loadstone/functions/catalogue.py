@@ -1,6 +1,9 @@
 """Which scenarios of the catalogue are functions, and where they are."""
 
+from dataclasses import dataclass
+
 from loadstone.engine.callables.model import Function
+from loadstone.keystone.things import Kind, Made
 from loadstone.task.catalogue.identity import VALIDATED
 from loadstone.task.catalogue.scenarios import DUMMY, NOVA
 
@@ -22,10 +25,22 @@ FUNCTIONS: dict[str, Function] = {
     },
     **{entry.name: Function(f"{_HERE}.nova", _last(entry.name), _CLOUD) for entry in NOVA},
 }
-# What removes, as each user, what the iterations of a scenario left: called with the same rows and
-# settings, once for each row.
-SWEEPS: dict[str, Function] = {
-    entry.name: Function(f"{_HERE}.nova", "sweep", _CLOUD) for entry in NOVA
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What removes, as each user, what the iterations of a scenario left.
+
+    It is called with the same rows and settings, once for each row.
+    """
+
+    function: Function
+    made: Made
+
+
+SWEEPS: dict[str, Sweep] = {
+    entry.name: Sweep(Function(f"{_HERE}.nova", "sweep", _CLOUD), Made(Kind.SERVER))
+    for entry in NOVA
 }
 
 
@@ -34,6 +49,6 @@ def function_of(scenario: str) -> Function | None:
     return FUNCTIONS.get(scenario)
 
 
-def sweep_of(scenario: str) -> Function | None:
+def sweep_of(scenario: str) -> Sweep | None:
     """Give what removes what a scenario leaves in other services; None: it leaves nothing."""
     return SWEEPS.get(scenario)

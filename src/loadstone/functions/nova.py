@@ -92,13 +92,9 @@ def sweep(context: Context) -> None:
 
 
 def _ours(context: Context, cloud: Connection) -> list[Server]:
-    start = _name_start(context)
+    start = context.settings["prefix"]
     servers = cloud.compute.servers(details=False)
     return [server for server in servers if str(server.name).startswith(start)]
-
-
-def _name_start(context: Context) -> str:
-    return f"{context.settings['prefix']}-s"
 
 
 def _boot(
@@ -109,7 +105,7 @@ def _boot(
     more: Mapping[str, Any],
 ) -> Server:
     wanted = {
-        "name": f"{_name_start(context)}{context.iteration}",
+        "name": f"{context.settings['prefix']}{context.iteration}",
         "image_id": _image_id(cloud, image),
         "flavor_id": _flavor_id(cloud, flavor),
         **_attributes(more),

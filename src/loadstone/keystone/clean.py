@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.journal import Journal, Record, Unwritable, read
+from loadstone.keystone.servers import Servers
 from loadstone.keystone.things import (
     ANY,
     Kind,
@@ -27,6 +29,16 @@ _INHABITANTS = (Kind.USER, Kind.GROUP, Kind.PROJECT)  # of a domain, in the orde
 _ROUNDS = 1000
 
 Say = Callable[[str], None]
+
+
+class Place(Protocol):
+    """Where things are found, and removed."""
+
+    def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
+        """List what the query matches, as much as is shown at once."""
+
+    def remove(self, thing: Thing) -> None:
+        """Remove it; that it is gone already is as good."""
 
 
 def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
@@ -101,7 +113,14 @@ def _sweep(identity: Identity, run_id: str, many: Thing, say: Say) -> dict[str, 
     if many.domain_id is not None:
         query["domain_id"] = many.domain_id
     # The journal names them all at once, so it says that they are gone when all are.
-    failed = _remove_kind(identity, run_id, many.kind, query, partial(_tried, identity), say)
+    try:
+        place = Servers(identity) if many.kind is Kind.SERVER else identity
+        failed = _remove_kind(place, run_id, many.kind, query, partial(_tried, place), say)
+    except EnvironmentUnusable as error:
+        if many.kind is not Kind.SERVER:
+            raise
+        # What another service holds back keeps no user in this one.
+        return {many.name: str(error)}
     if not failed:
         return {}
     name, why = next(iter(failed.items()))
@@ -128,7 +147,7 @@ def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, 
 
 
 def _remove_kind(
-    identity: Identity,
+    place: Place,
     run_id: str,
     kind: Kind,
     query: Mapping[str, str],
@@ -139,7 +158,7 @@ def _remove_kind(
     for _ in range(_ROUNDS):
         ours = [
             thing
-            for thing in identity.find(kind, **query)
+            for thing in place.find(kind, **query)
             if is_of_run(run_id, thing.name) and thing.name not in failed
         ]
         if not ours:
@@ -157,9 +176,9 @@ def _remove_one(identity: Identity, journal: Journal, thing: Thing) -> dict[str,
     return failed
 
 
-def _tried(identity: Identity, thing: Thing) -> dict[str, str]:
+def _tried(place: Place, thing: Thing) -> dict[str, str]:
     try:
-        identity.remove(thing)
+        place.remove(thing)
     except Unreachable:
         raise
     except EnvironmentUnusable as error:

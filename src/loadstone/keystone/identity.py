@@ -43,7 +43,7 @@ class Identity:
 
     def create(self, kind: Kind, name: str, attributes: Mapping[str, Any]) -> Thing:
         """Make one thing, or find it where an earlier try that seemed to fail had made it."""
-        answer = self._call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
+        answer = self.call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
         if answer.status_code == _CREATED:
             return Thing(kind, name, str(answer.json()[kind.value]["id"]))
         if answer.status_code == _CONFLICT:
@@ -56,7 +56,7 @@ class Identity:
 
     def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
         """List what the query (name, domain_id) matches, as much as the service shows at once."""
-        answer = self._call(f"/{kind}s", "GET", query=query)
+        answer = self.call(f"/{kind}s", "GET", query=query)
         if answer.status_code == _GONE:
             return ()
         if not answer.ok:
@@ -70,7 +70,7 @@ class Identity:
         if not attributes:
             return
         path = f"/{thing.kind}s/{thing.id}"
-        answer = self._call(path, "PATCH", {thing.kind.value: dict(attributes)})
+        answer = self.call(path, "PATCH", {thing.kind.value: dict(attributes)})
         if not answer.ok:
             raise self._refused(f"change {thing.kind} {thing.name}", answer)
 
@@ -85,7 +85,7 @@ class Identity:
 
     def role_ids(self, names: Iterable[str]) -> tuple[str, ...]:
         """Find roles by their names; each name counts once."""
-        answer = self._call("/roles", "GET")
+        answer = self.call("/roles", "GET")
         if not answer.ok:
             raise self._refused("list roles", answer)
         roles = {str(role["name"]): str(role["id"]) for role in answer.json()["roles"]}
@@ -104,7 +104,7 @@ class Identity:
 
     def domain(self, name_or_id: str) -> Thing:
         """Find a domain by its id, or else by its name."""
-        answer = self._call(f"/domains/{quote(name_or_id, safe='')}", "GET")
+        answer = self.call(f"/domains/{quote(name_or_id, safe='')}", "GET")
         if answer.ok:
             found = answer.json()["domain"]
             return Thing(Kind.DOMAIN, str(found["name"]), str(found["id"]))
@@ -130,13 +130,13 @@ class Identity:
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
         """Give a user a role on a project."""
         path = f"/projects/{project_id}/users/{user_id}/roles/{role_id}"
-        answer = self._call(path, "PUT")
+        answer = self.call(path, "PUT")
         if not answer.ok:
             raise self._refused("assign a role", answer)
 
     def log_in(self, user: User) -> Token:
         """Issue a token for the user's project."""
-        answer = self._call("/auth/tokens", "POST", _password_body(user), whom="nobody")
+        answer = self.call("/auth/tokens", "POST", _password_body(user), whom="nobody")
         if answer.status_code != _CREATED:
             raise self._refused(f"log in as {user.name}", answer)
         expires_at = datetime.fromisoformat(str(answer.json()["token"]["expires_at"]))
@@ -145,7 +145,7 @@ class Identity:
     def create_application_credential(self, user: User, token: Token, name: str) -> tuple[str, str]:
         """Make one as the user, for the project of its token; give its id and its secret."""
         path = f"/users/{user.id}/application_credentials"
-        answer = self._call(path, "POST", {"application_credential": {"name": name}}, whom=token)
+        answer = self.call(path, "POST", {"application_credential": {"name": name}}, whom=token)
         if answer.status_code != _CREATED:
             raise self._refused("create an application credential", answer)
         made = answer.json()["application_credential"]
@@ -154,11 +154,11 @@ class Identity:
     def _expect(
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
     ) -> None:
-        answer = self._call(path, method, body)
+        answer = self.call(path, method, body)
         if not answer.ok and answer.status_code != _GONE:
             raise self._refused(what, answer)
 
-    def _call(
+    def call(
         self,
         path: str,
         method: str,
@@ -166,6 +166,7 @@ class Identity:
         query: Mapping[str, str] | None = None,
         whom: Whom = "admin",
     ) -> "Response":
+        """Send, again where what came back passes; `path` may be another service's URL."""
         began_s = time.monotonic()
         for wait_s in _RETRY_WAITS_S:
             try:
@@ -191,7 +192,7 @@ class Identity:
 
         try:
             return self.access.session.request(
-                self.access.identity_url + path,
+                self.access.identity_url + path if path.startswith("/") else path,
                 method,
                 json=body,
                 params=query,

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     PROJECT = "project"
     GROUP = "group"
     USER = "user"
+    SERVER = "server"  # of the compute service
 
 
 @dataclass(frozen=True, slots=True)

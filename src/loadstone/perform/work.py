@@ -16,16 +16,17 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Watch
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import InvalidInput
 from loadstone.functions.actor import rows, settings
 from loadstone.functions.catalogue import function_of, sweep_of
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Identity
+from loadstone.keystone.journal import Journal
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.rally import Ground, is_data, needs_cloud, scenario
-from loadstone.keystone.things import Token, User, iteration_prefix
+from loadstone.keystone.things import Token, User, iteration_prefix, of_iterations
 from loadstone.perform.order import Job
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.plan.model import Limits
@@ -174,10 +175,18 @@ class Call:
             own = rows(actors.users)
             if own:
                 self._rows = tuple(own[turn] for turn in actors.turns())
+            self._announce(actors.journal)
             try:
                 yield
             finally:
-                self._sweep(own, say)
+                self._sweep(own, actors.journal, say)
+
+    def _announce(self, journal: Journal) -> None:
+        """Put into the journal what iterations will make."""
+        sweep = sweep_of(self.workload.scenario.name)
+        if sweep is not None:
+            thing = of_iterations(journal.run_id, sweep.made)
+            journal.create(thing.kind, thing.name, thing.domain_id)
 
     def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:  # noqa: ARG002 (Work's face)
         """Call the function as often as the runner says."""
@@ -199,18 +208,19 @@ class Call:
         done = called.measured
         return Loaded(done.samples, done.health, done.interrupted)
 
-    def _sweep(self, own: tuple[dict[str, str], ...], say: Say) -> None:
-        function = sweep_of(self.workload.scenario.name)
-        if function is None or not own:
+    def _sweep(self, own: tuple[dict[str, str], ...], journal: Journal, say: Say) -> None:
+        """Remove as the users what iterations made; what stays, the admin's clean-up is left."""
+        sweep = sweep_of(self.workload.scenario.name)
+        if sweep is None or not own:
             return
         say("removing what the iterations left in other services")
         load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
-        called = callables.run(CallPlan(function, load, {}, own, self._settings))
-        if called.failures:
-            raise EnvironmentUnusable(
-                f"{self.workload.scenario.name}: what iterations made could not be removed "
-                f"({called.failures[0].cause}); names begin with {self._settings['prefix']}"
-            )
+        called = callables.run(CallPlan(sweep.function, load, {}, own, self._settings))
+        if called.failures or called.measured.interrupted:
+            causes = [failure.cause for failure in called.failures]
+            say(f"  its users could not remove all of it: {(*causes, 'interrupted')[0]}")
+        else:
+            journal.removed(of_iterations(journal.run_id, sweep.made))
 
 
 def _failure(failure: CallFailure) -> Failure:
