@@ -5,12 +5,24 @@ import secrets
 import shlex
 
 import click
+from click.core import ParameterSource
 
 from loadstone import reference
 from loadstone.cli.serve_options import Options
 from loadstone.errors import InvalidInput
 
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
+# What describes the queue of a known capacity: without one there is none.
+OF_CAPACITY = (
+    "workers",
+    "law",
+    "even_over",
+    "stall_every_s",
+    "stall_s",
+    "halve_at_s",
+    "queue",
+    "seed",
+)
 
 
 def settings(options: Options) -> reference.Settings:
@@ -29,8 +41,8 @@ def settings(options: Options) -> reference.Settings:
             queue=options["queue"],
             seed=options["seed"],
         )
-    elif options["law"] != "fixed" or options["stall_s"] or options["halve_at_s"] is not None:
-        raise InvalidInput("--law, --stall and --halve-at need --capacity")
+    else:
+        _refuse_without_capacity(click.get_current_context())
     return reference.Settings(
         admin=reference.Admin(options["user"], password, options["project"]),
         host=options["host"],
@@ -41,6 +53,18 @@ def settings(options: Options) -> reference.Settings:
         only_errors=options["only_errors"],
         capacity=capacity,
     )
+
+
+def _refuse_without_capacity(ctx: click.Context) -> None:
+    flags = {option.name: option.opts[0] for option in ctx.command.params}
+    given = [
+        flags[name]
+        for name in OF_CAPACITY
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        verb = "needs" if len(given) == 1 else "need"
+        raise InvalidInput(f"{', '.join(given)} {verb} --capacity: without it nothing queues")
 
 
 def tell(chosen: reference.Settings, port: int) -> None:
