@@ -82,7 +82,7 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
 def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch):
     odd = ["q\"uo'te", "back\\slash\\n", "ünï ∞ 𝄞 code", "{brace}<user>%s"]
     monkeypatch.setattr(
-        "loadstone.keystone.contexts.users.secrets.token_urlsafe", lambda _size: odd.pop()
+        "loadstone.keystone.contexts.users.passwords", lambda *_: lambda _name: odd.pop()
     )
     with users(access, RUN, UsersSettings(1, 4), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=4)

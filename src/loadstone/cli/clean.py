@@ -29,7 +29,7 @@ def clean(
     """
     from loadstone.keystone.clean import clean as clean_up
     from loadstone.keystone.clean import list_leftovers
-    from loadstone.keystone.journal import read
+    from loadstone.keystone.journal import held, read
     from loadstone.run import JOURNAL
 
     with open_store(folder) as store:
@@ -42,7 +42,7 @@ def clean(
     if lab is None and cloud is None:
         lab, cloud = as_before(record)
     # Removing loads nothing, so no permission to load is asked for.
-    with chosen(lab, cloud, yes=True) as subject:
+    with held(journal.resolve(), record.run_id), chosen(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(journal, leftovers, click.echo)
     ctx.exit(LEFT if leftovers else 0)

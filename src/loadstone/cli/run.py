@@ -1,5 +1,6 @@
 """`loadstone run`: a task file, carried out."""
 
+from dataclasses import replace
 from typing import Unpack
 
 import click
@@ -31,6 +32,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
     from loadstone.cli import performed
     from loadstone.cli.screen import Screen
     from loadstone.perform.flow import begin, perform
+    from loadstone.perform.resume import maker
     from loadstone.task.read import read
 
     with performed.in_style(options["style"]):
@@ -44,6 +46,9 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
             for warning in checked.warnings:
                 screen.say(f"{warning.file}:{warning.line}: warning: {warning.words}")
             subject = performed.peopled(target, options["existing"])
+            if options["resumed"] is not None:
+                users_of = maker(store, options["resumed"], subject.access)
+                order = replace(order, users_of=users_of)
             begun = begin(order, subject, store, command_line())
             try:
                 perform(begun, order, subject, store, screen)

@@ -26,6 +26,7 @@ class Options(TypedDict):
     rally_pacing: bool
     rally_requests: bool
     existing: Path | None
+    resumed: str | None
     step: str | None
     until: str | None
     cores: tuple[int, ...]
@@ -57,6 +58,8 @@ def limit_options(command: Command) -> Command:
     words = "Users that exist already, for workloads that leave room for them: Rally's env spec."
     path = click.Path(path_type=Path, exists=True, dir_okay=False)
     command = click.option("--existing-users", "existing", type=path, help=words)(command)
+    words = "Go on with the users that an interrupted RUN (or: latest) has left."
+    command = click.option("--resume-users", "resumed", metavar="RUN", help=words)(command)
     words = "When the steps end: success<100%, p99>2s."
     command = click.option("--until", metavar="FIGURE", help=words)(command)
     words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."

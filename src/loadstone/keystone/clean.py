@@ -27,6 +27,7 @@ _WORKERS = 8
 _INHABITANTS = (Kind.USER, Kind.GROUP, Kind.PROJECT)  # of a domain, in the order of removal
 # A service may show only a part of a long list at once ([DEFAULT] list_limit); this many parts.
 _ROUNDS = 1000
+_NAMED = 20  # of what is left; all of it is in the journal
 
 Say = Callable[[str], None]
 
@@ -51,7 +52,7 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     record = read(path)
     if record is None or not record.remaining:
         return ()
-    _require_same_cloud(record, access)
+    require_same_cloud(record, access)
     journal = Journal(path, record.run_id)
     say(f"removing {_in_words(record.remaining)}")
     try:
@@ -77,8 +78,10 @@ def list_leftovers(path: Path, leftovers: tuple[Leftover, ...], say: Say) -> Non
     if record is None or not leftovers:
         return
     say(f"{len(leftovers)} left in {record.identity_url}; remove with: {record.mend}")
-    for leftover in leftovers:
+    for leftover in leftovers[:_NAMED]:
         say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
+    if len(leftovers) > _NAMED:
+        say(f"  and {len(leftovers) - _NAMED} more")
 
 
 def _in_words(things: tuple[Thing, ...]) -> str:
@@ -88,7 +91,8 @@ def _in_words(things: tuple[Thing, ...]) -> str:
     return ", ".join([*many, *single])
 
 
-def _require_same_cloud(record: Record, access: Access) -> None:
+def require_same_cloud(record: Record, access: Access) -> None:
+    """Refuse another cloud than the one in which the run made what its journal names."""
     # A lab may come up again on another port, so the same choice is as good as the same URL.
     if access.identity_url != record.identity_url and access.cloud.chosen != record.chosen:
         raise InvalidInput(

@@ -1,6 +1,7 @@
 """Many small API calls at once."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -44,11 +45,12 @@ def each(
                 stop.set()
 
     # Daemons: an executor's threads would hold up the end of the program after Ctrl-C.
+    began_s = time.monotonic()
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, count))]
     try:
         for thread in threads:
             thread.start()
-        _join(threads, lambda: tell(f"  {len(done)} of {count}"))
+        _join(threads, lambda: tell(_how_far(len(done), count, time.monotonic() - began_s)))
     except BaseException:
         stop.set()
         if waits:
@@ -57,6 +59,13 @@ def each(
     if failures:
         raise failures[0]
     return tuple(done[number] for number in range(count))
+
+
+def _how_far(done: int, count: int, elapsed_s: float) -> str:
+    words = f"  {done} of {count}"
+    if not done:
+        return words
+    return f"{words}, {done / elapsed_s:.1f}/s, {(count - done) * elapsed_s / done:.0f} s left"
 
 
 def _join(threads: list[threading.Thread], look: Callable[[], None]) -> None:

@@ -1,19 +1,30 @@
 """What a run made in a cloud, on disk before it is made, so that a killed run can be cleaned up.
 
-One JSON object a line: where, then for each thing `create` (before) and `created` or `removed`.
-It holds names and ids, no secret.
+One JSON object a line: where, then for each thing `create` (before) and `created` or `removed`, and
+`ready` for a user that can be loaded as. It holds names and ids, no secret.
 """
 
 import json
 import os
 import threading
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.things import Kind, Thing
+from loadstone.lab import locks
 from loadstone.target import Access
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What a user was made ready for, and on which day it has logged in."""
+
+    grants: str
+    day: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +35,21 @@ class Record:
     chosen: str  # how the cloud was chosen: "--lab demo", "--cloud prod", "OS_*"
     identity_url: str
     remaining: tuple[Thing, ...]  # made or about to be made, and not removed
+    ready: Mapping[str, Readiness] = field(default_factory=dict)  # by the user's id
 
     @property
     def mend(self) -> str:
         """The command that removes what remains."""
         target = f" {self.chosen}" if self.chosen.startswith("--") else ""
         return f"loadstone results clean {self.run_id}{target}"
+
+
+@contextmanager
+def held(path: Path, run_id: str) -> Iterator[None]:
+    """Keep all others from what the journal names, for as long as this process works with it."""
+    busy = f"another loadstone is at work with what run {run_id} made; wait for it, or end it"
+    with locks.held(path.with_suffix(".lock"), busy=busy):
+        yield
 
 
 class Unwritable(EnvironmentUnusable):
@@ -52,30 +72,37 @@ class Journal:
     def start(cls, path: Path, run_id: str, access: Access) -> Self:
         """Begin (or go on with) the journal of a run against this cloud."""
         journal = cls(path, run_id)
-        journal._append(
-            "target", run_id=run_id, chosen=access.cloud.chosen, identity_url=access.identity_url
-        )
+        whither = {"chosen": access.cloud.chosen, "identity_url": access.identity_url}
+        journal._append("target", {"run_id": run_id, **whither})
         return journal
 
     def create(self, kind: Kind, name: str, domain_id: str | None = None) -> None:
         """Say that this is about to be made, and where, if not in the run's own domain."""
-        self._append("create", kind=kind, name=name, domain_id=domain_id)
+        self._append("create", {"kind": kind, "name": name, "domain_id": domain_id})
 
     def created(self, thing: Thing) -> None:
         """Say that this was made, and its id."""
-        self._append("created", **_words(thing))
+        self._append("created", _words(thing))
+
+    def ready(self, user_id: str, how: Readiness) -> None:
+        """Say that load can be made as this user."""
+        # Where this line is lost, the user is only made ready once more: no need to wait for the
+        # disk.
+        said = {"id": user_id, "grants": how.grants, "day": how.day}
+        self._append("ready", said, waits=False)
 
     def removed(self, thing: Thing) -> None:
         """Say that this is gone."""
-        self._append("removed", **_words(thing))
+        self._append("removed", _words(thing))
 
-    def _append(self, event: str, **fields: str | None) -> None:
-        line = json.dumps({"event": event, **fields}) + "\n"
+    def _append(self, event: str, said: Mapping[str, str | None], *, waits: bool = True) -> None:
+        line = json.dumps({"event": event, **said}) + "\n"
         try:
             with self._lock, self.path.open("a", encoding="utf-8") as file:
                 file.write(line)
                 file.flush()
-                os.fsync(file.fileno())
+                if waits:
+                    os.fsync(file.fileno())
         except OSError as error:
             raise Unwritable(f"{self.path}: cannot be written ({error.strerror})") from error
 
@@ -88,6 +115,7 @@ def read(path: Path) -> Record | None:
         return None
     target: dict[str, str] | None = None
     remaining: dict[tuple[str, ...], Thing] = {}
+    ready: dict[str, Readiness] = {}
     for line in lines:
         entry = _parse(line)
         match entry.get("event"):
@@ -97,11 +125,12 @@ def read(path: Path) -> Record | None:
                 remaining[_key(entry)] = _thing(entry)
             case "removed":
                 remaining.pop(_key(entry), None)
+            case "ready":
+                ready[entry["id"]] = Readiness(entry["grants"], entry["day"])
     if target is None:
         return None
-    return Record(
-        target["run_id"], target["chosen"], target["identity_url"], tuple(remaining.values())
-    )
+    named = (target["run_id"], target["chosen"], target["identity_url"])
+    return Record(*named, tuple(remaining.values()), ready)
 
 
 def _words(thing: Thing) -> dict[str, str | None]:

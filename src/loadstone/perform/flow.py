@@ -14,6 +14,7 @@ from loadstone.keystone.identity import Unreachable
 from loadstone.perform.hooks import Hooks
 from loadstone.perform.live import LiveSla
 from loadstone.perform.order import Job, Observer, Order, jobs, stepped
+from loadstone.perform.resume import link
 from loadstone.perform.work import Loaded, Work, ready
 from loadstone.result import Performance, Result
 from loadstone.run import Subject
@@ -36,7 +37,9 @@ def begin(order: Order, subject: Subject, store: Store, command: str) -> Begun:
     """Look at all workloads; InvalidInput says which cannot be carried out."""
     todo = tuple((job, ready(job)) for job in jobs(order))
     result = replace(run.begun("task", subject, command), title=order.task.title)
-    store.begin(result)
+    folder = store.begin(result)
+    if order.users_of is not None:
+        link(folder, store.folder(order.users_of))
     return Begun(result, todo)
 
 
@@ -85,7 +88,8 @@ class _Trip:
         ended = "interrupted"
         failure = None
         try:
-            with work.prepared(self.subject, self.run_id, self.store, self.observer.say):
+            maker = self.order.users_of or self.run_id
+            with work.prepared(self.subject, maker, self.store, self.observer.say):
                 ended = self._load(work)
         except EnvironmentUnusable as error:
             ended, failure = "failed", str(error)

@@ -26,6 +26,7 @@ class Order:
     paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
     requests_as_rally: bool = False  # send all that Rally sends for an iteration
     placement: Placement = field(default_factory=Placement)
+    users_of: str | None = None  # the interrupted run whose users are gone on with
     steps: Steps | None = None  # each workload again and again, at rising load
 
 

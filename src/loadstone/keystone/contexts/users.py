@@ -1,17 +1,18 @@
 """Users to make load as, in a domain of the run's own, removed at the end."""
 
-import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, list_leftovers, remaining
 from loadstone.keystone.concurrently import each
+from loadstone.keystone.contexts.known import Known, today
+from loadstone.keystone.contexts.passwords import passwords
 from loadstone.keystone.identity import Identity, Refused
-from loadstone.keystone.journal import Journal, read
+from loadstone.keystone.journal import Journal, Readiness, held
 from loadstone.keystone.things import (
     ANY,
     Kind,
@@ -71,12 +72,13 @@ def users(
 
 @contextmanager
 def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Iterator[Journal]:
-    """Give a journal, and remove at the end what it says was made."""
-    journal = Journal.start(journal_path, run_id, access)
-    try:
-        yield journal
-    finally:
-        _remove(access, journal_path, say)
+    """Give a journal, and remove at the end what it says was made; one process at a time."""
+    with held(journal_path, run_id):
+        journal = Journal.start(journal_path, run_id, access)
+        try:
+            yield journal
+        finally:
+            _remove(access, journal_path, say)
 
 
 def _remove(access: Access, path: Path, say: Say) -> None:
@@ -92,17 +94,16 @@ def make_users(
     identity: Identity, settings: UsersSettings, journal: Journal, say: Say
 ) -> tuple[User, ...]:
     """Make projects and users; user n of m is in project n mod m."""
-    tenants, per_tenant = settings.tenants, settings.users_per_tenant
-    say(f"creating {counted(tenants * per_tenant, Kind.USER)} in {counted(tenants, Kind.PROJECT)}")
+    tenants, count = settings.tenants, settings.tenants * settings.users_per_tenant
+    say(f"creating {counted(count, Kind.USER)} in {counted(tenants, Kind.PROJECT)}")
     maker = _Maker.prepared(identity, settings, journal)
     workers = settings.resource_management_workers
     projects = each(maker.project, range(1, tenants + 1), workers, say)
-
-    def make_user(number: int) -> User:
-        # User 1 in project 1, user 2 in project 2: neighbours in time load different projects.
-        return maker.user(number, projects[(number - 1) % tenants])
-
-    return each(make_user, range(1, tenants * per_tenant + 1), workers, say)
+    # User 1 in project 1, user 2 in project 2: neighbours in time load different projects.
+    wanted = [maker.wanted(n, projects[(n - 1) % tenants]) for n in range(1, count + 1)]
+    maker = maker.proven(wanted, say)
+    made = iter(each(maker.user, [one for one in wanted if not maker.has(one)], workers, say))
+    return tuple(one if maker.has(one) else next(made) for one in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +113,15 @@ class _Maker:
     identity: Identity
     settings: UsersSettings
     journal: Journal
+    password: Callable[[str], str] = field(repr=False)  # of the user of this name
     role_ids: tuple[str, ...]
     project_domain: Thing
     user_domain: Thing
-    ids: Mapping[tuple[Kind, str], str]  # what a killed run had made already
+    known: Known
 
     @classmethod
     def prepared(cls, identity: Identity, settings: UsersSettings, journal: Journal) -> Self:
         """Look up roles and domains, and make the run's own domain where it is needed."""
-        record = read(journal.path)
-        known = record.remaining if record else ()
-        ids = {(thing.kind, thing.name): thing.id for thing in known if thing.id is not None}
         roles = identity.role_ids((settings.role, *settings.roles))
         own = None
         if settings.project_domain is None or settings.user_domain is None:
@@ -139,39 +138,64 @@ class _Maker:
             many = f"{domain_name(journal.run_id)}-{kind[0]}{ANY}"
             journal.create(kind, many, domain.id)
             domains.append(domain)
-        return cls(identity, settings, journal, roles, domains[0], domains[1], ids)
+        password = passwords(identity.access, journal.run_id)
+        known = Known.of(identity, journal, own)
+        return cls(identity, settings, journal, password, roles, domains[0], domains[1], known)
 
     def project(self, number: int) -> Thing:
         """Make the project of this number."""
         name = project_name(self.journal.run_id, number)
         return self._made(Kind.PROJECT, name, self.project_domain, {})
 
-    def user(self, number: int, project: Thing) -> User:
-        """Make the user of this number, with the roles in the project."""
-        # Letters, digits and a sign, for clouds whose password rules ask for each.
-        password = self.settings.password or secrets.token_urlsafe(24) + "aA1!"
+    def wanted(self, number: int, project: Thing) -> User:
+        """Say who the user is to be; without an id where there is none yet."""
         name = user_name(self.journal.run_id, number)
-        made = self._made(Kind.USER, name, self.user_domain, {"password": password})
-        for role_id in self.role_ids:
-            self.identity.grant(role_id, _id(made), _id(project))
-        user = User(
-            id=_id(made),
+        return User(
+            id=self.known.ids.get((Kind.USER, name), ""),
             name=name,
-            password=password,
+            password=self.settings.password or self.password(name),
             project_id=_id(project),
             project_name=project.name,
             domain_id=_id(self.user_domain),
             domain_name=self.user_domain.name,
             project_domain_name=self.project_domain.name,
         )
+
+    def proven(self, wanted: Sequence[User], say: Say) -> Self:
+        """Try whether the passwords are those that an earlier run's users have."""
+        ready = [user for user in wanted if self.has(user)]
+        if not ready:
+            return self
+        try:
+            self.identity.log_in(ready[0])
+        except Refused:
+            return replace(self, known=self.known.without_passwords())
+        say(f"  {len(ready)} of them are there already")
+        return self
+
+    def user(self, wanted: User) -> User:
+        """Make the user, with the roles in the project."""
+        made = self._made(Kind.USER, wanted.name, self.user_domain, {"password": wanted.password})
+        for role_id in self.role_ids:
+            self.identity.grant(role_id, _id(made), wanted.project_id)
+        user = replace(wanted, id=_id(made))
         # Keystone writes to a user's row at the first login of each day (last_active_at); without
         # this the first requests of the load would measure that, and collide in SQLite.
         self.identity.log_in(user)
+        self.journal.ready(user.id, self._readiness(user))
         return user
+
+    def has(self, user: User) -> bool:
+        """Say whether an earlier run has made the user ready, today."""
+        return self.known.ready.get(user.id) == self._readiness(user)
+
+    def _readiness(self, user: User) -> Readiness:
+        return Readiness(" ".join((user.project_id, *self.role_ids)), today())
 
     def _made(self, kind: Kind, name: str, domain: Thing, attributes: Mapping[str, str]) -> Thing:
         own = domain.name == domain_name(self.journal.run_id)
-        thing = Thing(kind, name, self.ids.get((kind, name)), None if own else domain.id)
+        known_id = self.known.ids.get((kind, name))
+        thing = Thing(kind, name, known_id, None if own else domain.id)
         if thing.id is not None:
             self.identity.update(thing, attributes)
             return thing
