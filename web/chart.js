@@ -96,6 +96,23 @@ function bandOf(band, colour) {
   };
 }
 
+// Stretches of time: each named where the pointer is, and at least as wide as a line.
+function spansOf(spans, colour) {
+  return {
+    name: "spans",
+    type: "line",
+    data: [],
+    markArea: {
+      label: { show: false },
+      emphasis: { label: { show: false } },
+      data: spans.map((span) => {
+        const style = { color: colour(span.tone), opacity: 0.22, borderColor: colour(span.tone), borderWidth: 1.5 };
+        return [{ name: span.label, xAxis: span.low, itemStyle: style, span }, { xAxis: span.high }];
+      }),
+    },
+  };
+}
+
 function axis(label, range, colour, more) {
   return {
     type: "value",
@@ -114,6 +131,7 @@ function axis(label, range, colour, more) {
 function option(chart, colour) {
   const series = chart.series.map((line) => seriesOf(line, colour));
   if (chart.band) series.push(bandOf(chart.band, colour));
+  if (chart.spans.length) series.push(spansOf(chart.spans, colour));
   return {
     animation: false,
     aria: { enabled: true, label: { description: `${chart.title}. ${chart.summary}` } },
@@ -136,8 +154,10 @@ function option(chart, colour) {
       borderColor: colour("rule"),
       textStyle: { color: colour("text") },
       renderMode: "richText",
-      formatter: ({ seriesName, value }) =>
-        `${seriesName}\n${number(value[0])} ${chart.x_label}\n${number(value[1])} ${chart.y_label}`,
+      formatter: ({ componentType, data, seriesName, value }) =>
+        componentType === "markArea"
+          ? `${data.name}\n${number(data.span.low)} to ${number(data.span.high)} ${chart.x_label}`
+          : `${seriesName}\n${number(value[0])} ${chart.x_label}\n${number(value[1])} ${chart.y_label}`,
     },
     dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" }],
     xAxis: axis(chart.x_label, chart.x_range, colour, { nameGap: 28 }),

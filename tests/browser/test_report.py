@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from realistic import keystone
 
+from loadstone.analysis.performance import show
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
+from loadstone.result import Performance
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
@@ -18,6 +20,8 @@ from loadstone.search.simulator.service import Service
 from loadstone.search.simulator.simulator import Simulator
 from loadstone.search.strategies import STRATEGIES
 from loadstone.store import Store
+from loadstone.task.hook_run import HookRun
+from loadstone.task.sla import Criterion
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 pytestmark = [
@@ -205,6 +209,76 @@ def with_a_curve():
     capacity, trials = search(STRATEGIES["meter"](settings), service.measure)
     finding = keystone()[0].findings[1]
     return replace(finding, capacity=capacity, trials=trials)
+
+
+def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(browser, tmp_path):
+    path = tmp_path / "report.html"
+    html.write(*at_rising_load(), path)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_function("document.documentElement.dataset.charts")
+    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
+    lines = {s["name"]: s["data"] for s in charts["steps-1-throughput"]["series"]}
+    assert [x for x, _ in lines["throughput"]] == [2, 4, 6]
+    assert [x for x, _ in lines["SLA failed"]] == [6]
+    assert {s["name"] for s in charts["steps-1-latency"]["series"]} == {
+        "half within",
+        "95 % within",
+        "99 % within",
+    }
+    assert [y for _, y in charts["steps-1-success"]["series"][0]["data"]] == [100, 100, 100]
+    # The second workload of the same name begins at its own first step.
+    assert page.locator("section[id^=steps-]").count() == 2
+    assert page.locator("header li").count() == 2
+    drawn = page.locator("figure.is-drawn .drawn svg")
+    assert drawn.count() == len(charts)
+    profile = page.locator("#workload-1-profile .drawn svg")
+    orange = "rgb(194,65,12)"
+    assert profile.locator(f"path[fill='{orange}'], path[fill='#c2410c']").count() == 1
+    page.locator("#steps-1 table a").last.click()
+    assert page.url.endswith("#workload-3")
+    assert said == []
+    context.close()
+
+
+def at_rising_load():
+    """A task whose workload was made at three loads, then at two; one with a hook that failed."""
+    result, samples = keystone()
+    actions = ("authenticate.keystone",)
+    table = samples[0, result.findings[0].trials[0].number]
+    output = json.dumps({"additive": [], "complete": []})
+    hook = HookRun(0, "time", 1, 1001.0, 1003.5, output, ("Subprocess returned 3", ""))
+    performances = tuple(
+        Performance(
+            subtask="Issue",
+            scenario="Authenticate.keystone",
+            description="",
+            given=json.dumps(
+                {
+                    "scenario": {"Authenticate.keystone": {}},
+                    "runner": {"constant": {"times": 9, "concurrency": concurrency}},
+                    "contexts": {},
+                    "sla": {},
+                    "hooks": [{"action": {"sys_call": "false"}}],
+                }
+            ),
+            config_id="c",
+            status="finished",
+            start_s=1000.0,
+            showing=show(table, actions),
+            sla=(Criterion("failure_rate", concurrency < 6, ""),),
+            actions=actions,
+            is_step=True,
+            hook_runs=(hook,) if not position else (),
+        )
+        for position, concurrency in enumerate((2, 4, 6, 2, 4))
+    )
+    task = replace(result, kind="task", findings=(), performances=performances)
+    return task, lambda _: table
 
 
 def no_samples(trial):

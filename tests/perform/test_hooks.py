@@ -8,6 +8,9 @@ from loadstone.perform.hooks import moments
 from loadstone.task.model import Event, Periodic
 
 CHART = {"title": "Nodes", "chart_plugin": "Pie", "data": [["up", 3]]}
+LINES = {"title": "Load <of> it", "chart_plugin": "Lines", "data": [["user", [[0, 1], [1, 2.5]]]]}
+ODD = {"title": "Odd", "chart_plugin": "Lines", "data": ["no", "lines"]}
+EACH = {"title": "Up", "chart_plugin": "StackedArea", "data": [["nodes", 3]]}
 TASK = """
 version: 2
 title: Hooked
@@ -25,17 +28,21 @@ subtasks:
         trigger: {periodic: {unit: iteration, step: 7, start: 2, end: 16}}
       - action: {sys_call: "no-such-command-at-all"}
         trigger: {periodic: {unit: time, step: 1000}}
+      - action: {sys_call: "cat lines.json"}
+        trigger: {event: {unit: iteration, at: [2, 9]}}
 """
 
 
 def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write, tmp_path):
     (tmp_path / "chart.json").write_text(json.dumps({"complete": [CHART]}))
+    printed = {"additive": [EACH], "complete": [LINES, ODD]}
+    (tmp_path / "lines.json").write_text(json.dumps(printed))
     told = loadstone("run", write(TASK), "--rally-json", "rally.json")
     assert told.returncode == 0, told.stderr
     assert "cat chart.json" in told.stdout
     assert "Subprocess returned 3" in told.stdout
     (subtask,) = json.loads((tmp_path / "rally.json").read_text())["tasks"][0]["subtasks"]
-    charts, failing, words, missing = subtask["workloads"][0]["hooks"]
+    charts, failing, words, missing, lines = subtask["workloads"][0]["hooks"]
     assert charts["summary"] == {"success": 2}
     assert charts["config"]["description"] == "says charts"
     assert [one["triggered_by"]["value"] for one in charts["results"]] == [3, 20]
@@ -47,9 +54,27 @@ def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write
     assert "StdOut: $HOME\n" in words["results"][0]["output"]["complete"][0]["data"]
     assert "cannot be started" in missing["results"][0]["error"]["msg"]
     assert loadstone("report", "-o", "page.html").returncode == 0
-    assert "Hooks acted 7 times, 2 of them failed" in (tmp_path / "page.html").read_text()
+    marked_and_drawn((tmp_path / "page.html").read_text())
     shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
-    assert shown["workloads"][0]["hooks"] == [charts, failing, words, missing]
+    assert shown["workloads"][0]["hooks"] == [charts, failing, words, missing, lines]
+    assert loadstone("results", "import", "rally.json", "--store", "other").returncode == 0
+    other = loadstone("results", "show", "latest", "--store", "other", "--json", "-").stdout
+    assert json.loads(other)["workloads"][0]["hooks"] == shown["workloads"][0]["hooks"]
+    assert loadstone("report", "latest", "--store", "other", "-o", "other.html").returncode == 0
+
+
+def marked_and_drawn(page):
+    assert "Hooks acted 9 times, 2 of them failed" in page
+    assert page.count('<rect class="span sustained"') == 7
+    assert page.count('<rect class="span degraded"') == 2
+    for title in ("Hook 1, iteration 3: Nodes", "Hook 5, iteration 9: Odd", "Hook 5: Up"):
+        assert f"<h4>{title}</h4>" in page
+    drawn = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])
+    by_title = {chart["title"]: chart["series"] for chart in drawn}
+    (line,) = by_title["Hook 5, iteration 2: Load <of> it"]
+    assert (line["name"], line["data"]) == ("user", [[0.0, 1.0], [1.0, 2.5]])
+    # What each run printed, over the time at which it ran.
+    assert [y for _, y in by_title["Hook 5: Up"][0]["data"]] == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,11 @@ class _Trip:
 
     def _load(self, work: Work) -> str:
         """Load and judge; gives how it ended."""
-        start_s = time.time()
         file = self.store.samples_path(self.run_id, self.job.index)
         with Hooks(self.job.workload.hooks) as hooks:
-            measured = work.load(self.subject, file, Watcher(self, self._live(), hooks))
-            self._judged(measured, work, start_s)
+            watcher = Watcher(self, self._live(), hooks)
+            measured = work.load(self.subject, file, watcher)
+            self._judged(measured, work, watcher.start_s)
             if measured.interrupted:
                 raise KeyboardInterrupt
             showing = self.kept.showing
@@ -154,10 +154,15 @@ class Watcher:
     trip: _Trip
     sla: LiveSla
     hooks: Hooks
+    start_s: float = field(default_factory=time.time)  # Unix time of the load's first instant
+    _has_looked: bool = False
 
     def __call__(self, progress: Progress) -> bool:
         """Show the progress; False stops the load."""
         trip = self.trip
+        if not self._has_looked:
+            # Before its first instant a load may have waited for its workers.
+            self.start_s, self._has_looked = time.time() - progress.elapsed_s, True
         self.hooks.look(progress)
         trip.observer.progress(trip.job.workload.scenario.name, progress)
         trip.is_out_of_budget = trip.is_out_of_budget or progress.elapsed_s > trip.left_s

@@ -11,22 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock, Thread
-from typing import Any, Literal, Self, assert_never
+from typing import Literal, Self, assert_never
 
 from loadstone.engine.progress import Progress
-from loadstone.task.hook_run import HookRun
+from loadstone.task.hook_run import HookRun, Output, charts
 from loadstone.task.model import Event, Hook, Periodic
 
 MOST_TEXT = 65_536  # characters kept of what a command says
 # A command that is told to end has five seconds for it.
 _TURN_S, _PATIENT_TURNS = 0.1, 50
-# Rally's form of a chart (rally.task.processing.charts).
-_NEEDED: dict[str, type | tuple[type, ...]] = {
-    "title": str,
-    "chart_plugin": str,
-    "data": (list, dict),
-}
-_KNOWN = {**_NEEDED, "description": str, "label": str, "axis_label": str}
 
 
 def moments(trigger: Event | Periodic, first: int, last: int) -> Iterator[int]:
@@ -130,30 +123,15 @@ class Hooks:
             alive[0].join(_TURN_S)
 
 
-def _charts(out: str) -> dict[str, list[Any]] | None:
+def _charts(out: str) -> Output | None:
     """Give the charts that a command prints as JSON; None: it printed something else."""
     try:
-        said = json.loads(out)
+        return charts(json.loads(out))
     except ValueError:
         return None
-    if not isinstance(said, dict):
-        return None
-    charts = {kind: said.get(kind, []) for kind in ("additive", "complete")}
-    are_good = all(
-        isinstance(some, list) and all(_is_chart(one) for one in some) for some in charts.values()
-    )
-    return charts if are_good else None
 
 
-def _is_chart(one: object) -> bool:
-    return (
-        isinstance(one, dict)
-        and _NEEDED.keys() <= one.keys() <= _KNOWN.keys()
-        and all(isinstance(value, _KNOWN[key]) for key, value in one.items())
-    )
-
-
-def _text(command: Sequence[str], code: int, out: str, err: str) -> dict[str, list[Any]]:
+def _text(command: Sequence[str], code: int, out: str, err: str) -> Output:
     area = {
         "title": "System call",
         "chart_plugin": "TextArea",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from loadstone.analysis.model import State, Trial
 from loadstone.report import figures, words, workload
-from loadstone.report.steps import curves
+from loadstone.report.steps import tables
 from loadstone.result import Entry, Finding, Found, Result
 from loadstone.search.model import Capacity
 
@@ -40,7 +40,7 @@ def show(result: Result, to: Console) -> None:
     for performance in result.performances:
         for part in workload.parts(performance):
             wide.print(part)
-    for part in curves(result.performances):
+    for part in tables(result.performances):
         wide.print(part)
     to.print(f"Run {result.run_id}, {result.status}.", style="dim")
     if result.failure:

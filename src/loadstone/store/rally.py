@@ -16,6 +16,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result import Environment, Performance, Result
+from loadstone.store import rally_hooks
 from loadstone.store.rally_samples import Table
 from loadstone.store.store import Store
 from loadstone.task.given import config_id, masked
@@ -156,19 +157,19 @@ def _performance(subtask: str, workload: Mapping[str, Any]) -> tuple[Performance
         showing=showing,
         sla=sla,
         actions=actions,
+        hook_runs=tuple(rally_hooks.runs(workload)),
     )
     return performance, samples
 
 
 def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
     """Give the workload in the words in which our own are kept."""
-    hooks = [hook["config"] for hook in workload.get("hooks") or []]
     return {
         "scenario": masked(_short(workload["scenario"])),
         "runner": masked(_short(workload["runner"])),
         "contexts": masked(_short(workload.get("contexts") or {})),
         "sla": masked(_short(workload.get("sla") or {})),
-        "hooks": masked(hooks),
+        "hooks": masked(rally_hooks.configs(workload)),
     }
 
 

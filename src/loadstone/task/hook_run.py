@@ -1,7 +1,16 @@
 """What came of a hook that a task's load triggered."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+Output = dict[str, list[Any]]  # Rally's charts, under "additive" and "complete"
+# Rally's form of a chart (rally.task.processing.charts).
+_NEEDED: dict[str, type | tuple[type, ...]] = {
+    "title": str,
+    "chart_plugin": str,
+    "data": (list, dict),
+}
+_KNOWN = {**_NEEDED, "description": str, "label": str, "axis_label": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +29,22 @@ class HookRun:
     def status(self) -> Literal["success", "failed"]:
         """Rally's word for how it ended."""
         return "failed" if self.error else "success"
+
+
+def charts(said: object) -> Output | None:
+    """Give the charts that a hook's output holds; None: it is something else."""
+    if not isinstance(said, dict):
+        return None
+    found = {kind: said.get(kind, []) for kind in ("additive", "complete")}
+    are_good = all(
+        isinstance(some, list) and all(_is_chart(one) for one in some) for some in found.values()
+    )
+    return found if are_good else None
+
+
+def _is_chart(one: object) -> bool:
+    return (
+        isinstance(one, dict)
+        and _NEEDED.keys() <= one.keys() <= _KNOWN.keys()
+        and all(isinstance(value, _KNOWN[key]) for key, value in one.items())
+    )

@@ -53,6 +53,16 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the x axis, marked over the whole height."""
+
+    low: float
+    high: float
+    label: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """One chart; `summary` says in a sentence what it shows."""
 
@@ -65,6 +75,7 @@ class Chart:
     band: Band | None = None
     from_zero_y: bool = False
     from_zero_x: bool = False
+    spans: tuple[Span, ...] = ()
 
 
 def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:

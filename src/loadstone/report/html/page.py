@@ -14,7 +14,7 @@ from loadstone.analysis.model import Trial
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
 from loadstone.report.generator import Generator, generator_of
-from loadstone.report.html import charts, svg, workload
+from loadstone.report.html import charts, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
 from loadstone.report.workload import HEADS
 from loadstone.result import Finding, Result
@@ -63,11 +63,14 @@ def render(result: Result, samples_of: SamplesOf) -> str:
         _section(index, finding, samples_of) for index, finding in enumerate(result.findings)
     )
     tasks = workload.sections(result, samples_of)
-    every = [chart for section in sections for chart in section.charts]
-    every += [chart for section in tasks for chart in section.charts]
+    curves = steps.sections(result.performances)
+    every = [chart for section in curves for chart in section.charts]
+    every += [chart for section in sections for chart in section.charts]
+    every += [chart for section in tasks for chart in (*section.charts, *section.hook_charts)]
     page: str = _template().render(
         result=result,
         sections=sections,
+        curves=curves,
         tasks=tasks,
         heads=HEADS,
         charts=[_for_script(chart) for chart in every],

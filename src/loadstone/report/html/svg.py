@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from loadstone.report.html.charts import Band, Chart, Series, Tone, Xy
+from loadstone.report.html.charts import Band, Chart, Series, Span, Tone, Xy
 from loadstone.report.html.scale import Scale, fitted, written
 
 WIDTH, HEIGHT = 560, 320
@@ -20,6 +20,7 @@ def draw(chart: Chart) -> str:
         f'aria-label="{escape(chart.title)}. {escape(chart.summary)}">',
         *_grid(chart, x, y),
         *(_band(chart.band, x, y) if chart.band else ()),
+        *(part for span in chart.spans for part in _span(span, x)),
     ]
     for series in chart.series:
         parts.extend(_series(series, x, y))
@@ -33,6 +34,7 @@ def scales(chart: Chart) -> tuple[Scale, Scale]:
     ys = [y for series in chart.series for _, y in series.data]
     if chart.band is not None:
         (xs if chart.band.axis == "x" else ys).extend((chart.band.low, chart.band.high))
+    xs.extend(end for span in chart.spans for end in (span.low, span.high))
     x = fitted(xs, LEFT, WIDTH - RIGHT, from_zero=chart.from_zero_x)
     return x, fitted(ys, HEIGHT - BOTTOM, TOP, from_zero=chart.from_zero_y)
 
@@ -72,6 +74,16 @@ def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
     yield f'<path class="{line}" d="M{at} {TOP}V{HEIGHT - BOTTOM}"/>'
     anchor = "end" if at > WIDTH - 90 else "start"
     yield _text("n-label", at + (-6 if anchor == "end" else 6), TOP + 12, anchor, band.label)
+
+
+def _span(span: Span, x: Scale) -> Iterator[str]:
+    left, right = x(span.low), x(span.high)
+    wide = f"{max(right - left, 1.5):.1f}"
+    down = HEIGHT - TOP - BOTTOM
+    yield (
+        f'<rect class="span {span.tone}" x="{left}" y="{TOP}" width="{wide}" height="{down}">'
+        f"<title>{escape(span.label)}</title></rect>"
+    )
 
 
 def _series(series: Series, x: Scale, y: Scale) -> Iterator[str]:

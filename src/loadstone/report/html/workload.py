@@ -1,18 +1,23 @@
 """A task's workloads as the page shows them."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from loadstone.analysis.performance import Ended, Showing, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures
+from loadstone.report.html import hooks
 from loadstone.report.html.charts import MOST_POINTS, Chart, SamplesOf, Series, Xy
+from loadstone.report.html.hooks import Ran, Said
+from loadstone.report.html.steps import anchor_of
+from loadstone.report.steps import load_of
 from loadstone.report.workload import cells, named
 from loadstone.result import Performance, Result
 
 PROFILE_POINTS = 120
+MARKED = "Marked: hooks, from their beginning to their end; those that failed in another colour."
 MOST_BARS = 60
 
 
@@ -23,16 +28,24 @@ class TaskSection:
     anchor: str
     performance: Performance
     headline: str
+    step: str  # at which load, of a step
     said: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     charts: tuple[Chart, ...]
+    hooks: tuple[Ran, ...]
+    said_by_hooks: tuple[Said, ...]
     given: str
+
+    @property
+    def hook_charts(self) -> tuple[Chart, ...]:
+        """What hooks printed and can be drawn."""
+        return tuple(one.chart for one in self.said_by_hooks if one.chart)
 
 
 def sections(result: Result, samples_of: SamplesOf) -> tuple[TaskSection, ...]:
     """Give the workloads of a task's result."""
     return tuple(
-        _section(f"workload-{index + 1}", performance, samples_of)
+        _section(anchor_of(index), performance, samples_of)
         for index, performance in enumerate(result.performances)
     )
 
@@ -43,10 +56,13 @@ def _section(anchor: str, performance: Performance, samples_of: SamplesOf) -> Ta
     return TaskSection(
         anchor=anchor,
         performance=performance,
+        step=f" at {load_of(performance)}" if performance.is_step else "",
         headline=f"{performance.scenario}: {held}",
         said=_said(performance, showing),
         rows=_rows(showing) if showing else (),
         charts=_charts(anchor, performance, samples_of) if showing else (),
+        hooks=hooks.ran(performance),
+        said_by_hooks=hooks.said(anchor, performance),
         given=json.dumps(json.loads(performance.given), indent=2),
     )
 
@@ -83,7 +99,10 @@ def _charts(anchor: str, performance: Performance, samples_of: SamplesOf) -> tup
         rows = ended(samples_of(performance), performance.actions)
     except EnvironmentUnusable:
         return ()
-    charts = (_durations(anchor, rows), _profile(anchor, rows), _histogram(anchor, rows))
+    profile = replace(_profile(anchor, rows), spans=hooks.spans(performance))
+    if profile.spans:
+        profile = replace(profile, summary=f"{profile.summary} {MARKED}")
+    charts = (_durations(anchor, rows), profile, _histogram(anchor, rows))
     return tuple(chart for chart in charts if any(series.data for series in chart.series))
 
 

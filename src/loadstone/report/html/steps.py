@@ -1,0 +1,150 @@
+"""The curve of a task's steps as the page shows it: as a capacity's, over the stepped load."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loadstone.analysis.performance import Showing
+from loadstone.report.html.charts import Chart, Series, Tone, Xy
+from loadstone.report.steps import Curve, curves, row
+from loadstone.result import Performance
+
+LABELS = {
+    "concurrency": "iterations at a time (concurrency)",
+    "rps": "iterations offered per second (rps)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step in the table; `anchor` is its workload's."""
+
+    anchor: str
+    value: str
+    cells: tuple[str, ...]
+    held: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSection:
+    """One workload's curve."""
+
+    anchor: str
+    curve: Curve
+    headline: str
+    rows: tuple[StepRow, ...]
+    charts: tuple[Chart, ...]
+
+
+def sections(performances: Sequence[Performance]) -> tuple[CurveSection, ...]:
+    """Give the curves of a task's result."""
+    return tuple(
+        _section(f"steps-{number}", curve) for number, curve in enumerate(curves(performances), 1)
+    )
+
+
+def anchor_of(position: int) -> str:
+    """Give the name under which a task's workload stands in the page."""
+    return f"workload-{position + 1}"
+
+
+def _section(anchor: str, curve: Curve) -> CurveSection:
+    charts = (_throughput(anchor, curve), _latency(anchor, curve), _success(anchor, curve))
+    return CurveSection(
+        anchor=anchor,
+        curve=curve,
+        headline=_headline(curve),
+        rows=tuple(
+            StepRow(anchor_of(step.position), f"{step.value:g}", row(step), _held(step.performance))
+            for step in curve.steps
+        ),
+        charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
+    )
+
+
+def _headline(curve: Curve) -> str:
+    first, last = curve.steps[0], curve.steps[-1]
+    span = f"{curve.setting} {first.value:g}"
+    if last is not first:
+        span += f" to {last.value:g} in {len(curve.steps)} steps"
+    broken = [f"{step.value:g}" for step in curve.steps if not step.performance.pass_sla]
+    verdict = f"its SLA failed at {', '.join(broken)}" if broken else "its SLA held"
+    return f"{curve.scenario}, {span}: {verdict}"
+
+
+def _held(performance: Performance) -> str:
+    if performance.failure is not None:
+        return performance.failure
+    return "held" if performance.pass_sla else "failed"
+
+
+def _data(curve: Curve, figure: Callable[[Showing], float]) -> tuple[Xy, ...]:
+    return tuple(
+        (step.value, round(figure(step.performance.showing), 6))
+        for step in curve.steps
+        if step.performance.showing is not None
+    )
+
+
+def _throughput(anchor: str, curve: Curve) -> Chart:
+    data = _data(curve, lambda showing: showing.throughput_rps)
+    held = {step.value for step in curve.steps if step.performance.pass_sla}
+    lines: list[Series] = []
+    if curve.setting == "rps":
+        ends = (curve.steps[0].value, curve.steps[-1].value)
+        lines.append(Series("all completed", "dashed", "even", tuple((r, r) for r in ends)))
+    lines.append(Series("throughput", "line", "metered", data))
+    kinds: tuple[tuple[str, Tone, bool], ...] = (
+        ("SLA held", "sustained", True),
+        ("SLA failed", "degraded", False),
+    )
+    for name, tone, good in kinds:
+        points = tuple(point for point in data if (point[0] in held) is good)
+        if points:
+            lines.append(Series(name, "points", tone, points))
+    return Chart(
+        id=f"{anchor}-throughput",
+        title="Throughput",
+        summary="Iterations that ended well per second, at each step. Where it no longer rises, "
+        "more load brings only more waiting.",
+        x_label=LABELS[curve.setting],
+        y_label="iterations per second",
+        series=tuple(lines),
+        from_zero_y=True,
+    )
+
+
+def _latency(anchor: str, curve: Curve) -> Chart:
+    wanted: tuple[tuple[str, Tone, Callable[[Showing], float]], ...] = (
+        ("half within", "p50", lambda showing: showing.total.median_s),
+        ("95 % within", "p95", lambda showing: showing.total.p95_s),
+        ("99 % within", "p99", lambda showing: showing.total.p99_s),
+    )
+    ended_well = [step for step in curve.steps if _has_times(step.performance.showing)]
+    good = Curve(curve.setting, tuple(ended_well))
+    return Chart(
+        id=f"{anchor}-latency",
+        title="Response times",
+        summary="Of the iterations that ended well, at each step, from the moment at which each "
+        "was due.",
+        x_label=LABELS[curve.setting],
+        y_label="seconds",
+        series=tuple(Series(name, "line", tone, _data(good, f)) for name, tone, f in wanted),
+        from_zero_y=True,
+    )
+
+
+def _has_times(showing: Showing | None) -> bool:
+    return showing is not None and showing.total.ok > 0
+
+
+def _success(anchor: str, curve: Curve) -> Chart:
+    data = _data(curve, lambda showing: showing.total.success * 100)
+    return Chart(
+        id=f"{anchor}-success",
+        title="Success rate",
+        summary="The share of the iterations that ended well, at each step.",
+        x_label=LABELS[curve.setting],
+        y_label="% of the iterations",
+        series=(Series("ended well", "line", "sustained", data),),
+        from_zero_y=True,
+    )
