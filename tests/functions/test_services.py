@@ -1,17 +1,21 @@
 """Scenarios of services beside identity, through openstacksdk in worker processes."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from fake_cloud import PASSWORD, fake_cloud
 
 from loadstone.engine.callables.model import ITERATION, PAUSE, CallPlan
 from loadstone.engine.callables.run import run
+from loadstone.functions.actor import rows
 from loadstone.functions.catalogue import FUNCTIONS, function_of, sweep_of
+from loadstone.keystone.things import User
 from loadstone.plan.load import ClosedLoad
 from loadstone.task.catalogue.scenarios import SCENARIOS
 
-USER = {"id": "u", "name": "ann", "password": PASSWORD, "project_name": "P", "domain_name": "D"}
+ANN = User("u", "ann", PASSWORD, "p", "P", "d", "D")
+(USER,) = rows([ANN])
 IMAGE, FLAVOR = {"name": "^cirros.*"}, {"name": "m1.tiny"}
 
 
@@ -28,10 +32,10 @@ def fake(cloud):
     return fake
 
 
-def call(cloud, name, *, times=1, **arguments):
+def call(cloud, name, *, times=1, user=USER, **arguments):
     function = function_of(name)
     load = ClosedLoad(min(times, 2), iterations=times)
-    return run(CallPlan(function, load, arguments, rows=(USER,), settings=cloud[1]))
+    return run(CallPlan(function, load, arguments, rows=(user,), settings=cloud[1]))
 
 
 def actions(called):
@@ -65,6 +69,15 @@ def test_a_validation_is_one_token_and_so_many_calls(cloud, fake, name, requests
     assert called.failures == ()
     assert actions(called) == {f"authenticate.validate_{name}": 1}
     assert fake.calls == {("POST", "identity/v3/auth/tokens"): 1, **requests}
+
+
+def test_users_log_in_to_a_project_of_another_domain(cloud, fake):
+    (far,) = rows([replace(ANN, project_domain_name="far")])
+    called = call(cloud, "Authenticate.validate_heat", user=far, repetitions=1)
+    assert called.failures == ()
+    (login,) = [body for method, path, body in fake.requests if path.endswith("/auth/tokens")]
+    assert login["auth"]["scope"]["project"] == {"name": "P", "domain": {"name": "far"}}
+    assert login["auth"]["identity"]["password"]["user"]["domain"] == {"name": "D"}
 
 
 def test_servers_are_booted_and_wait_to_be_active(cloud, fake):

@@ -9,7 +9,8 @@ from loadstone.target import Access
 
 def rows(users: Sequence[User]) -> tuple[dict[str, str], ...]:
     """Give the users as rows of a call plan."""
-    return tuple(asdict(user) for user in users)
+    home = "project_domain_name"
+    return tuple(asdict(user) | {home: getattr(user, home) or user.domain_name} for user in users)
 
 
 def settings(access: Access, prefix: str) -> dict[str, str]:

@@ -39,7 +39,7 @@ def _connected(context: Context) -> Connection:
         password=user["password"],
         user_domain_name=user["domain_name"],
         project_name=user["project_name"],
-        project_domain_name=user["domain_name"],
+        project_domain_name=user["project_domain_name"],
     )
     cloud = Cloud(
         chosen="",
