@@ -10,15 +10,17 @@ from loadstone.engine.callables.model import CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.errors import InvalidInput
 from loadstone.functions import plugin
+from loadstone.functions.actor import rows
 from loadstone.functions.catalogue import FUNCTIONS, function_of
 from loadstone.functions.plugin import load_plugins
 from loadstone.keystone.scenarios import rally
+from loadstone.keystone.things import User
 from loadstone.plan.load import ClosedLoad
 from loadstone.task.catalogue.scenarios import SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "team_scenarios.py"
-USER = {"id": "u", "name": "ann", "password": PASSWORD, "project_name": "P", "domain_name": "D"}
+(USER,) = rows([User("u", "ann", PASSWORD, "p", "P", "d", "D")])
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +114,24 @@ def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, wor
 def test_a_plugin_that_is_not_there_is_refused():
     with pytest.raises(InvalidInput, match="is no Python file"):
         load_plugins(["/nowhere/own.py"])
+
+
+def test_annotations_that_only_type_checkers_see_are_no_hindrance(tmp_path):
+    text = """from __future__ import annotations
+from typing import TYPE_CHECKING
+from loadstone.functions.plugin import scenario
+if TYPE_CHECKING:
+    from loadstone.engine.callables.context import Context
+
+@scenario("Own.one")
+def one(context: Context, times: int = 1): "Do it."
+"""
+    assert load_plugins([written(tmp_path, text)]) == ("Own.one",)
+    (times,) = SCENARIOS["Own.one"].arguments
+    assert (times.name, times.default, times.is_required) == ("times", 1, False)
+
+
+def test_a_file_that_ends_the_program_is_named(tmp_path):
+    path = written(tmp_path, "raise SystemExit('not here')")
+    with pytest.raises(InvalidInput, match=r"own\.py: cannot be loaded: SystemExit: not here"):
+        load_plugins([path])

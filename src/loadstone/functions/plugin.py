@@ -52,7 +52,7 @@ def load_plugins(files: Iterable[str]) -> tuple[str, ...]:
     for point in importlib.metadata.entry_points(group=GROUP):
         try:
             module = point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _unusable(f"entry point {point.name} of {GROUP}", error) from None
         names.extend(_registered(module, point.module))
     return tuple(names)
@@ -63,11 +63,11 @@ def _imported(path: Path) -> ModuleType:
         raise InvalidInput(f"--plugin {path}: is no Python file")
     try:
         return module_of(path)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _unusable(f"--plugin {path}", error) from None
 
 
-def _unusable(what: str, error: Exception) -> InvalidInput:
+def _unusable(what: str, error: BaseException) -> InvalidInput:
     said = " ".join(str(error).split())
     return InvalidInput(f"{what}: cannot be loaded: {type(error).__name__}: {said}")
 
@@ -113,7 +113,7 @@ def _enter(entry: Entry, place: str) -> None:
 
 
 def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argument, ...], bool]:
-    parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+    parameters = list(_signature(function).parameters.values())
     if not parameters:
         raise InvalidInput(f"{where}: its first parameter must take the iteration's context")
     arguments, takes_any = [], False
@@ -123,6 +123,14 @@ def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argum
         else:
             arguments.append(_argument(parameter))
     return tuple(arguments), takes_any
+
+
+def _signature(function: Callable[..., object]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except NameError:
+        # Imported for type checkers alone: the names stay words, and anything goes.
+        return inspect.signature(function)
 
 
 def _argument(parameter: inspect.Parameter) -> Argument:
