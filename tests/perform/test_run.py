@@ -248,6 +248,31 @@ def test_a_rate_beyond_the_ceiling_is_refused(loadstone, fake, write):
     assert ("POST", "/v3/users") not in fake.calls
 
 
+def test_more_at_a_time_than_there_may_be_processes_is_refused(loadstone, fake, write):
+    told = loadstone(
+        "run", write("Dummy.openstack: [{runner: {type: constant, times: 300, concurrency: 300}}]")
+    )
+    assert told.returncode == 2
+    assert "task.yaml:1: Dummy.openstack: 300 at a time" in told.stderr
+    assert "at most 256" in told.stderr
+    assert ("POST", "/v3/users") not in fake.calls
+
+
+def test_what_cannot_be_done_as_existing_users_is_kept_as_the_reason(loadstone, fake, write):
+    fake.things["domains"]["d1"] = {"id": "d1", "name": "Default", "enabled": True}
+    fake.add("projects", "theirs", domain_id="d1")
+    fake.add("users", "ann", domain_id="d1", password="x")
+    write("[{username: ann, password: x, project_name: theirs}]", "users.yaml")
+    task = write("Authenticate.keystone: [{context: {users: {}, roles: [reader]}}]")
+    told = loadstone("run", task, "--existing-users", "users.yaml")
+    assert told.returncode == 2
+    assert "give them reader yourself" in told.stderr
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    (workload,) = shown["workloads"]
+    assert workload["status"] == "failed"
+    assert workload["sla"][-1]["criterion"] == "something_went_wrong"
+
+
 def test_a_ramp_is_made_as_the_file_says_or_as_rally_makes_it(loadstone, write):
     task = write(
         "Authenticate.keystone: [{runner: {type: rps, times: 12, "

@@ -9,7 +9,7 @@ from loadstone.analysis.long_run import look
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
 from loadstone.keystone.identity import Unreachable
 from loadstone.perform.hooks import Hooks
 from loadstone.perform.live import LiveSla
@@ -91,11 +91,11 @@ class _Trip:
             maker = self.order.users_of or self.run_id
             with work.prepared(self.subject, maker, self.store, self.observer.say):
                 ended = self._load(work)
-        except EnvironmentUnusable as error:
+        except LoadstoneError as error:
             ended, failure = "failed", str(error)
             self.observer.say(f"  this workload failed: {failure}")
             # As in Rally: what one workload lacks, the next may not need.
-            if isinstance(error, Unreachable):
+            if isinstance(error, Unreachable) or not isinstance(error, EnvironmentUnusable):
                 raise
         finally:
             full_s = time.monotonic() - began_s

@@ -82,8 +82,10 @@ def ready(job: Job) -> Work:
     if is_data(name):
         return Script(job)
     function = function_of(name)
+    place = f"{workload.file}:{workload.line}: {name}"
     if function is None:
-        raise InvalidInput(f"{workload.file}:{workload.line}: {name} cannot be carried out yet")
+        raise InvalidInput(f"{place} cannot be carried out yet")
+    callables.require_room(place, job.pacing.load, job.pacing.max_in_flight)
     return Call(workload, job.pacing, function)
 
 

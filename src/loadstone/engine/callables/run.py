@@ -15,7 +15,7 @@ from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, Measured
 from loadstone.engine.progress import Progress, Watch
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.plan.load import ClosedLoad
+from loadstone.plan.load import ClosedLoad, Load
 
 START_S = 120.0  # for all workers to be ready
 
@@ -26,7 +26,7 @@ def run(plan: CallPlan, watch: Watch | None = None) -> Called:
     Ctrl-C once stops the schedule and lets iterations end (`drain_s`), twice gives them up. No
     worker outlives this call, nor this process.
     """
-    _require_room(plan)
+    require_room(str(plan.function), plan.load, plan.max_in_flight)
     crew = Crew(plan)
     with Interrupts() as interrupts:
         try:
@@ -38,11 +38,12 @@ def run(plan: CallPlan, watch: Watch | None = None) -> Called:
             crew.end()
 
 
-def _require_room(plan: CallPlan) -> None:
-    wanted = plan.load.workers if isinstance(plan.load, ClosedLoad) else plan.max_in_flight
+def require_room(what: str, load: Load, max_in_flight: int | None) -> None:
+    """Refuse what asks for more at a time than there may be workers."""
+    wanted = load.workers if isinstance(load, ClosedLoad) else max_in_flight
     if wanted is not None and wanted > MOST_WORKERS:
         raise InvalidInput(
-            f"{plan.function}: {wanted} at a time are asked for, and each takes a process: "
+            f"{what}: {wanted} at a time are asked for, and each takes a process: "
             f"at most {MOST_WORKERS}"
         )
 
