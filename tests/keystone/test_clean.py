@@ -104,6 +104,20 @@ def test_another_cloud_is_not_searched(variables, journal, said):
         clean(elsewhere, journal, said.append)
 
 
+@pytest.mark.parametrize("chosen", ["OS_*", "--cloud prod"])
+def test_only_a_name_stands_for_a_cloud_that_has_moved(variables, journal, said, chosen):
+    with connect(from_environment(variables, chosen)) as access:
+        Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+        journal.write_text(journal.read_text().replace("127.0.0.1", "192.0.2.7"))
+        if chosen == "OS_*":
+            # Else the wrong cloud, which has nothing of it, would pass for a clean one.
+            with pytest.raises(InvalidInput, match="choose that cloud"):
+                clean(access, journal, said.append)
+            assert len(remaining(journal)) == 1
+        else:
+            assert clean(access, journal, said.append) == ()
+
+
 @pytest.mark.usefixtures("killed")
 def test_a_lab_on_another_port_is_the_same_cloud(fake, access, journal, said):
     journal.write_text(journal.read_text().replace(str(access.endpoint.port), "1"))

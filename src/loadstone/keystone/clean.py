@@ -93,8 +93,10 @@ def _in_words(things: tuple[Thing, ...]) -> str:
 
 def require_same_cloud(record: Record, access: Access) -> None:
     """Refuse another cloud than the one in which the run made what its journal names."""
-    # A lab may come up again on another port, so the same choice is as good as the same URL.
-    if access.identity_url != record.identity_url and access.cloud.chosen != record.chosen:
+    # A lab may come up again on another port, so the same name is as good as the same URL. OS_*
+    # names nothing: it is whatever cloud the shell was last told of.
+    is_named = record.chosen.startswith("--") and access.cloud.chosen == record.chosen
+    if access.identity_url != record.identity_url and not is_named:
         raise InvalidInput(
             f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
             f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"
