@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -186,6 +187,13 @@ def test_a_rule_that_breaks_ends_the_task(loadstone, fake, write):
     assert workload["status"] == "aborted"
     assert workload["total"]["count"] < 100000
     assert workload["sla"][-1]["criterion"] == "aborted_on_sla"
+    broke = re.search(
+        r"failure_rate broke with iteration (\d+) \(number 1 to end\); (\d+) ended after it, (\d+)",
+        workload["sla"][-1]["detail"],
+    )
+    assert broke is not None
+    assert 1 + int(broke[2]) == workload["total"]["count"]
+    assert int(broke[3]) <= int(broke[2])
     assert fake.names("users") == []
 
 

@@ -11,6 +11,7 @@ from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
 from loadstone.keystone.identity import Unreachable
+from loadstone.perform.abort import ABORTED, aborted
 from loadstone.perform.hooks import Hooks
 from loadstone.perform.live import LiveSla
 from loadstone.perform.order import Job, Observer, Order, jobs, stepped
@@ -21,8 +22,6 @@ from loadstone.run import Subject
 from loadstone.store.store import Store
 from loadstone.task.given import config_id
 from loadstone.task.sla import Criterion, judge
-
-ABORTED = Criterion("aborted_on_sla", False, "Task was aborted due to SLA failure(s).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +116,22 @@ class _Trip:
                 self._keep(replace(self.kept, hook_runs=hooks.finished(count, showing.load_s)))
         if why := self.subject.failure():
             raise EnvironmentUnusable(why)
-        return "aborted" if ABORTED in self.kept.sla else "finished"
+        is_aborted = any(row.criterion == ABORTED for row in self.kept.sla)
+        return "aborted" if is_aborted else "finished"
 
     def _judged(self, measured: Loaded, work: Work, start_s: float) -> None:
         """Keep the figures and the verdict."""
         samples, actions = measured.samples, work.actions
-        showing, sums = look(samples, actions, self.job.workload.sla)
-        sla = judge(self.job.workload.sla, sums)
-        is_aborted = self.order.aborts_on_sla_failure and not all(row.success for row in sla)
+        rules = self.job.workload.sla
+        showing, sums = look(samples, actions, rules)
+        sla = judge(rules, sums)
+        if self.order.aborts_on_sla_failure and not all(row.success for row in sla):
+            sla = (*sla, aborted(samples, actions, rules, sla))
         kept = replace(
             self.kept,
             start_s=start_s,
             showing=replace(showing, failures=work.failures or showing.failures),
-            sla=(*sla, ABORTED) if is_aborted else sla,
+            sla=sla,
             health=measured.health,
             actions=actions,
         )
