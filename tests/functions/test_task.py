@@ -134,3 +134,53 @@ def test_servers_of_a_killed_run_are_found_by_name_and_removed(
     assert code == 0, shown + told
     assert cloud.beside.servers == others
     assert "left nothing" in loadstone("results", "clean", "latest")[1]
+
+
+PLUGIN = """
+from loadstone.functions.plugin import scenario
+
+
+@scenario("Tiny.count")
+def count(context, upto: int = 1):
+    \"\"\"Count.\"\"\"
+    for _ in range(upto):
+        with context.action("tiny.count"):
+            pass
+"""
+
+
+@pytest.mark.usefixtures("cloud")
+def test_an_installed_package_brings_its_scenarios_without_an_option(tmp_path: Path):
+    installed = tmp_path / "site"
+    (installed / "tiny_package").mkdir(parents=True)
+    (installed / "tiny_package" / "__init__.py").touch()
+    (installed / "tiny_package" / "scenarios.py").write_text(PLUGIN)
+    about = installed / "tiny_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[loadstone.scenarios]\ntiny = tiny_package.scenarios\n"
+    )
+
+    def loadstone(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "loadstone", *words],
+            capture_output=True,
+            text=True,
+            timeout=110,
+            env={**os.environ, "PYTHONPATH": str(installed)},
+            cwd=tmp_path,
+            check=False,
+        )
+
+    task = tmp_path / "task.yaml"
+    task.write_text("Tiny.count: [{args: {upto: two}}]")
+    wrong = loadstone("task", "check", str(task))
+    assert wrong.returncode == 2
+    assert '"upto" must be a whole number' in wrong.stdout
+    task.write_text("Tiny.count: [{args: {upto: 2}, runner: {type: serial, times: 3}}]")
+    told = loadstone("run", str(task), "--json", "-")
+    assert told.returncode == 0, told.stderr
+    (workload,) = json.loads(told.stdout)["workloads"]
+    (action,) = workload["actions"]
+    assert (action["name"], action["count"], action["repeats"]) == ("tiny.count", 3, 2)

@@ -1,4 +1,7 @@
-"""The HTML page of a task run."""
+"""A task run as a page, as test cases, and its rules checked again."""
+
+import json
+from xml.etree import ElementTree as Xml
 
 TASK = """
 version: 2
@@ -39,3 +42,39 @@ def test_the_page_of_a_task_shows_figures_sla_failures_curves_and_the_workload(
         assert words in page
     assert "its SLA failed" in page
     assert "bears" not in page.partition("</header>")[0]
+
+
+def test_rules_are_checked_again_with_the_exit_code_that_says_how_many_failed(loadstone, write):
+    rules = "{failure_rate: {max: 0}, max_seconds_per_iteration: 0.000001, min_iterations: 9}"
+    task = f"{TASK}    sla: {rules}\n"
+    assert loadstone("run", write(task)).returncode == 1
+    told = loadstone("results", "sla-check")
+    assert told.returncode == 1
+    assert [line.split()[:4] for line in told.stdout.splitlines() if "Authenticate" in line] == [
+        ["Authenticate.keystone", "0", "failure_rate", "PASS"],
+        ["Authenticate.keystone", "0", "max_seconds_per_iteration", "FAIL"],
+        ["Authenticate.keystone", "0", "min_iterations", "PASS"],
+    ]
+    told = loadstone("results", "sla-check", "latest", "--json", "-", "--exit-code-style", "rally")
+    assert told.returncode == 1
+    rows = json.loads(told.stdout)
+    assert set(rows[0]) == {"criterion", "detail", "status", "benchmark", "pos"}
+    assert [row["status"] for row in rows] == ["PASS", "FAIL", "PASS"]
+
+
+def test_each_test_case_has_a_name_of_its_own(loadstone, write):
+    workload = "    runner: {constant: {times: 2, concurrency: 1}}\n"
+    twice = "    workloads:\n" + 2 * (
+        "      - scenario: {Authenticate.keystone: {}}\n        runner: {constant: {times: 2}}\n"
+    )
+    head = TASK.partition("    scenario")[0]
+    assert loadstone("run", write(head + twice), "--junit", "two.xml").returncode == 0
+    assert names("two.xml") == ["Issue tokens", "Issue tokens (2)"]
+    stepped = head + "    scenario: {Authenticate.keystone: {}}\n" + workload
+    steps = ("--step", "concurrency=+1", "--until", "success<100%")
+    assert loadstone("run", write(stepped), *steps, "--junit", "steps.xml").returncode == 0
+    assert names("steps.xml") == ["Issue tokens, concurrency 1", "Issue tokens, concurrency 2"]
+
+
+def names(file):
+    return [case.get("name") for case in Xml.parse(file).iter("testcase")]

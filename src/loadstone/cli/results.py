@@ -6,6 +6,7 @@ from typing import TextIO
 import click
 
 from loadstone.cli.clean import clean
+from loadstone.cli.sla_check import sla_check
 from loadstone.cli.stored import JSON, STORE, open_store, write_json
 from loadstone.cli.trends import trends
 
@@ -95,5 +96,5 @@ def import_(file: Path, folder: Path | None) -> None:
             click.echo(f"imported {run_id}")
 
 
-results.add_command(clean)
-results.add_command(trends)
+for command in (clean, sla_check, trends):
+    results.add_command(command)

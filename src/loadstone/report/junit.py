@@ -1,11 +1,14 @@
 """A result as JUnit XML, which CI servers show: one test case per workload."""
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
 from loadstone.analysis.performance import Failure
 from loadstone.report import figures, words
 from loadstone.report.generator import generator_of
+from loadstone.report.steps import load_of
 from loadstone.result import Finding, Performance, Result
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -18,7 +21,7 @@ def render(result: Result) -> str:
     A degraded trial is no failure: a search looks for the rate at which the service gives way.
     """
     cases = [_case(finding, result) for finding in result.findings]
-    cases += [_workload(performance) for performance in result.performances]
+    cases += map(_workload, result.performances, _names(result.performances))
     if not cases or result.failure:
         cases.append(_run(result))
     errors = sum(case.find("error") is not None for case in cases)
@@ -73,12 +76,22 @@ def _case(finding: Finding, result: Result) -> Xml.Element:
     return case
 
 
-def _workload(performance: Performance) -> Xml.Element:
+def _names(performances: Sequence[Performance]) -> Iterator[str]:
+    """Give each workload a name of its own: of two alike, GitLab would show the first alone."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for one in performances:
+        name = f"{one.subtask}, {load_of(one)}" if one.is_step else one.subtask
+        seen[one.scenario, name] += 1
+        number = seen[one.scenario, name]
+        yield name if number == 1 else f"{name} ({number})"
+
+
+def _workload(performance: Performance, name: str) -> Xml.Element:
     """Give a workload of a task: a failure where its SLA does not hold, as in Rally."""
     case = Xml.Element(
         "testcase",
         classname=_clean(f"loadstone.{performance.scenario}"),
-        name=_clean(performance.subtask),
+        name=_clean(name),
         time=f"{performance.full_s:.3f}",
     )
     if performance.failure or performance.status in ("running", "interrupted"):

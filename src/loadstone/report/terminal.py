@@ -60,19 +60,22 @@ def show_environment(result: Result, to: Console) -> None:
 
 
 def listing(entries: Sequence[Entry], to: Console) -> None:
-    """Print the runs of a store, one line per workload."""
+    """Print the runs of a store, one line per workload, or for a task of many."""
+    if not to.is_terminal and any(entry.performed for entry in entries):
+        to = console(to.file, max(to.width, workload.WIDTH))
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(
         "run", no_wrap=True, min_width=max((len(e.run_id) for e in entries), default=0)
     )
     table.add_column("status", no_wrap=True, min_width=8)
     table.add_column("workload", overflow="fold")
-    table.add_column("N per s", justify="right", no_wrap=True, min_width=7)
-    table.add_column("interval", justify="right", no_wrap=True, min_width=12)
+    # Of a capacity N and its interval, of a task's workload its median, success and SLA.
+    table.add_column("N, median", justify="right", no_wrap=True, min_width=7)
+    table.add_column("interval, SLA", justify="right", no_wrap=True, min_width=12)
     for entry in entries:
         first = [entry.run_id, entry.status]
         cells = [_listed(found) for found in entry.findings]
-        cells += [workload.listed(performed) for performed in entry.performed]
+        cells += workload.listed(entry.performed)
         for found in cells or [("", "", "")]:
             table.add_row(*first, *found)
             first = ["", ""]

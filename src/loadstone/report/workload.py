@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from loadstone.result import Performance, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
 WIDTH = 120  # Rally's table is as wide
+MOST_LISTED = 6  # workloads of a task that have a line each in a list of runs
 
 
 def parts(performance: Performance) -> Iterator[RenderableType]:
@@ -128,8 +129,18 @@ def _hooks(performance: Performance) -> Table:
     return table
 
 
-def listed(performed: Performed) -> tuple[str, str, str]:
-    """Give a workload's cells in a list of runs: name, median, success and SLA."""
+def listed(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
+    """Give a task's lines in a list of runs: name, median, success and SLA; one line of many."""
+    if len(every) <= MOST_LISTED:
+        return [_listed(performed) for performed in every]
+    failed = sum(not performed.pass_sla for performed in every)
+    verdict = f"{failed} failed" if failed else "all held"
+    names = dict.fromkeys(performed.scenario for performed in every)
+    others = f", {len(names) - 1} others" if len(names) > 1 else ""
+    return [(f"{len(every)} workloads: {next(iter(names))}{others}", "", verdict)]
+
+
+def _listed(performed: Performed) -> tuple[str, str, str]:
     success = performed.ok / performed.count if performed.count else 0.0
     median_s = math.nan if performed.median_s is None else performed.median_s
     held = "held" if performed.pass_sla else "failed"

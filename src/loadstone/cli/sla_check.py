@@ -1,0 +1,50 @@
+"""`loadstone results sla-check RUN`: which rules of a task held."""
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, STORE, open_store, write_json
+
+FELL_SHORT = 1
+MOST_CODE = 100  # above 125, exit codes mean something else to shells
+
+
+@click.command("sla-check")
+@click.argument("run", default="latest")
+@STORE
+@JSON
+@click.option(
+    "--exit-code-style",
+    "style",
+    type=click.Choice(["loadstone", "rally"]),
+    default="loadstone",
+    show_default=True,
+    help="rally: ends with the number of rules that failed.",
+)
+@click.pass_context
+def sla_check(
+    ctx: click.Context, run: str, folder: Path | None, to: TextIO | None, style: str
+) -> None:
+    """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
+
+    Ends with 0 when all held, with 1 when one did not, with 2 when RUN is no task.
+    """
+    from loadstone.errors import InvalidInput
+    from loadstone.report import sla, terminal
+    from loadstone.report.workload import WIDTH
+
+    with open_store(folder) as store:
+        result = store.get(run)
+    rows = sla.rows(result)
+    if not rows:
+        raise InvalidInput(f"run {result.run_id} has no SLA: it is no task, or none ended")
+    if to is not None:
+        write_json([sla.as_data(row) for row in rows], to)
+    else:
+        console = terminal.console()
+        wide = console if console.is_terminal else terminal.console(width=WIDTH)
+        wide.print(sla.table(rows))
+    failed = sum(not row.rule.success for row in rows)
+    ctx.exit(min(failed, MOST_CODE if style == "rally" else FELL_SHORT))

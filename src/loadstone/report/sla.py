@@ -1,0 +1,52 @@
+"""The SLA rules of a task's workloads, one row each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.result import Result
+from loadstone.task.sla import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rule of one workload; `position` is the workload's in its task, from 0."""
+
+    scenario: str
+    position: int
+    rule: Criterion
+
+
+def rows(result: Result) -> tuple[Row, ...]:
+    """Give all rules, by workload, in the order of Rally's `task sla-check`."""
+    return tuple(
+        Row(performance.scenario, position, rule)
+        for position, performance in enumerate(result.performances)
+        for rule in sorted(performance.sla, key=lambda rule: rule.criterion)
+    )
+
+
+def table(every: Sequence[Row]) -> Table:
+    """Give the rules as a table for a terminal."""
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for head in ("workload", "pos", "criterion", "status", "detail"):
+        shown.add_column(head, overflow="fold")
+    for row in every:
+        verdict = Text("PASS", "green") if row.rule.success else Text("FAIL", "bold red")
+        shown.add_row(row.scenario, str(row.position), row.rule.criterion, verdict, row.rule.detail)
+    return shown
+
+
+def as_data(row: Row) -> dict[str, Any]:
+    """Give a rule in the keys of Rally's `task sla-check --json`."""
+    return {
+        "criterion": row.rule.criterion,
+        "detail": row.rule.detail,
+        "status": "PASS" if row.rule.success else "FAIL",
+        "benchmark": row.scenario,
+        "pos": row.position,
+    }
