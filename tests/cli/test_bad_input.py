@@ -34,6 +34,15 @@ def test_bad_input_is_said_in_one_line(loadstone, words, code, said):
     assert ended.stdout == ""
 
 
+def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service):
+    words = ("--http2", "--users", "0", "--scenario", "issue", "--budget", "30s")
+    ended = loadstone("capacity", *words, url=f"http://127.0.0.1:{service.port}/v3")
+    assert ended.returncode == 3, ended.stderr
+    assert "does not speak HTTP/2 without TLS" in ended.stderr
+    assert "leave out --http2" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_target_that_is_not_this_machine_needs_permission(loadstone):
     ended = loadstone("capacity", url="http://192.0.2.1:5000/v3")
     assert ended.returncode == 2

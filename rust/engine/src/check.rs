@@ -1,7 +1,7 @@
 //! Which numbers of a plan make sense; a refusal names the field.
 
 use crate::Refusal;
-use crate::plan::{Limits, Load, Plan, Stage};
+use crate::plan::{Http, Limits, Load, Plan, Reuse, Stage};
 
 impl Plan {
     /// Refuses what cannot be carried out.
@@ -22,6 +22,10 @@ impl Plan {
                 "placement.threads",
                 "must not exceed limits.max_connections",
             ));
+        }
+        if self.placement.http == Http::Two && self.connection != Reuse::Kept {
+            let reason = "must be kept with HTTP/2, where iterations share a connection";
+            return Err(Refusal::plan("connection", reason));
         }
         self.load.check(limits)
     }

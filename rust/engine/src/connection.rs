@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -13,6 +12,7 @@ use tokio_rustls::client::TlsStream;
 use crate::capture::Listener;
 use crate::clock::Clock;
 use crate::deadline::{Deadline, Passed};
+use crate::dial::dial;
 use crate::response::{BadHttp, Body, Head, HeadReader, MAX_HEAD};
 use crate::samples::Outcome;
 use crate::target::Target;
@@ -88,21 +88,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Opens a connection to the first address that answers; `first` is tried first and updated.
     pub(crate) async fn open(target: &Target, first: &mut usize) -> Result<Self, Outcome> {
-        let mut last = Outcome::ConnectFailed;
-        for attempt in 0..target.addresses.len() {
-            let index = (*first + attempt) % target.addresses.len();
-            match tcp(target.addresses[index]).await {
-                Ok(stream) => {
-                    *first = index;
-                    return Self::over(stream, target).await;
-                }
-                Err(error) => last = connect_fault(error.kind()),
-            }
-        }
-        Err(last)
-    }
-
-    async fn over(tcp: TcpStream, target: &Target) -> Result<Self, Outcome> {
+        let tcp = dial(target, first).await?;
         let stream = match &target.tls {
             None => Stream::Plain(tcp),
             Some((connector, name)) => {
@@ -266,22 +252,7 @@ impl Connection {
     }
 }
 
-async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-fn connect_fault(kind: ErrorKind) -> Outcome {
-    match kind {
-        ErrorKind::ConnectionRefused => Outcome::Refused,
-        ErrorKind::TimedOut => Outcome::ConnectTimeout,
-        ErrorKind::ConnectionReset => Outcome::Reset,
-        _ => Outcome::ConnectFailed,
-    }
-}
-
-fn io_fault(kind: ErrorKind) -> Outcome {
+pub(crate) fn io_fault(kind: ErrorKind) -> Outcome {
     match kind {
         // rustls: a certificate of ours refused after the handshake, or no TLS any more.
         ErrorKind::InvalidData => Outcome::TlsFailed,

@@ -6,18 +6,16 @@ use std::task::{Context, Poll, Waker};
 
 use crate::clock::Clock;
 use crate::connection::{Answer, Connection, Question};
+use crate::crossing::{Attempt, is_crossed};
 use crate::deadline::Deadline;
+use crate::http2;
 use crate::pacer::Arrival;
-use crate::plan::Reuse;
+use crate::plan::{Http, Reuse};
 use crate::samples::{Outcome, Sample};
 use crate::script::course::Course;
 use crate::script::{Act, Pause, Request};
 use crate::worker::Worker;
 
-/// A kept-alive connection that rested this long may have been closed by the server meanwhile.
-const RESTED_NS: i64 = 1_000_000;
-/// A server that closes after an answer without saying so: its close crosses our next request.
-const CROSSING_NS: i64 = 5_000_000;
 /// A closed loop does not knock at a shut door as fast as the machine goes.
 const REFUSED_PAUSE_NS: i64 = 10_000_000;
 
@@ -94,9 +92,9 @@ struct End {
     was_sent: bool,
 }
 
-/// Tells the dispatcher of a lane that panicked: tokio would go on without it, and the run would
-/// wait for ever for what the lane had taken up.
-struct PanicAlarm(Rc<Worker>);
+/// Tells the dispatcher of a task that panicked: tokio would go on without it, and the run would
+/// wait for ever for what it had taken up.
+pub(crate) struct PanicAlarm(pub Rc<Worker>);
 
 impl Drop for PanicAlarm {
     fn drop(&mut self) {
@@ -107,7 +105,7 @@ impl Drop for PanicAlarm {
 }
 
 struct Carrier<'a> {
-    worker: &'a Worker,
+    worker: &'a Rc<Worker>,
     lane: &'a Lane,
     clock: Clock,
     connection: Option<Connection>,
@@ -119,7 +117,7 @@ struct Carrier<'a> {
     request_bytes: Vec<u8>,
 }
 
-impl Carrier<'_> {
+impl<'a> Carrier<'a> {
     /// Goes through the steps; after a failed one only through those that are always done.
     async fn iterate(&mut self, arrival: Arrival) -> End {
         let worker = self.worker;
@@ -201,20 +199,20 @@ impl Carrier<'_> {
     }
 
     async fn attempt(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
+        match self.worker.http {
+            Http::One => self.attempt_alone(request, bytes).await,
+            Http::Two => self.attempt_shared(request, bytes).await,
+        }
+    }
+
+    /// On a connection of the lane's own.
+    async fn attempt_alone(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
         let mut connection = match self.connect().await {
             Ok(connection) => connection,
             Err(fault) => return Attempt::Ended(Answer::none(Some(fault), self.clock.now_ns())),
         };
         let worker = self.worker;
-        let sent_ns = self.clock.now_ns();
-        self.lane.deadline.set(self.until_ns.min(sent_ns + worker.timeouts.request_ns));
-        let question = Question {
-            bytes,
-            is_head: request.is_head,
-            sent_ns,
-            deadline: &self.lane.deadline,
-            clock: self.clock,
-        };
+        let question = self.question(request, bytes);
         let mut listener = self.course.listen(request);
         let last_used_ns = connection.last_used_ns;
         let answer = connection.exchange(&question, &mut listener).await;
@@ -230,6 +228,48 @@ impl Carrier<'_> {
         Attempt::Ended(answer)
     }
 
+    /// In a stream of its own on the connection that the thread's lanes share.
+    async fn attempt_shared(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
+        self.set_connect_deadline();
+        let connected = self.lane.deadline.within(http2::connection(self.worker)).await;
+        let mut connection = match connected.unwrap_or(Err(Outcome::ConnectTimeout)) {
+            Ok(connection) => connection,
+            Err(fault) => return Attempt::Ended(Answer::none(Some(fault), self.clock.now_ns())),
+        };
+        let question = self.question(request, bytes);
+        let mut listener = self.course.listen(request);
+        let last_used_ns = connection.last_used_ns();
+        let (answer, is_untouched) = connection.exchange(&question, &mut listener).await;
+        if answer.fault.is_none() {
+            listener.finish();
+        }
+        if is_untouched || is_crossed(request, &answer, last_used_ns) {
+            return Attempt::Crossed(answer);
+        }
+        Attempt::Ended(answer)
+    }
+
+    /// What is asked of a connection from this moment on, and until when.
+    fn question<'b>(&self, request: &Request, bytes: &'b [u8]) -> Question<'b>
+    where
+        'a: 'b,
+    {
+        let sent_ns = self.clock.now_ns();
+        self.lane.deadline.set(self.until_ns.min(sent_ns + self.worker.timeouts.request_ns));
+        Question {
+            bytes,
+            is_head: request.is_head,
+            sent_ns,
+            deadline: &self.lane.deadline,
+            clock: self.clock,
+        }
+    }
+
+    fn set_connect_deadline(&self) {
+        let late_ns = self.clock.now_ns() + self.worker.timeouts.connect_ns;
+        self.lane.deadline.set(self.until_ns.min(late_ns));
+    }
+
     /// The kept connection, if it still stands, else a fresh one.
     async fn connect(&mut self) -> Result<Connection, Outcome> {
         if let Some(mut connection) = self.connection.take()
@@ -237,30 +277,11 @@ impl Carrier<'_> {
         {
             return Ok(connection);
         }
-        let late_ns = self.clock.now_ns() + self.worker.timeouts.connect_ns;
-        self.lane.deadline.set(self.until_ns.min(late_ns));
+        self.set_connect_deadline();
         let open = Connection::open(&self.worker.target, &mut self.address);
         let opened = self.lane.deadline.within(open).await;
         let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
         self.worker.connected();
         Ok(connection)
     }
-}
-
-enum Attempt {
-    Ended(Answer),
-    /// The server had closed the connection before it saw the request.
-    Crossed(Answer),
-}
-
-/// A kept connection was closed without a byte of an answer, at a moment at which the server need
-/// not have read the request: what browsers, too, send again on a fresh connection. A request that
-/// changes something (POST) only where the close is older than the request, as far as can be told.
-fn is_crossed(request: &Request, answer: &Answer, last_used_ns: Option<i64>) -> bool {
-    let Some(last_used_ns) = last_used_ns else { return false };
-    let is_closed = matches!(answer.fault, Some(Outcome::Reset | Outcome::ClosedEarly));
-    let was_resting = answer.sent_ns - last_used_ns >= RESTED_NS;
-    let is_crossing = answer.done_ns - answer.sent_ns <= CROSSING_NS;
-    let is_unread = request.is_idempotent || was_resting || is_crossing;
-    is_closed && answer.first_byte_ns < 0 && is_unread
 }

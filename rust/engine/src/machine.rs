@@ -4,7 +4,7 @@ use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_proc
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use crate::Refusal;
-use crate::plan::{Load, Plan, Reuse};
+use crate::plan::{Http, Load, Plan, Reuse};
 
 /// Nice value of the engine's threads, where it may be set.
 const PRIORITY: i32 = -10;
@@ -22,7 +22,7 @@ pub(crate) fn require(plan: &Plan, is_local: bool) -> Result<(), Refusal> {
     if let Some(ports) = Ports::of_this_machine() {
         ports.require(plan, is_local)?;
     }
-    raise_descriptors(u64::from(plan.limits.max_connections) + SPARE_DESCRIPTORS)
+    raise_descriptors(connections(plan) + SPARE_DESCRIPTORS)
 }
 
 /// Local ports that connections to one address may use.
@@ -62,11 +62,19 @@ impl Ports {
     }
 }
 
+/// Connections open at once; with HTTP/2 a thread may have one that ends beside its next one.
+fn connections(plan: &Plan) -> u64 {
+    match plan.placement.http {
+        Http::One => u64::from(plan.limits.max_connections),
+        Http::Two => 2 * u64::from(plan.placement.threads),
+    }
+}
+
 /// Ports that are in use or rest at once. A connection of one iteration is closed by us, so that
 /// its port rests; one of a single request is closed by the server, as it is asked to.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded up, positive")]
 fn needed(plan: &Plan, rest_s: f64) -> u64 {
-    let connections = u64::from(plan.limits.max_connections);
+    let connections = connections(plan);
     let resting = plan.load.highest_rps() * rest_s;
     match (plan.connection, &plan.load, plan.load.expected()) {
         (_, Load::Closed { .. } | Load::Band { .. }, _) | (Reuse::Kept | Reuse::Request, ..) => {

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 /// Longest head, and longest trailer of a chunked body, in bytes (nginx and Apache stop at 8 kB).
 pub(crate) const MAX_HEAD: usize = 64 * 1024;
-const MAX_HEADERS: usize = 100;
+pub(crate) const MAX_HEADERS: usize = 100;
 const MAX_CHUNK_LINE: usize = 4096;
 
 /// Not HTTP, or beyond the bounds.

@@ -14,7 +14,7 @@ use crate::control::{Command, Control};
 use crate::dispatch::{dispatch, grid_ns, keep_deadlines};
 use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
-use crate::plan::{Load, Placement, Plan, Reuse};
+use crate::plan::{Http, Load, Placement, Plan, Reuse};
 use crate::progress::{Counters, Progress};
 use crate::recorder::Recorder;
 use crate::samples::Samples;
@@ -22,7 +22,7 @@ use crate::script::Script;
 use crate::table::{Parts, Spill};
 use crate::target::Target;
 use crate::worker::{Assignment, Record, Timeouts, Worker};
-use crate::{Refusal, machine};
+use crate::{Refusal, http2, machine};
 
 /// What a run measured.
 #[derive(Debug)]
@@ -63,8 +63,12 @@ impl Run {
     /// Looks up the host, reads the files that the plan names and lays out the requests.
     pub fn prepare(plan: &Plan) -> Result<Self, Refusal> {
         let script = Arc::new(Script::new(plan)?);
-        let target = Arc::new(Target::new(&plan.origin)?);
+        let target = Arc::new(Target::new(&plan.origin, plan.placement.http)?);
         machine::require(plan, target.is_local())?;
+        let connect_ns = nanos(plan.limits.connect_timeout_s);
+        if plan.placement.http == Http::Two {
+            http2::require(&plan.origin, &target, connect_ns)?;
+        }
         let threads = match plan.load {
             Load::Open { .. } | Load::Stages { .. } | Load::Replay { .. } => plan.placement.threads,
             // A thread without a worker would have nothing to do, and not learn of the end.
@@ -80,7 +84,7 @@ impl Run {
             max_connections: plan.limits.max_connections,
             reuse: plan.connection,
             timeouts: Timeouts {
-                connect_ns: nanos(plan.limits.connect_timeout_s),
+                connect_ns,
                 request_ns: nanos(plan.limits.request_timeout_s),
                 iteration_ns: plan.limits.iteration_timeout_s.map_or(i64::MAX, nanos),
                 drain_ns: nanos(plan.limits.drain_s),
@@ -168,6 +172,7 @@ impl Run {
             share,
             max_connections: self.max_connections,
             reuse: self.reuse,
+            http: self.placement.http,
             recorder: match spill {
                 Some(spill) => Recorder::spilling(spill),
                 None => Recorder::keeping(self.expected_rows()),

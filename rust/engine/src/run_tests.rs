@@ -14,7 +14,7 @@ fn run(threads: u16, duration_s: f64) -> Run {
     plan.origin.host = "127.0.0.1".to_owned();
     plan.origin.port = 1;
     plan.connection = Reuse::Kept;
-    plan.placement = Placement { threads, cores: Vec::new() };
+    plan.placement = Placement { threads, ..plan.placement.clone() };
     plan.load = Load::Open {
         rate_rps: 2000.0,
         duration_s,

@@ -113,6 +113,7 @@ impl Script {
             actions: BTreeMap::new(),
             places: Vec::new(),
             reuse: plan.connection,
+            http: plan.placement.http,
         };
         let scripts = scripts(plan)?;
         let mut steps = Vec::new();

@@ -12,8 +12,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::Refusal;
-use crate::plan::{Origin, Scheme, Tls};
+use crate::plan::{Http, Origin, Scheme, Tls};
 use crate::trust::{BelieveAnyone, BelieveNamed};
+
+/// What HTTP/2 is called in a TLS handshake (RFC 9113 3.2).
+pub(crate) const ALPN: &[u8] = b"h2";
 
 /// Everything needed to open a connection.
 pub(crate) struct Target {
@@ -24,13 +27,18 @@ pub(crate) struct Target {
 
 impl Target {
     /// Looks the host up and reads the files that the plan names.
-    pub(crate) fn new(origin: &Origin) -> Result<Self, Refusal> {
+    pub(crate) fn new(origin: &Origin, http: Http) -> Result<Self, Refusal> {
         let tls = match origin.scheme {
             Scheme::Http => None,
             Scheme::Https => {
                 let name = ServerName::try_from(origin.host.clone());
                 let name = name.map_err(|_| Refusal::plan("origin.host", "is no host name"))?;
-                Some((TlsConnector::from(Arc::new(config(&origin.tls)?)), name))
+                let mut config = config(&origin.tls)?;
+                if http == Http::Two {
+                    // Nothing besides: a server that lacks it must not choose HTTP/1.1 instead.
+                    config.alpn_protocols = vec![ALPN.to_vec()];
+                }
+                Some((TlsConnector::from(Arc::new(config)), name))
             }
         };
         Ok(Self { addresses: addresses(&origin.host, origin.port)?, tls })

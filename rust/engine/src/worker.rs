@@ -5,13 +5,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use crate::clock::Clock;
 use crate::health::Histogram;
+use crate::http2::Shared;
 use crate::lane::{Lane, carry};
+use crate::nudge::Nudge;
 use crate::pacer::{Arrival, Pacer, Share};
-use crate::plan::Reuse;
+use crate::plan::{Http, Reuse};
 use crate::progress::Counters;
 use crate::recorder::Recorder;
 use crate::samples::{Outcome, Sample};
@@ -40,6 +41,7 @@ pub(crate) struct Assignment {
     /// Over all threads.
     pub max_connections: u16,
     pub reuse: Reuse,
+    pub http: Http,
     pub recorder: Recorder,
 }
 
@@ -59,6 +61,9 @@ pub(crate) struct Worker {
     pub timeouts: Timeouts,
     pub counters: Arc<Counters>,
     pub reuse: Reuse,
+    pub http: Http,
+    /// What its lanes share with HTTP/2.
+    pub shared: Shared,
     share: Share,
     most_lanes: usize,
     lanes: RefCell<Vec<Rc<Lane>>>,
@@ -99,6 +104,8 @@ impl Worker {
             timeouts: given.timeouts,
             counters: given.counters,
             reuse: given.reuse,
+            http: given.http,
+            shared: Shared::default(),
             share: given.share,
             most_lanes: given.share.of(given.max_connections.into()) as usize,
             lanes: RefCell::default(),
@@ -171,10 +178,14 @@ impl Worker {
         }
     }
 
-    /// The lane's number among those of all threads.
+    /// The lane's number among those of all threads; with HTTP/2 that of the thread, whose lanes
+    /// have one connection.
     #[expect(clippy::cast_possible_truncation, reason = "all lanes together number at most 2^16")]
     fn number(&self, index: usize) -> u16 {
-        index as u16 * self.share.threads + self.share.thread
+        match self.http {
+            Http::One => index as u16 * self.share.threads + self.share.thread,
+            Http::Two => self.share.thread,
+        }
     }
 
     pub(crate) fn record(&self, sample: &Sample) {
@@ -269,29 +280,5 @@ impl Worker {
 impl State {
     fn is_over(&self, now_ns: i64) -> bool {
         self.is_stopped || self.pacer.is_over(now_ns)
-    }
-}
-
-/// Wakes the dispatcher from a lane of the same thread.
-#[derive(Debug, Default)]
-struct Nudge {
-    is_rung: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Nudge {
-    fn ring(&self) {
-        self.is_rung.set(true);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.is_rung.take() {
-            return Poll::Ready(());
-        }
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
-        Poll::Pending
     }
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loadstone.cli.outcome import FELL_SHORT, leftovers
 from loadstone.cli.outcome import show as show_result
 from loadstone.cli.stored import write_json
-from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
+from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
 from loadstone.perform.steps import steps
 from loadstone.plan.model import Placement
@@ -30,6 +30,8 @@ RALLY_SLA, RALLY_ERROR = 2, 1
 
 def order(task: "Task", options: "Options") -> Order:
     """Give what is to be carried out, and within which limits."""
+    if options["http"] == "2" and options["rally_requests"]:
+        raise InvalidInput("Rally speaks HTTP/1.1 only: give --http2 or --rally-requests, not both")
     return Order(
         task=task,
         aborts_on_sla_failure=options["aborts"],
@@ -38,7 +40,7 @@ def order(task: "Task", options: "Options") -> Order:
         paces_as_rally=options["rally_pacing"],
         requests_as_rally=options["rally_requests"],
         steps=steps(options["step"], options["until"]),
-        placement=Placement.on(options["cores"]),
+        placement=Placement.on(options["cores"], options["http"]),
     )
 
 

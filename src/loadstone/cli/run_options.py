@@ -1,16 +1,15 @@
 """What `loadstone run` can be told besides its task and its target."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, TypedDict
 
 import click
 
-from loadstone.cli.cores import GENERATOR_CORES
+from loadstone.cli.choose import Command
 from loadstone.cli.duration import Duration
+from loadstone.cli.generator import generator_options
 from loadstone.cli.terms import HIGHEST_RPS
-
-Command = Callable[..., object]
+from loadstone.plan.model import Http
 
 
 class Options(TypedDict):
@@ -30,6 +29,7 @@ class Options(TypedDict):
     step: str | None
     until: str | None
     cores: tuple[int, ...]
+    http: Http
     max_rate_rps: float
     budget_s: float
     junit: TextIO | None
@@ -54,7 +54,7 @@ def limit_options(command: Command) -> Command:
     command = click.option("--rally-pacing", is_flag=True, help=words)(command)
     words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
     command = click.option("--rally-requests", is_flag=True, help=words)(command)
-    command = GENERATOR_CORES(command)
+    command = generator_options(command)
     words = "Users that exist already, for workloads that leave room for them: Rally's env spec."
     path = click.Path(path_type=Path, exists=True, dir_okay=False)
     command = click.option("--existing-users", "existing", type=path, help=words)(command)

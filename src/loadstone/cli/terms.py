@@ -1,12 +1,13 @@
 """On which terms N is searched for: options, their types, and the order made of them."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
-from loadstone.cli.cores import GENERATOR_CORES
+from loadstone.cli.choose import Command
 from loadstone.cli.duration import Duration
+from loadstone.cli.generator import generator_options
+from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.run import Order
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 # The ceiling of every run in rate: one machine's ports and descriptors end sooner.
 HIGHEST_RPS = 100_000.0
 METHOD = "meter"
-
-Command = Callable[..., object]
 
 
 class Terms(TypedDict):
@@ -29,6 +28,7 @@ class Terms(TypedDict):
     max_connections: int
     curve_s: float
     cores: tuple[int, ...]
+    http: NotRequired[Http]  # 1.1
     repeat: NotRequired[int]  # 1
 
 
@@ -42,7 +42,7 @@ def search_options(command: Command) -> Command:
          "0: the target's own user, nothing is made."),
         ("--method", "method", str, METHOD, "How N is searched for."),
         ("--max-connections", "max_connections", click.IntRange(1, 10_000), 256,
-         "Connections open at once at most."),
+         "Connections open at once at most; with --http2 requests in flight."),
         ("--curve", "curve_s", click.FloatRange(0.0, 300.0), 0.0, "Seconds at each of a few rates "
          "up to N and a little beyond, besides the budget; 0: no curve."),
         ("--repeat", "repeat", click.IntRange(1, 100), 1, "Searches, one after the other, and N of "
@@ -51,7 +51,7 @@ def search_options(command: Command) -> Command:
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
         command = add(command)
-    command = GENERATOR_CORES(command)
+    command = generator_options(command)
     words = "What must hold besides: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
 
@@ -82,6 +82,7 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
                 ("load time at most", f"{terms['budget_s']:.0f} s"),
                 ("highest rate allowed", f"{terms['max_rate_rps']:g}/s"),
                 ("users", str(terms["users"] or "the target's own")),
+                ("HTTP", terms.get("http", "1.1")),
                 ("objectives", ", ".join(terms["objective"]) or "no growing backlog, no errors"),
             ),
             search=(number, terms.get("repeat", 1)),
@@ -95,5 +96,5 @@ def order(kind: str, scenarios: tuple[str, ...], terms: Terms) -> "Order":
         goal=goal(terms["objective"]),
         users=UsersSettings.spread(terms["users"]),
         limits=Limits(max_connections=terms["max_connections"]),
-        placement=Placement.on(terms["cores"]),
+        placement=Placement.on(terms["cores"], terms.get("http", "1.1")),
     )

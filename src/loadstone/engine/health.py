@@ -20,6 +20,7 @@ class Health:
     threads: int
     retries: int = 0  # sent again, since a kept-alive connection turned out to be closed
     connections: int = 0  # opened
+    http: str = "1.1"  # the version that all of them spoke
     # Why the generator was the limit, in words; empty when it was not.
     limits: tuple[str, ...] = ()
 

@@ -15,7 +15,6 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress, Watch
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.plan.load import Load
 from loadstone.plan.model import Plan
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def run(plan: Plan, watch: Watch | None = None) -> Measured:
     """
     with explained():
         columns, told = run_in_rust(plan.to_json(), _counting(watch), TICK_S)
-    return Measured(Samples(**columns), _health(told, plan.load), told["interrupted"])
+    return Measured(Samples(**columns), _health(told, plan), told["interrupted"])
 
 
 def run_to_file(plan: Plan, path: Path, watch: Watch | None = None) -> Spilled:
@@ -67,7 +66,7 @@ def run_to_file(plan: Plan, path: Path, watch: Watch | None = None) -> Spilled:
     """
     with explained():
         _, told = spill_in_rust(plan.to_json(), path, _counting(watch), TICK_S)
-    return Spilled(SampleFile(path), _health(told, plan.load), told["interrupted"])
+    return Spilled(SampleFile(path), _health(told, plan), told["interrupted"])
 
 
 @contextmanager
@@ -81,7 +80,7 @@ def explained() -> Iterator[None]:
         raise EnvironmentUnusable(str(error)) from None
 
 
-def _health(told: "_Health", load: Load) -> Health:
+def _health(told: "_Health", plan: Plan) -> Health:
     health = Health(
         lag_p50_ms=told["lag_p50_ms"],
         lag_p99_ms=told["lag_p99_ms"],
@@ -92,8 +91,9 @@ def _health(told: "_Health", load: Load) -> Health:
         threads=told["threads"],
         retries=told["retries"],
         connections=told["connections"],
+        http=plan.placement.http,
     )
-    return judged(health, load)
+    return judged(health, plan.load)
 
 
 def _counting(watch: Watch | None) -> Callable[[dict[str, int]], bool] | None:

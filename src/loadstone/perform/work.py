@@ -85,6 +85,10 @@ def ready(job: Job) -> Work:
     place = f"{workload.file}:{workload.line}: {name}"
     if function is None:
         raise InvalidInput(f"{place} cannot be carried out yet")
+    if job.placement.http != "1.1":
+        raise InvalidInput(
+            f"{place} is a Python function, which sends as its library does; leave out --http2"
+        )
     callables.require_room(place, job.pacing.load, job.pacing.max_in_flight)
     return Call(workload, job.pacing, function)
 

@@ -8,6 +8,8 @@ from typing import Literal
 from loadstone.plan.load import Load
 from loadstone.plan.script import Share, Steps
 
+Http = Literal["1.1", "2"]
+
 
 @dataclass(frozen=True, slots=True)
 class Tls:
@@ -52,11 +54,14 @@ class Placement:
 
     threads: int = 1
     cores: tuple[int, ...] = ()
+    # What connections speak, never another version than this: a connection for each iteration in
+    # flight, or one a thread, whose streams carry all that are in flight.
+    http: Http = "1.1"
 
     @classmethod
-    def on(cls, cores: tuple[int, ...]) -> "Placement":
+    def on(cls, cores: tuple[int, ...], http: Http = "1.1") -> "Placement":
         """Put a thread on each of these cores; without any, one thread anywhere."""
-        return cls(max(len(cores), 1), cores)
+        return cls(max(len(cores), 1), cores, http)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ def parts(performance: Performance) -> Iterator[RenderableType]:
     yield Padding(Text(f"runner: {json.dumps(runner)}", "dim"), (0, 0, 0, 2))
     if performance.requests_as_rally:
         yield Padding(Text("requests: Rally's own sequence", "dim"), (0, 0, 0, 2))
+    if performance.health is not None and performance.health.http == "2":
+        yield Padding(Text("HTTP/2, one connection a thread", "dim"), (0, 0, 0, 2))
     showing = performance.showing
     if showing is None:
         yield Padding(Text(f"{performance.status}: no iteration was made", "red"), (0, 0, 0, 2))
@@ -160,6 +162,7 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "config_id": performance.config_id,
         "is_step": performance.is_step,
         "requests": "rally" if performance.requests_as_rally else "stated",
+        "http": performance.health.http if performance.health else None,
         "start_time": performance.start_s,
         "load_seconds": showing.load_s if showing else None,
         "full_seconds": performance.full_s,

@@ -6,7 +6,7 @@ use super::{Act, Condition, Digits, Pause, Piece, Place, Request, Step};
 use crate::Refusal;
 use crate::capture::{Pointer, Rule, Source};
 use crate::check::seconds;
-use crate::plan::{self, Ended, Origin, Part, Reuse, Scheme};
+use crate::plan::{self, Ended, Http, Origin, Part, Reuse, Scheme};
 
 /// What the holes of a plan may refer to.
 pub(super) struct Names<'a> {
@@ -17,7 +17,12 @@ pub(super) struct Names<'a> {
     /// For each capture, the strictest place that it fills.
     pub places: Vec<Place>,
     pub reuse: Reuse,
+    pub http: Http,
 }
+
+/// Headers that say what becomes of a connection (RFC 9113 8.2.2).
+const OF_A_CONNECTION: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "te", "upgrade"];
 
 impl Names<'_> {
     pub(super) fn step(
@@ -110,6 +115,9 @@ impl Names<'_> {
             }
             if ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase()) {
                 return Err(Refusal::plan(header_at, "is written by the engine; leave it out"));
+            }
+            if self.http == Http::Two && OF_A_CONNECTION.contains(&&*name.to_ascii_lowercase()) {
+                return Err(Refusal::plan(header_at, "does not exist in HTTP/2; leave it out"));
             }
             head.push(bytes(&format!("{name}: ")));
             head.extend(self.pieces(&header_at, value, Place::Header)?);

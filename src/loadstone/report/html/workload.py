@@ -78,6 +78,8 @@ def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
         )
     if performance.requests_as_rally:
         said.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
+    if performance.health is not None and performance.health.http == "2":
+        said.append("Requests went over HTTP/2, one connection a thread of the load generator.")
     if performance.hook_runs:
         failed = sum(run.status == "failed" for run in performance.hook_runs)
         said.append(f"Hooks acted {len(performance.hook_runs)} times, {failed} of them failed.")

@@ -1,10 +1,12 @@
-"""Which cores the load generator runs on."""
+"""Where the load generator runs, and what it speaks."""
 
 import os
 import re
 from typing import Any
 
 import click
+
+from loadstone.cli.choose import Command
 
 
 class Cores(click.ParamType[tuple[int, ...]]):
@@ -33,7 +35,7 @@ class Cores(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(cores))
 
 
-GENERATOR_CORES = click.option(
+_CORES = click.option(
     "--generator-cores",
     "cores",
     type=Cores(),
@@ -42,3 +44,16 @@ GENERATOR_CORES = click.option(
     help="Cores for the load generator, such as 1 or 0-1,3, a thread on each; without them one "
     "thread, where the kernel puts it.",
 )
+_HTTP2 = click.option(
+    "--http2",
+    "http",
+    flag_value="2",
+    default="1.1",
+    help="Load over HTTP/2, one connection a thread; ends with 3 where the target does not offer "
+    "it.",
+)
+
+
+def generator_options(command: Command) -> Command:
+    """Add the options that say how the load generator loads."""
+    return _CORES(_HTTP2(command))

@@ -1,0 +1,58 @@
+//! The head of a request as HTTP/2 knows it: the laid out bytes of HTTP/1.1, read back.
+
+use http::uri::{PathAndQuery, Scheme as UriScheme};
+use http::{HeaderName, HeaderValue, Method, Request, Uri};
+
+use crate::plan::Scheme;
+
+/// Most headers of a request: those of a plan are few.
+const MAX_HEADERS: usize = 100;
+
+/// The request, and its body; none where a value that was captured does not fit where it stands.
+pub(super) fn of(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, &[u8])> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let httparse::Status::Complete(length) = parsed.parse(bytes).ok()? else { return None };
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(parsed.method?.as_bytes()).ok()?;
+    let mut uri = Uri::builder()
+        .scheme(match scheme {
+            Scheme::Http => UriScheme::HTTP,
+            Scheme::Https => UriScheme::HTTPS,
+        })
+        .path_and_query(PathAndQuery::try_from(parsed.path?).ok()?);
+    for header in parsed.headers.iter() {
+        if header.name.eq_ignore_ascii_case("host") {
+            uri = uri.authority(header.value);
+        } else {
+            let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+            request.headers_mut().append(name, HeaderValue::from_bytes(header.value).ok()?);
+        }
+    }
+    *request.uri_mut() = uri.build().ok()?;
+    *request.version_mut() = http::Version::HTTP_2;
+    Some((request, &bytes[length..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_is_that_of_http_1() {
+        let bytes = b"POST /v3/auth?a=b HTTP/1.1\r\nHost: [::1]:5000\r\nX-Auth-Token: t\r\n\
+            Content-Length: 2\r\n\r\n{}";
+        let (request, body) = of(bytes, Scheme::Https).expect("it is well formed");
+        assert_eq!(request.method(), Method::POST);
+        assert_eq!(request.uri().to_string(), "https://[::1]:5000/v3/auth?a=b");
+        assert_eq!(request.headers()["x-auth-token"], "t");
+        assert_eq!(request.headers()["content-length"], "2");
+        assert!(!request.headers().contains_key("host"));
+        assert_eq!(body, b"{}");
+    }
+
+    #[test]
+    fn what_no_uri_may_hold_is_no_request() {
+        assert!(of(b"GET /<x> HTTP/1.1\r\nHost: a\r\n\r\n", Scheme::Http).is_none());
+    }
+}
