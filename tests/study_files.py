@@ -1,5 +1,6 @@
 """Study files and results for the tests of studies."""
 
+from dataclasses import replace
 from math import exp
 
 import numpy as np
@@ -89,6 +90,16 @@ def result_of(run_id: str, rate_rps: float | None, width: float = 0.1) -> Result
         capacity = Capacity(rate_rps, low, high, 0.9)
     finding = Finding("Authenticate.keystone", "token issue", "POST", capacity, (), 1.0, 1.0)
     return result_with(run_id, (finding,))
+
+
+def limited(result: Result) -> Result:
+    """The same, its number lost: the load generator was the limit."""
+    (trial,) = stretch_of(10, 5.0).trials
+    trial = replace(trial, health=replace(trial.health, limits=("no core free",)))
+    return replace(
+        result,
+        findings=tuple(replace(f, capacity=None, trials=(trial,)) for f in result.findings),
+    )
 
 
 def result_with(run_id: str, findings: tuple[Finding, ...]) -> Result:

@@ -1,5 +1,7 @@
 """The command itself; what it measures is in test_live.py."""
 
+import json
+
 from click.testing import CliRunner
 from study_files import TWO_BY_TWO
 
@@ -21,7 +23,8 @@ def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
     shown = ask("list", "--store", tmp_path)
     assert shown.exit_code == 0
     for name in read.builtin():
-        assert f"{name}: {read.find(name).study(quick=False).title}" in shown.output
+        assert f"{name}: {read.find(name).study(quick=False).title} (about " in shown.output
+    assert "(about 5 h 3 min; --quick: 23 min)" in shown.output
     assert f"{begun.study_id}  mine  1 of 12 measured" in shown.output
 
 
@@ -44,8 +47,24 @@ def test_show_gives_cells_order_and_time(tmp_path):
     assert shown.exit_code == 0
     assert "4 cells x 3 = 12 capacity searches" in " ".join(shown.output.split())
     assert "12. web" in shown.output
+    assert "7 s between them: about 19 min in all" in " ".join(shown.output.split())
     quick = ask("show", file, "--quick")
     assert "Quick form: one worker, once" in quick.output
+
+
+def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    begun.add(Ended(2, None, "no apache"))
+    asked = (begun.study_id[:-1], "--store", tmp_path)
+    assert "12 of 12 measurements are missing; go on" in ask("show", *asked).output
+    shown = ask("show", *asked, "--markdown")
+    assert (shown.exit_code, shown.output[:13]) == (0, "## Two by two")
+    assert f"Study {begun.study_id}, seed 3, 0 of 12 measurements." in shown.output
+    data = json.loads(ask("show", *asked, "--json", "-").output)
+    assert (data["study_id"], data["missing"]) == (begun.study_id, 12)
+    refused = ask("show", "workers", "--markdown")
+    assert refused.exit_code == 2
+    assert "give a study's ID" in refused.output
 
 
 def test_isp_ras_says_in_what_it_differs():

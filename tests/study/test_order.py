@@ -2,7 +2,7 @@ from collections import Counter
 
 from study_files import TWO_BY_TWO
 
-from loadstone.study.order import estimate_s, turns
+from loadstone.study.order import turns
 from loadstone.study.read import Source
 
 STUDY = Source("mine.yaml", TWO_BY_TWO).study(quick=False)
@@ -30,8 +30,3 @@ def test_over_many_seeds_every_cell_is_first_alike_often():
     assert len(first) == 4
     # Binomial(2000, 1/4): 500 with a standard deviation of 19.4; five of them.
     assert all(403 <= count <= 597 for count in first.values())
-
-
-def test_the_estimate_counts_load_starts_and_pauses():
-    # 12 turns of 60 s of load and 30 s beside it, 11 pauses of 7 s.
-    assert estimate_s(STUDY) == 12 * 90 + 11 * 7

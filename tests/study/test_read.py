@@ -5,7 +5,7 @@ from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.errors import InvalidInput
 from loadstone.study import read
-from loadstone.study.order import estimate_s
+from loadstone.study.estimate import estimate_s
 from loadstone.study.read import Source
 from loadstone.study.stretches import order_of
 
@@ -134,8 +134,7 @@ def test_a_built_in_study_can_be_read_and_its_quick_form_is_quick(name):
     assert whole.name == name
     assert whole.comparisons
     assert quick.quick
-    at_most_s = estimate_s(quick)
-    assert at_most_s is None or at_most_s <= QUICK_AT_MOST_S.get(name, 10 * 60)
+    assert estimate_s(quick) <= QUICK_AT_MOST_S.get(name, 10 * 60)
 
 
 def test_isp_ras_has_its_twelve_configurations_the_reference_and_the_published_figures():

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from study_files import TWO_BY_TWO, result_of
+from study_files import TWO_BY_TWO, limited, result_of
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store import Store
@@ -10,14 +10,16 @@ from loadstone.study.order import turns
 from loadstone.study.outcomes import outcomes
 from loadstone.study.read import Source
 from loadstone.study.run import carry_out
+from loadstone.study.table import rows
 
 
 class Laboratory:
     """Finds N = turn number in every cell, unless it is told to fail."""
 
-    def __init__(self, store, fails=None):
+    def __init__(self, store, fails=None, limits=None):
         self.store = store
         self.fails = fails or {}
+        self.limits = limits or {}  # turn -> in how many of its measurements
         self.measured = []
 
     def __call__(self, turn):
@@ -25,6 +27,8 @@ class Laboratory:
         if turn.number in self.fails:
             raise self.fails[turn.number]
         result = result_of(f"20261121-0931-{len(self.measured):02}{turn.number:04}", turn.number)
+        if self.measured.count(turn.number) <= self.limits.get(turn.number, 0):
+            result = limited(result)
         self.store.begin(result)
         self.store.finish(result)
         return result
@@ -95,6 +99,32 @@ def test_failed_cells_are_tried_again_by_resume(store, begun):
     carry_out(begun, again, quiet, quiet)
     assert again.measured == [2]
     assert all(one.failure is None for one in outcomes(begun, store))
+
+
+def test_where_the_generator_was_the_limit_it_is_measured_once_more_at_the_end(store, begun):
+    said = []
+    laboratory = Laboratory(store, limits={2: 1, 5: 9})
+    carry_out(begun, laboratory, said.append, quiet)
+    assert laboratory.measured == [*range(1, 13), 2, 5]
+    assert sum("once more, for the load generator was the limit" in line for line in said) == 2
+    assert [number for number, one in begun.ended().items() if not one.is_valid] == [5]
+    study = begun.begun.study()
+    (row,) = (row for row in rows(study, list(outcomes(begun, store))) if row.is_valid is False)
+    assert row.failures == ("the load generator was the limit (trial 1: no core free)",)
+    again = Laboratory(store)
+    carry_out(begun, again, quiet, quiet)
+    assert again.measured == [5]
+
+
+def test_a_second_try_that_fails_costs_no_figure(store, begun):
+    class Dying(Laboratory):
+        def __call__(self, turn):
+            if turn.number in self.measured:
+                raise EnvironmentUnusable("the disk is full")
+            return super().__call__(turn)
+
+    carry_out(begun, Dying(store, limits={2: 1}), quiet, quiet)
+    assert begun.ended()[2].run_id is not None
 
 
 def test_a_line_that_a_kill_cut_short_does_not_count(store, begun):

@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from math import exp, log
 
 import pytest
@@ -8,7 +9,8 @@ from study_files import TWO_BY_TWO, result_of
 
 from loadstone.analysis.interval import of_logs, p_of_no_difference
 from loadstone.report.terminal import console
-from loadstone.study import journal, read, show
+from loadstone.result import Environment
+from loadstone.study import journal, markdown, read, show
 from loadstone.study.order import turns
 from loadstone.study.read import Source
 from loadstone.study.table import Outcome, differences, rows
@@ -127,6 +129,31 @@ def test_table_and_data_say_the_same(tmp_path):
     assert data["rows"][1]["values"] == [10.0, 10.5, 11.0]
     assert data["rows"][1]["published"] == 42
     assert data["differences"][0]["words"] in text
+
+
+def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
+    text = TWO_BY_TWO.replace("title:", 'source: "a <b> | c"\ntitle:')
+    begun = journal.begin(tmp_path, Source("mine.yaml", text), quick=False, seed=5)
+    found = measured({
+        ("apache", "2"): [10.0, 10.5, 11.0],
+        ("nginx", "2"): [20.0, 20.0, 23.0],
+    })  # fmt: skip
+    machine = Environment((("cores", "2"), ("memory", "8 GB")), ())
+    found = [replace(o, result=o.result and replace(o.result, environment=machine)) for o in found]
+    lines = markdown.found(begun, found).splitlines()
+    assert lines[:3] == ["## Two by two", "", "After: a &lt;b> \\| c."]
+    assert lines[4:8] == [
+        "| web | workers | N per s | interval | found | published | valid |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| apache | 1 | failed | \u2013 | 0/3 |  | \u2013 |",
+        "| apache | 2 | 10.5 | 9.3 to 11.8 | 3/3 | 42 | \u2013 |",
+    ]
+    assert "- Published 42: seen elsewhere" in lines
+    assert any(line.startswith("- nginx/apache = 2") for line in lines)
+    assert lines[-1] == (
+        f"Study {begun.study_id}, seed 5, 6 of 12 measurements, "
+        "2026-11-21 09:31 to 2026-11-21 09:32 UTC on: cores 2, memory 8 GB."
+    )
 
 
 def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):

@@ -1,18 +1,17 @@
 """A study that the command line asks for: its journal, its measuring, its end."""
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from loadstone.cli import outcome, performed
 from loadstone.cli.capacity import command_line
 from loadstone.cli.choose import of_deployment
 from loadstone.cli.reference import of_reference
-from loadstone.cli.stored import write_json
 from loadstone.cli.terms import HIGHEST_RPS, Terms, order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadstone.cli.study import Options
+    from loadstone.cli.study_options import Options
     from loadstone.perform.order import Order as TaskOrder
     from loadstone.run import Order
     from loadstone.store import Store
@@ -78,17 +77,6 @@ def _order(measurement: "Measurement", turn: "Turn") -> "Order | TaskOrder":
         "cores": (),
     }
     return order("study", (turn.cell.scenario,), said)
-
-
-def show(journal: "Journal", outcomes: "Sequence[Outcome]", to: TextIO | None) -> None:
-    """Give the table as data to `to`, and printed unless that is stdout."""
-    from loadstone.report.terminal import console
-    from loadstone.study.show import as_data, found
-
-    if to is not None:
-        write_json(as_data(journal, outcomes), to)
-    if to is None or to.name != "-":
-        found(journal, outcomes, console())
 
 
 def exit_code(journal: "Journal", store: "Store", outcomes: "Sequence[Outcome]") -> int:

@@ -1,16 +1,12 @@
 """`loadstone study`: one measurement over many deployments, in one table."""
 
 from pathlib import Path
-from typing import TextIO, TypedDict, Unpack
+from typing import Unpack
 
 import click
 
 from loadstone.cli.stored import JSON, STORE, open_store
-
-QUICK = click.option("--quick", is_flag=True, help="The study's shorter form, where it has one.")
-SEED = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of the order."
-)
+from loadstone.cli.study_options import QUICK, SEED, Options, Shown
 
 
 @click.group()
@@ -24,37 +20,41 @@ def list_(folder: Path | None) -> None:
     """List the studies that are built in, and those that have begun."""
     from loadstone import places
     from loadstone.study import journal, read
-    from loadstone.study.show import begun
+    from loadstone.study.show import begun, offered
 
     for name in read.builtin():
-        click.echo(f"{name}: {read.find(name).study(quick=False).title}")
+        click.echo(offered(read.find(name)))
     store = folder or places.store()
     for study_id in journal.ids(store):
         click.echo(begun(store, study_id))
 
 
 @study.command()
-@click.argument("name", metavar="NAME|FILE")
+@click.argument("name", metavar="NAME|FILE|ID")
 @QUICK
 @SEED
-def show(name: str, quick: bool, seed: int) -> None:
-    """Print a study's cells, their order, and how long it takes."""
+@STORE
+@JSON
+@click.option("--markdown", is_flag=True, help="The table as Markdown.")
+def show(**options: Unpack[Shown]) -> None:
+    """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
+    from loadstone import places
+    from loadstone.cli import findings
     from loadstone.report.terminal import console
     from loadstone.study import read
+    from loadstone.study.outcomes import outcomes
     from loadstone.study.show import plan
 
-    plan(read.find(name).study(quick=quick), seed, console())
-
-
-class Options(TypedDict):
-    """What the command line says of a study that is to be run."""
-
-    name: str | None
-    quick: bool
-    seed: int
-    resume: str | None
-    folder: Path | None
-    to: TextIO | None
+    begun = findings.of(options["name"], options["folder"] or places.store())
+    if begun is not None:
+        with open_store(options["folder"]) as store:
+            ended = tuple(outcomes(begun, store))
+        findings.show(begun, ended, options["to"], markdown=options["markdown"])
+        return
+    found = read.find(options["name"]).study(quick=options["quick"])
+    if options["markdown"] or options["to"] is not None:
+        raise click.UsageError("--markdown and --json show what was found: give a study's ID")
+    plan(found, options["seed"], console())
 
 
 @study.command()
@@ -70,7 +70,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
 
     Ends with 0 when N was found in every cell, else as the worst of its measurements.
     """
-    from loadstone.cli import studied
+    from loadstone.cli import findings, studied
     from loadstone.cli.screen import Screen
     from loadstone.study.outcomes import outcomes
     from loadstone.study.run import carry_out
@@ -85,5 +85,5 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
                 carry_out(kept, studied.bench(kept, store, screen).measure, screen.say)
         finally:
             ended = tuple(outcomes(kept, store))
-            studied.show(kept, ended, options["to"])
+            findings.show(kept, ended, options["to"])
         ctx.exit(studied.exit_code(kept, store, ended))

@@ -1,5 +1,6 @@
 """One figure with its interval: what a search or a stretch of load showed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, stdev
@@ -35,7 +36,7 @@ class Found:
 
     estimate: Estimate | None
     is_valid: bool | None  # the generator was not the limit; None: nothing was measured
-    shortcoming: str | None = None  # why there is no figure
+    shortcoming: str | None = None  # why there is no figure, or why it says little
 
 
 def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]:
@@ -57,31 +58,43 @@ def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]
             assert_never(measurement)
 
 
+def is_valid(result: Result, measurement: Measurement) -> bool:
+    """Say whether the load generator was the limit in nothing of a turn."""
+    return all(one.is_valid is not False for one in of_turn(result, measurement).values())
+
+
 def _of_search(finding: Finding) -> tuple[None, Found]:
     found = finding.capacity
-    if found is None:
-        return None, Found(None, _is_valid(finding))
-    estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
-    return None, Found(estimate, _is_valid(finding))
-
-
-def _is_valid(finding: Finding) -> bool | None:
-    generator = generator_of(finding)
-    return generator.is_valid if generator else None
+    estimate = None
+    if found is not None:
+        estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
+    return None, _found(estimate, finding, None)
 
 
 def _of_step(step: Step, trial: Trial, finding: Finding, figure: Figure) -> Found:
     why = _shortcoming(step, trial)
-    return Found(None if why else of_trial(trial, figure), _is_valid(finding), why)
+    return _found(None if why else of_trial(trial, figure), finding, why)
+
+
+def _found(estimate: Estimate | None, finding: Finding, why: str | None) -> Found:
+    generator = generator_of(finding)
+    if generator is None or generator.is_valid:
+        return Found(estimate, None if generator is None else True, why)
+    return Found(estimate, False, why or _limit(generator.reasons))
 
 
 def _of_workload(one: Performance, figure: Figure) -> Found:
-    is_valid = one.health.is_valid if one.health else None
+    valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.sla if not row.success)
     why = one.failure or broken or (None if one.showing else "no iteration ended")
     if why or one.showing is None:
-        return Found(None, is_valid, why)
-    return Found(Estimate(_value(one.showing, figure), None, None, 0.0), is_valid)
+        return Found(None, valid, why)
+    estimate = Estimate(_value(one.showing, figure), None, None, 0.0)
+    return Found(estimate, valid, _limit(one.health.limits) if one.health and not valid else None)
+
+
+def _limit(reasons: Sequence[str]) -> str:
+    return f"the load generator was the limit ({'; '.join(reasons[:1])})"
 
 
 def _value(showing: Showing, figure: Figure) -> float:

@@ -47,6 +47,12 @@ class Ended:
     run_id: str | None
     failure: str | None
     exit_code: int = 0  # of the failure
+    is_valid: bool = True  # the load generator was not the limit
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing that another try could better."""
+        return self.run_id is not None and self.is_valid
 
 
 @dataclass(frozen=True, slots=True)

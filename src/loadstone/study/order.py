@@ -3,11 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from loadstone.study.model import Cell, Search, Study
-
-# What a cell takes beside its load: an empty database and the servers are started, users are made,
-# requests that are under way are waited for.
-OVERHEAD_S = 30.0
+from loadstone.study.model import Cell, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +28,6 @@ def turns(study: Study, seed: int) -> tuple[Turn, ...]:
         for cell in sorted(study.cells, key=lambda cell: _place(seed, repeat, cell))
     ]
     return tuple(Turn(i, repeat, cell) for i, (repeat, cell) in enumerate(cells, start=1))
-
-
-def estimate_s(study: Study) -> float | None:
-    """Give about how long the study takes at most; None: steps take as long as they take."""
-    if not isinstance(study.measurement, Search):
-        return None
-    count = len(study.cells) * study.repeats
-    return count * (study.measurement.budget_s + OVERHEAD_S) + (count - 1) * study.pause_s
 
 
 def _place(seed: int, repeat: int, cell: Cell) -> bytes:

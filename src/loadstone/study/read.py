@@ -37,7 +37,8 @@ def find(name: str) -> Source:
     path = Path(name).expanduser()
     if not path.exists():
         raise InvalidInput(
-            f"{name}: no such study and no such file; built in are {', '.join(builtin())}"
+            f"{name}: no such study and no such file; built in are {', '.join(builtin())}; "
+            "`loadstone study list` names those that have begun"
         )
     try:
         with path.open("rb") as opened:

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from loadstone.errors import LoadstoneError
 from loadstone.result import Result
+from loadstone.study.figure import is_valid
 from loadstone.study.journal import Ended, Journal
+from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
 
 Measure = Callable[[Turn], Result]
@@ -19,26 +22,46 @@ def carry_out(
 ) -> None:
     """Measure the turns that are missing; one that fails is kept with its reason.
 
-    Turns that failed before are tried again. Whatever else ends the study (Ctrl-C, a kill) loses
-    the turn that is under way, and nothing more.
+    Turns in which the load generator was the limit are measured once more, after all others.
+    Turns that failed before, or were so limited, are tried again. Whatever else ends the study
+    (Ctrl-C, a kill) loses the turn that is under way, and nothing more.
     """
     study = journal.begun.study()
-    order = turns(study, journal.begun.seed)
+    trip = _Trip(study, turns(study, journal.begun.seed), measure, say, pause)
     with journal.held():
         ended = journal.ended()
-        missing = [t for t in order if t.number not in ended or ended[t.number].run_id is None]
+        missing = [t for t in trip.order if t.number not in ended or not ended[t.number].is_done]
+        doubtful = []
         for turn in missing:
-            if turn is not missing[0] and study.pause_s:
-                say(f"pause of {study.pause_s:g} s")
-                pause(study.pause_s)
-            say(f"[{turn.number}/{len(order)}] {turn.cell} (repeat {turn.repeat})")
-            journal.add(_ended(turn, measure, say))
+            one = trip.measured(turn, is_first=turn is missing[0])
+            journal.add(one)
+            if not one.is_valid:
+                doubtful.append(turn)
+        for turn in doubtful:
+            say("once more, for the load generator was the limit:")
+            one = trip.measured(turn, is_first=False)
+            if one.run_id is not None:  # else the figure that there is stays
+                journal.add(one)
 
 
-def _ended(turn: Turn, measure: Measure, say: Callable[[str], None]) -> Ended:
-    try:
-        result = measure(turn)
-    except LoadstoneError as failed:
-        say(f"this cell failed, the study goes on: {failed}")
-        return Ended(turn.number, None, str(failed), failed.exit_code)
-    return Ended(turn.number, result.run_id, None)
+@dataclass(frozen=True, slots=True)
+class _Trip:
+    study: Study
+    order: tuple[Turn, ...]
+    measure: Measure
+    say: Callable[[str], None]
+    pause: Callable[[float], None]
+
+    def measured(self, turn: Turn, *, is_first: bool) -> Ended:
+        """Pause and measure."""
+        if not is_first and self.study.pause_s:
+            self.say(f"pause of {self.study.pause_s:g} s")
+            self.pause(self.study.pause_s)
+        self.say(f"[{turn.number}/{len(self.order)}] {turn.cell} (repeat {turn.repeat})")
+        try:
+            result = self.measure(turn)
+        except LoadstoneError as failed:
+            self.say(f"this cell failed, the study goes on: {failed}")
+            return Ended(turn.number, None, str(failed), failed.exit_code)
+        valid = is_valid(result, self.study.measurement)
+        return Ended(turn.number, result.run_id, None, is_valid=valid)

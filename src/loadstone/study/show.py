@@ -11,11 +11,13 @@ from rich.table import Table
 from loadstone import places
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.search.model import Capacity
+from loadstone.study.estimate import estimate_s
 from loadstone.study.journal import Journal, find
 from loadstone.study.model import Search, Steps, Study, Tasks
-from loadstone.study.order import estimate_s, turns
+from loadstone.study.order import turns
+from loadstone.study.read import Source
 from loadstone.study.table import Outcome, Row, differences, rows
+from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
 
 SCHEMA_VERSION = 1
 
@@ -24,7 +26,10 @@ def plan(study: Study, seed: int, to: Console) -> None:
     """Print what a study would do, and in which order."""
     _head(study, to)
     count = len(study.cells) * study.repeats
-    to.print(f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}")
+    to.print(
+        f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}, "
+        f"{study.pause_s:g} s between them: about {about(study)} in all."
+    )
     has_scenario = any(cell.scenario for cell in study.cells)
     asked = ("scenario",) if has_scenario else ()
     table = Table(*_factors(study), *asked, "settings", box=SIMPLE_HEAD, pad_edge=False)
@@ -36,6 +41,20 @@ def plan(study: Study, seed: int, to: Console) -> None:
     to.print(f"Order with --seed {seed}:", style="dim")
     for turn in turns(study, seed):
         to.print(f"  {turn.number}. {turn.cell} (repeat {turn.repeat})", style="dim")
+
+
+def offered(source: Source) -> str:
+    """Say in one line what a study is, and how long it and its quick form take."""
+    whole = source.study(quick=False)
+    quick = source.study(quick=True)
+    return f"{source.file}: {whole.title} (about {about(whole)}; --quick: {about(quick)})"
+
+
+def about(study: Study) -> str:
+    """Say about how long a study takes, in whole minutes."""
+    minutes = max(1, round(estimate_s(study) / 60))
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
 
 
 def begun(store: Path, study_id: str) -> str:
@@ -54,19 +73,21 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     study = journal.begun.study()
     _head(study, to)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
-    steps = ("step",) if study.steps != (None,) else ()
-    for head in (*_factors(study), *steps):
+    left, right = heads(study)
+    for head in left:
         table.add_column(head, overflow="fold")
-    for head in (" ".join(study.figure), "interval", "found", "published", "valid"):
+    for head in right:
         table.add_column(head, justify="right", no_wrap=True)
     lines = rows(study, outcomes)
     for row in lines:
-        step = (row.step,) if row.step is not None else ()
-        table.add_row(*(level for _, level in row.cell.levels), *step, *_figures(row))
+        table.add_row(*cells(row))
     to.print(table)
-    _footnotes(lines, to)
-    for difference in differences(study, outcomes):
-        to.print(f"{difference}{_test(difference.p)}", soft_wrap=True)
+    for line in reasons(lines):
+        to.print(line, style="red", soft_wrap=True)
+    for line in published(lines):
+        to.print(line, style="dim")
+    for line in compared(study, outcomes):
+        to.print(line, soft_wrap=True)
     missing = sum(one.result is None for one in outcomes)
     if missing:
         to.print(
@@ -74,7 +95,7 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
             f"loadstone study run --resume {journal.study_id}{_elsewhere(journal)}",
             soft_wrap=True,
         )
-    to.print(f"Study {journal.study_id}, seed {journal.begun.seed}.", style="dim")
+    to.print(when_and_where(journal, outcomes), style="dim", soft_wrap=True)
 
 
 def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -126,60 +147,24 @@ def _head(study: Study, to: Console) -> None:
 def _measuring(study: Study) -> str:
     match study.measurement:
         case Search(budget_s=budget_s):
-            in_all_s = round(estimate_s(study) or 0.0, -1)
-            return (
-                f"capacity searches of {figures.seconds(budget_s)} of load at most, "
-                f"{study.pause_s:g} s between them: {figures.seconds(in_all_s)} in all, about."
-            )
+            return f"capacity searches of {figures.seconds(budget_s)} of load at most"
         case Steps(steps=steps):
             said = "; ".join(
                 f"{step.name}: {step.iterations:,} x {step.scenario}, {step.concurrency} at once"
                 + ("" if step.timed else ", not timed")
                 for step in steps
             )
-            return f"lists of steps, {study.pause_s:g} s between them. Each: {said}."
+            return f"lists of steps ({said})"
         case Tasks(names=names):
-            return f"tasks, {study.pause_s:g} s between them. Each: {', '.join(names)}."
+            return f"tasks ({', '.join(names)})"
 
 
 def _factors(study: Study) -> list[str]:
     return [factor.name for factor in study.factors]
 
 
-def _figures(row: Row) -> tuple[str, ...]:
-    valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
-    failed = "failed" if row.failures and row.estimate is None else None
-    found = row.estimate
-    shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
-    return (
-        failed or (figures.n(shown) if row.run_ids else figures.MISSING),
-        figures.interval(shown),
-        f"{row.found}/{row.repeats}",
-        f"{row.published.value:g}" if row.published else "",
-        valid,
-    )
-
-
 def _elsewhere(journal: Journal) -> str:
     return "" if journal.store == places.store() else f" --store {journal.store}"
-
-
-def _footnotes(lines: Sequence[Row], to: Console) -> None:
-    failed: dict[str, None] = {}  # the rows of a cell share its failures
-    for row in lines:
-        for failure in row.failures:
-            failed[f"{row.cell}: {failure.splitlines()[0]}"] = None
-    for line in failed:
-        to.print(line, style="red", soft_wrap=True)
-    for one in dict.fromkeys(row.published for row in lines):
-        if one is not None and one.words:
-            to.print(f"Published {one.value:g}: {one.words}", style="dim")
-
-
-def _test(p: float | None) -> str:
-    if p is None:
-        return ": one alone shows no difference"
-    return f": {'no difference shown' if p >= 0.05 else 'a difference'}, p = {p:.2g}"
 
 
 def _row(row: Row) -> dict[str, Any]:

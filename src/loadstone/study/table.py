@@ -30,7 +30,11 @@ class Outcome:
         if self.failure:
             return (self.failure,)
         found = self.found(study).items()
-        return tuple(f"{step}: {one.shortcoming}" for step, one in found if one.shortcoming)
+        return tuple(
+            f"{step}: {one.shortcoming}" if step else one.shortcoming
+            for step, one in found
+            if one.shortcoming
+        )
 
 
 @dataclass(frozen=True, slots=True)

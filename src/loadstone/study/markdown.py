@@ -1,0 +1,46 @@
+"""What a study found, as Markdown: to be put into a document."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.study.journal import Journal
+from loadstone.study.table import Outcome, rows
+from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
+
+
+def found(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+    """Give the whole table with its source, its notes and what stands below it."""
+    study = journal.begun.study()
+    lines = rows(study, outcomes)
+    after = [f"After: {study.source}."] if study.source else []
+    quick = [f"Quick form: {study.quick}"] if study.quick else []
+    blocks = (
+        f"## {study.title}",
+        "\n".join(_text(line) for line in (*after, *quick)),
+        "\n".join(f"- {_text(note)}" for note in study.notes),
+        "\n".join(_table(heads(study), [cells(row) for row in lines])),
+        *(
+            "\n".join(f"- {_text(line)}" for line in part)
+            for part in (reasons(lines), published(lines), compared(study, outcomes))
+        ),
+        _text(when_and_where(journal, outcomes)),
+    )
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _table(
+    columns: tuple[Sequence[str], Sequence[str]], lines: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    words, numbers = columns
+    yield _line([*words, *numbers])
+    yield _line([*["---"] * len(words), *["---:"] * len(numbers)])
+    for line in lines:
+        yield _line(line)
+
+
+def _line(line: Sequence[str]) -> str:
+    return f"| {' | '.join(_text(cell) for cell in line)} |"
+
+
+def _text(text: str) -> str:
+    """Take from a text what Markdown would read as a cell's border or as a tag."""
+    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,78 @@
+"""What a study found, in words and cells: the same on a terminal and in Markdown."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.report import figures
+from loadstone.search.model import Capacity
+from loadstone.study.journal import Journal
+from loadstone.study.model import Study
+from loadstone.study.table import Outcome, Row, differences
+
+
+def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the columns: those of words, then those of figures."""
+    step = ("step",) if study.steps != (None,) else ()
+    factors = tuple(factor.name for factor in study.factors)
+    return (*factors, *step), (" ".join(study.figure), "interval", "found", "published", "valid")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Give a row's cells, in the order of the heads."""
+    step = (row.step,) if row.step is not None else ()
+    valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
+    failed = "failed" if row.failures and row.estimate is None else None
+    found = row.estimate
+    shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
+    return (
+        *(level for _, level in row.cell.levels),
+        *step,
+        failed or (figures.n(shown) if row.run_ids else figures.MISSING),
+        figures.interval(shown),
+        f"{row.found}/{row.repeats}",
+        f"{row.published.value:g}" if row.published else "",
+        valid,
+    )
+
+
+def reasons(lines: Sequence[Row]) -> tuple[str, ...]:
+    """Say why cells have no figure; the rows of a cell share their reasons."""
+    said = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
+    return tuple(dict.fromkeys(said))
+
+
+def published(lines: Sequence[Row]) -> Iterator[str]:
+    """Say whose the published figures are."""
+    for one in dict.fromkeys(row.published for row in lines):
+        if one is not None and one.words:
+            yield f"Published {one.value:g}: {one.words}"
+
+
+def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Give the ratios that the study asks for, each with its test."""
+    for one in differences(study, outcomes):
+        yield f"{one}{_test(one.p)}"
+
+
+def when_and_where(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+    """Name the study; where it has results, when they were made and on what."""
+    results = [one.result for one in outcomes if one.result is not None]
+    said = f"Study {journal.study_id}, seed {journal.begun.seed}"
+    if len(results) < len(outcomes):
+        said += f", {len(results)} of {len(outcomes)} measurements"
+    if not results:
+        return f"{said}."
+    first = min(one.started_at for one in results)
+    last = max(one.ended_at or one.started_at for one in results)
+    machine = ", ".join(f"{name} {value}" for name, value in results[0].environment.machine)
+    when = f"{_minute(first)} to {_minute(last)} UTC"
+    return f"{said}, {when}{f' on: {machine}' if machine else ''}."
+
+
+def _minute(instant: str) -> str:
+    return instant[:16].replace("T", " ")
+
+
+def _test(p: float | None) -> str:
+    if p is None:
+        return ": one alone shows no difference"
+    return f": {'no difference shown' if p >= 0.05 else 'a difference'}, p = {p:.2g}"
