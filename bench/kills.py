@@ -75,6 +75,9 @@ def attempts(times: int, users: int, seed: int) -> Iterator[Attempt]:
 
 def trouble(attempt: Attempt, variables: dict[str, str], folder: Path) -> list[str]:
     """Carry an attempt out in an empty folder; give what was not as it has to be."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell's job in the background; what it starts would not hear Ctrl-C either.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     mark = secrets.token_hex(8)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     environment = kept | variables | {MARK: mark}
@@ -142,9 +145,9 @@ def _wait_for(attempt: Attempt, process: "subprocess.Popen[bytes]", folder: Path
 def _wrong_end(attempt: Attempt, code: int, told: str, has_begun: bool) -> Iterator[str]:
     if not has_begun and code == -attempt.number:
         return  # while Python still loaded the command: it ends as any Python program does
-    # It may have ended just before the signal came.
-    allowed = (-signal.SIGKILL, 0) if attempt.number is signal.SIGKILL else (INTERRUPTED, 0)
-    if code not in allowed:
+    wanted = -signal.SIGKILL if attempt.number is signal.SIGKILL else INTERRUPTED
+    # The clean-up may have ended just before the signal came.
+    if code != wanted and not (code == 0 and attempt.stage == "cleaning"):
         yield f"ended with {code}: {told}"
     if "Traceback" in told:
         yield f"a traceback: {told}"
