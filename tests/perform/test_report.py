@@ -78,3 +78,25 @@ def test_each_test_case_has_a_name_of_its_own(loadstone, write):
 
 def names(file):
     return [case.get("name") for case in Xml.parse(file).iter("testcase")]
+
+
+def test_several_runs_stand_in_one_page_and_in_one_file_for_rally(loadstone, write, tmp_path):
+    for _ in range(2):
+        assert loadstone("run", write(TASK)).returncode == 0
+    runs = [run["run_id"] for run in json.loads(loadstone("results", "list", "--json", "-").stdout)]
+    assert loadstone("report", *runs, "-o", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>2 runs</h1>" in page
+    for anchor in ("workload-1", "run-2-workload-1"):
+        assert f'<a href="#{anchor}">' in page
+        assert f'<section id="{anchor}"' in page
+        assert f'<figure class="chart" id="{anchor}-profile">' in page
+    told = loadstone("report", *runs)
+    assert told.returncode == 2
+    assert "-o FILE" in told.stderr
+    assert "takes one run" in loadstone("report", *runs, "--as", "junit").stderr
+    assert loadstone("report", *runs, "--as", "rally-json", "-o", "both.json").returncode == 0
+    assert (
+        loadstone("results", "import", "both.json", "--store", "other").stdout.count("imported")
+        == 2
+    )

@@ -1,6 +1,7 @@
 """The page: what the template shows, and where it is written."""
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,6 +17,8 @@ from loadstone.report import figures, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
+from loadstone.report.html.steps import CurveSection
+from loadstone.report.html.workload import TaskSection
 from loadstone.report.workload import HEADS
 from loadstone.result import Finding, Result
 from loadstone.search.model import Capacity
@@ -44,9 +47,30 @@ class Section:
     generator: Generator | None
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run as the page shows it; `prefix` begins its anchors."""
+
+    result: Result
+    title: str
+    prefix: str
+    sections: tuple[Section, ...]
+    curves: tuple[CurveSection, ...]
+    tasks: tuple[TaskSection, ...]
+
+
 def write(result: Result, samples_of: SamplesOf, path: Path) -> None:
+    """Write the report of one run."""
+    write_runs(((result, samples_of),), path)
+
+
+def write_runs(runs: Sequence[tuple[Result, SamplesOf]], path: Path) -> None:
     """Write the report; a half-written page never stands under the name."""
-    page = render(result, samples_of)
+    keep(render_runs(runs), path)
+
+
+def keep(page: str, path: Path) -> None:
+    """Write a page; half of it never stands under the name."""
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         half.write_text(page, encoding="utf-8")
@@ -58,33 +82,70 @@ def write(result: Result, samples_of: SamplesOf, path: Path) -> None:
 
 
 def render(result: Result, samples_of: SamplesOf) -> str:
-    """Give the page as text; `samples_of` reads the samples of one of the result's trials."""
-    sections = tuple(
-        _section(index, finding, samples_of) for index, finding in enumerate(result.findings)
-    )
-    tasks = workload.sections(result, samples_of)
-    curves = steps.sections(result.performances)
-    every = [chart for section in curves for chart in section.charts]
-    every += [chart for section in sections for chart in section.charts]
-    every += [chart for section in tasks for chart in (*section.charts, *section.hook_charts)]
-    page: str = _template().render(
-        result=result,
-        sections=sections,
-        curves=curves,
-        tasks=tasks,
+    """Give the page of one run as text; `samples_of` reads the samples of one of its trials."""
+    return render_runs(((result, samples_of),))
+
+
+def render_runs(runs: Sequence[tuple[Result, SamplesOf]]) -> str:
+    """Give the page as text, each run with what reads its samples."""
+    parts = [
+        _part(f"run-{number}-" if number > 1 else "", result, samples_of)
+        for number, (result, samples_of) in enumerate(runs, 1)
+    ]
+    only = parts[0].result
+    kind = "Task report" if parts[0].tasks else "Capacity report"
+    return rendered(
+        "page.html.j2",
+        [chart for part in parts for chart in _charts(part)],
+        parts=parts,
         heads=HEADS,
-        charts=[_for_script(chart) for chart in every],
-        version=version("loadstone"),
-        name=_named(dict(result.environment.target).get("release", "the identity service")),
+        title=f"{kind} {only.run_id}" if len(parts) == 1 else f"Report of {len(parts)} runs",
+    )
+
+
+def rendered(template: str, every: Sequence[Chart], **values: object) -> str:
+    """Give a page that draws these charts."""
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            charts=[_for_script(chart) for chart in every], version=version("loadstone"), **values
+        )
     )
     return page
+
+
+def _part(prefix: str, result: Result, samples_of: SamplesOf) -> Part:
+    service = dict(result.environment.target).get("release", "the identity service")
+    tasks = workload.sections(result, samples_of, prefix)
+    bears = f"How much load {_named(service)} bears"
+    return Part(
+        result=result,
+        title=(result.title or "A task") if tasks else bears,
+        prefix=prefix,
+        sections=tuple(
+            _section(f"{prefix}finding-{number}", finding, samples_of)
+            for number, finding in enumerate(result.findings, 1)
+        ),
+        curves=steps.sections(result.performances, prefix),
+        tasks=tasks,
+    )
+
+
+def _charts(part: Part) -> Iterator[Chart]:
+    for section in part.sections:
+        yield from section.charts
+    for curve in part.curves:
+        yield from curve.charts
+    for task in part.tasks:
+        yield from (*task.charts, *task.hook_charts)
 
 
 def _named(service: str) -> str:
     return service.replace("keystone", "Keystone", 1) if service[:8] == "keystone" else service
 
 
-def _template() -> Any:
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("loadstone.report.html", "."),
         autoescape=True,
@@ -96,11 +157,10 @@ def _template() -> Any:
     environment.globals.update(
         figures=figures, words=words, drawing=_drawing, badge=_badge, mark=_mark, inlined=_inlined
     )
-    return environment.get_template("page.html.j2")
+    return environment
 
 
-def _section(index: int, finding: Finding, samples_of: SamplesOf) -> Section:
-    anchor = f"finding-{index + 1}"
+def _section(anchor: str, finding: Finding, samples_of: SamplesOf) -> Section:
     return Section(
         anchor=anchor,
         finding=finding,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.analysis.performance import Showing
 from loadstone.report.html.charts import Chart, Series, Tone, Xy
-from loadstone.report.steps import Curve, curves, row
+from loadstone.report.steps import Curve, Step, curves, row
 from loadstone.result import Performance
 
 LABELS = {
@@ -35,30 +35,32 @@ class CurveSection:
     charts: tuple[Chart, ...]
 
 
-def sections(performances: Sequence[Performance]) -> tuple[CurveSection, ...]:
+def sections(performances: Sequence[Performance], prefix: str = "") -> tuple[CurveSection, ...]:
     """Give the curves of a task's result."""
     return tuple(
-        _section(f"steps-{number}", curve) for number, curve in enumerate(curves(performances), 1)
+        _section(f"{prefix}steps-{number}", curve, prefix)
+        for number, curve in enumerate(curves(performances), 1)
     )
 
 
-def anchor_of(position: int) -> str:
+def anchor_of(position: int, prefix: str = "") -> str:
     """Give the name under which a task's workload stands in the page."""
-    return f"workload-{position + 1}"
+    return f"{prefix}workload-{position + 1}"
 
 
-def _section(anchor: str, curve: Curve) -> CurveSection:
+def _section(anchor: str, curve: Curve, prefix: str) -> CurveSection:
     charts = (_throughput(anchor, curve), _latency(anchor, curve), _success(anchor, curve))
     return CurveSection(
         anchor=anchor,
         curve=curve,
         headline=_headline(curve),
-        rows=tuple(
-            StepRow(anchor_of(step.position), f"{step.value:g}", row(step), _held(step.performance))
-            for step in curve.steps
-        ),
+        rows=tuple(_row(step, anchor_of(step.position, prefix)) for step in curve.steps),
         charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
     )
+
+
+def _row(step: Step, anchor: str) -> StepRow:
+    return StepRow(anchor, f"{step.value:g}", row(step), _held(step.performance))
 
 
 def _headline(curve: Curve) -> str:

@@ -42,10 +42,10 @@ class TaskSection:
         return tuple(one.chart for one in self.said_by_hooks if one.chart)
 
 
-def sections(result: Result, samples_of: SamplesOf) -> tuple[TaskSection, ...]:
+def sections(result: Result, samples_of: SamplesOf, prefix: str = "") -> tuple[TaskSection, ...]:
     """Give the workloads of a task's result."""
     return tuple(
-        _section(anchor_of(index), performance, samples_of)
+        _section(anchor_of(index, prefix), performance, samples_of)
         for index, performance in enumerate(result.performances)
     )
 
