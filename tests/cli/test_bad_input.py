@@ -43,6 +43,26 @@ def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("scenario", "more", "said"),
+    [
+        ("Authenticate.keystone", ("--rally-requests",), "not both"),
+        ("Dummy.dummy", (), "is a Python function, which sends as its library does"),
+    ],
+)
+def test_what_cannot_go_over_http_2_is_refused_before_anything_is_made(
+    loadstone, service, tmp_path, scenario, more, said
+):
+    task = tmp_path / "task.yaml"
+    task.write_text(f"{scenario}:\n- runner: {{type: serial, times: 1}}\n")
+    url = f"http://127.0.0.1:{service.port}/v3"
+    ended = loadstone("run", str(task), "--http2", *more, url=url)
+    assert ended.returncode == 2, ended.stderr
+    assert said in ended.stderr
+    assert "creating" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_target_that_is_not_this_machine_needs_permission(loadstone):
     ended = loadstone("capacity", url="http://192.0.2.1:5000/v3")
     assert ended.returncode == 2
