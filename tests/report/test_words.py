@@ -129,3 +129,11 @@ def test_rates_have_three_figures(value, shown):
 )
 def test_n_shows_no_digit_that_its_interval_does_not_carry(capacity, shown):
     assert f"{figures.n(capacity)} ({figures.interval(capacity)})" == shown
+
+
+def test_a_load_over_http_2_says_so():
+    assert "HTTP/2" not in said(ISSUE)
+    spoken = [replace(one, health=replace(one.health, http="2")) for one in ISSUE.trials]
+    assert "Requests went over HTTP/2, one connection a thread" in said(
+        replace(ISSUE, trials=tuple(spoken))
+    )

@@ -34,6 +34,7 @@ def shown(finding: Finding) -> tuple[str, ...]:
         *below(finding),
         *above(finding),
         *errors(finding),
+        *protocol(finding),
         *generator(finding),
         *finding.notes,
     ]
@@ -193,6 +194,12 @@ def errors(finding: Finding) -> Iterator[str]:
         yield f"{failed:,} of {due:,} requests failed."
     else:
         yield f"None of the {due:,} requests failed."
+
+
+def protocol(finding: Finding) -> Iterator[str]:
+    """Say over what requests went where it is not HTTP/1.1."""
+    if any(trial.health.http == "2" for trial in finding.trials):
+        yield "requests went over HTTP/2, one connection a thread of the load generator"
 
 
 def generator(finding: Finding) -> Iterator[str]:
