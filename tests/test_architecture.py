@@ -23,6 +23,21 @@ def test_a_command_is_at_most_100_lines():
     assert long == []
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no git checkout")
+def test_nothing_of_the_package_is_ignored_by_git_and_so_missing_from_the_wheel():
+    package = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "src").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
+    ]
+    asked = ["git", "check-ignore", "--no-index", "--stdin"]
+    given = "\n".join(package)
+    ended = subprocess.run(
+        asked, check=False, cwd=ROOT, input=given, capture_output=True, text=True
+    )
+    assert (ended.stdout, ended.returncode) == ("", 1), ended.stderr  # 1: none is ignored
+
+
 def test_the_flow_is_one_directional():
     lint = Path(sys.executable).parent / "lint-imports"
     subprocess.run([lint, "--no-cache"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)

@@ -33,6 +33,13 @@ def found(
     return search(STRATEGIES[method](settings), simulator.measure)
 
 
+def test_no_interval_reaches_below_nothing() -> None:
+    slow = Service(workers=2, capacity_rps=0.8, variation=2.0)
+    capacity, _ = found(slow, budget_s=75.0, ceiling_rps=200.0, seed=4)
+    assert capacity.rate_rps is not None
+    assert capacity.low_rps == 0.0
+
+
 @pytest.mark.parametrize(
     ("family", "median", "tail"),
     [("deterministic", 0.6, 2.0), ("gc", 1.0, 3.0), ("overflow", 0.6, 2.0), ("bursts", 1.2, 3.5)],

@@ -41,7 +41,7 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     # What held twice above the meter's interval does not contradict it, but may be the truth.
     high = max(found.rate_rps + half_width, sides.steady or 0.0)
     low, high = _for_depth(depths, found, low, high)
-    return Capacity(found.rate_rps, low, high, CONFIDENCE, (*words, *_more_time(found)))
+    return Capacity(found.rate_rps, max(0.0, low), high, CONFIDENCE, (*words, *_more_time(found)))
 
 
 def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capacity:
@@ -54,7 +54,7 @@ def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capa
         rate = min(max(found.rate_rps, sides.low), high)
         low = min(sides.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
-        return Capacity(rate, low, high, CONFIDENCE, words)
+        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words)
     low, high = sorted((sides.low, high))
     return Capacity((low + high) / 2, low, high, CONFIDENCE, words)
 
