@@ -92,8 +92,8 @@ class Known:
         return f"{name}-id"
 
 
-def as_rally_sends(name):
-    arguments = ARGUMENTS.get(name.rpartition(".")[2], {})
+def as_rally_sends(name, arguments=None):
+    arguments = arguments or ARGUMENTS.get(name.rpartition(".")[2], {})
     return scenario(name, arguments, Ground(RUN, Known()), rally_requests=True)
 
 
@@ -131,6 +131,39 @@ def test_the_actions_stay_those_of_the_catalogue(entry):
     ]
     optional = {"create_service"} if entry.name.endswith("get_entities") else set()
     assert names == [name for name in entry.actions if name not in optional]
+
+
+IN_DOMAIN = {"domain_name": "Default"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("create_and_get_role", IN_DOMAIN, [*DOMAIN, "POST /roles", "GET /roles/ID"]),
+        (
+            "create_and_list_roles",
+            {"create_role_kwargs": {}, "list_role_kwargs": IN_DOMAIN},
+            ["POST /roles", *DOMAIN, "GET /roles"],
+        ),
+        (
+            "create_and_list_roles",
+            {"create_role_kwargs": IN_DOMAIN, "list_role_kwargs": {}},
+            [*DOMAIN, "POST /roles", "GET /roles"],
+        ),
+        ("create_user", {"project_id": "p", **IN_DOMAIN}, None),
+    ],
+)
+def test_a_domain_is_looked_up_where_rally_looks_it_up(name, arguments, expected):
+    built = as_rally_sends(f"KeystoneBasic.{name}", arguments)
+    in_project = [*NEW_USER, "GET /roles", "PUT /projects/p/users/ID/roles/member-id"]
+    sent = [*LOG_IN, *LOG_IN, "GET /", *(expected or [*in_project, "GET /users/ID"])]
+    assert requests(built) == sent
+
+
+def test_users_of_a_project_in_another_domain_are_made_in_the_default_one():
+    arguments = {"users_per_tenant": 1, "domain_name": "Other"}
+    sent = requests(as_rally_sends("KeystoneBasic.create_tenant_with_users", arguments))
+    assert sent.count("GET /domains/Other") == sent.count("GET /domains/Default") == 1
 
 
 def test_a_user_reads_as_himself_and_the_admin_as_the_admin():

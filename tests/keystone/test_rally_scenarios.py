@@ -1,4 +1,7 @@
+import re
+
 import pytest
+from stated import stated
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import compile_elsewhere
@@ -6,6 +9,7 @@ from loadstone.keystone.scenarios.atomics import atomics
 from loadstone.keystone.scenarios.rally import Ground, is_data, scenario
 from loadstone.keystone.things import is_of_run
 from loadstone.plan.load import ClosedLoad
+from loadstone.plan.script import Text
 from loadstone.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 
 RUN = "20261121-0931-ab12cd"
@@ -37,6 +41,20 @@ def test_the_actions_are_those_of_the_catalogue(entry):
     ]
     optional = {"create_service"} if entry.name.endswith("get_entities") else set()
     assert names == [name for name in entry.actions if name not in optional]
+
+
+@pytest.mark.parametrize("entry", [*KEYSTONE, AUTHENTICATE[0]], ids=lambda entry: entry.name)
+def test_what_is_sent_is_what_is_stated(entry):
+    built = scenario(entry.name, LEAST.get(entry.name, {}), GROUND)
+    sent = [
+        f"{step.method} "
+        + "".join(
+            re.sub("(role|service)-.*", "ID", part.text) if isinstance(part, Text) else "ID"
+            for part in step.path
+        )
+        for step in built.steps
+    ]
+    assert sent == stated()[entry.name]
 
 
 def test_every_keystone_scenario_is_data():

@@ -1,11 +1,10 @@
 """What we give to Rally, real Rally takes."""
 
 import json
-import os
 import re
-import subprocess
 
 import pytest
+from real_rally import Rally
 
 TASK = """
 version: 2
@@ -29,25 +28,9 @@ subtasks:
 @pytest.fixture
 def rally(rally_python, tmp_path):
     """Real Rally with a database of its own."""
-    config = tmp_path / "rally.conf"
-    config.write_text(f"[database]\nconnection=sqlite:///{tmp_path}/rally.sqlite\n")
-
-    def run(*words: str) -> str:
-        program = os.path.join(os.path.dirname(rally_python), "rally")
-        ended = subprocess.run(
-            [program, "--config-file", config, *words],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "HOME": str(tmp_path)},
-            timeout=110,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
-
-    run("db", "create")
-    run("env", "create", "--no-use", "--name", "ours")
-    return run
+    ours = Rally(rally_python, tmp_path)
+    ours("env", "create", "--no-use", "--name", "ours")
+    return ours
 
 
 def failing_once(fake):

@@ -6,7 +6,7 @@ ADMIN, USER = "admin_cleanup", "cleanup"
 
 IGNORED_LENGTH = Argument("name_length", Kind.WHOLE, "Ignored, as in Rally.", 10)
 USERNAME = Argument("username", Kind.TEXT, "Name; else a random one.")
-PASSWORD = Argument("password", Kind.TEXT, "Password; else a random one.")
+PASSWORD = Argument("password", Kind.TEXT, "Password; without it the user has none.")
 PROJECT = Argument("project_id", Kind.TEXT, "Default project, in which the role is given.")
 DOMAIN = Argument("domain_name", Kind.TEXT, "Name or id of the domain.", "Default")
 ENABLED = Argument("enabled", Kind.FLAG, "Whether the user may log in.", True)

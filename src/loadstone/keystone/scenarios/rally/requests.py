@@ -70,8 +70,9 @@ def as_rally_sends(plain: Scenario, arguments: Mapping[str, Json]) -> Scenario:
         session = _USER if _is_as_user(step) else _ADMIN
         if index == 0:
             sent.append(_discover(step.action, session))
-        if step.method == "POST" and step.path in {text("/users"), text("/projects")}:
-            sent += _domain(step.action, _domain_name(arguments))
+        domain = _domain_name(step, arguments)
+        if domain is not None:
+            sent += _domain(step.action, domain)
         sent.append(replace(step, headers=_in_session(step)))
         if index in ends:
             made = steps[ends[index].first : index + 1]
@@ -139,10 +140,27 @@ def _domain(action: str, name: str) -> tuple[Step, Step]:
     return by_id, by_name
 
 
-def _domain_name(arguments: Mapping[str, Json]) -> str:
-    nested = arguments.get("create_user_kwargs")
-    inner = nested.get("domain_name") if isinstance(nested, Mapping) else None
-    return str(arguments.get("domain_name") or inner or "Default")
+def _domain_name(step: Step, arguments: Mapping[str, Json]) -> str | None:
+    """Give the domain that Rally looks up before this request."""
+    outer, _, name = step.action.rpartition("/")
+    match outer, name.partition("#")[0]:
+        case "", "keystone_v3.create_project":
+            return _named(arguments) or "Default"
+        case "", "keystone_v3.create_user":
+            return _named(arguments) or _named(arguments.get("create_user_kwargs")) or "Default"
+        case "keystone_v3.create_users", "keystone_v3.create_user":
+            return "Default"
+        case "", "keystone_v3.create_role":
+            return _named(arguments) or _named(arguments.get("create_role_kwargs"))
+        case "", "keystone_v3.list_roles":
+            return _named(arguments.get("list_role_kwargs"))
+        case _:
+            return None
+
+
+def _named(arguments: Json) -> str | None:
+    name = arguments.get("domain_name") if isinstance(arguments, Mapping) else None
+    return str(name) if name else None
 
 
 def _read(made: Step) -> Step:
