@@ -28,6 +28,11 @@ def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path)
         assert len(other.samples(RESULT.run_id, theirs.findings[0].trials[0])) == 76
 
 
+def test_an_export_below_a_file_is_refused(store, exported):
+    with pytest.raises(EnvironmentUnusable, match="cannot write"):
+        bundle.export(store, "latest", exported / "below.zip")
+
+
 def test_a_run_is_not_taken_in_twice(store, exported):
     with pytest.raises(InvalidInput, match="already in this store"):
         bundle.take_in(store, exported)

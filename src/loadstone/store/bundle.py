@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
@@ -33,7 +34,8 @@ def export(store: Store, name: str, path: Path) -> str:
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
     finally:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder is none
+            half.unlink(missing_ok=True)
     return result.run_id
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
@@ -71,14 +72,19 @@ def write_runs(runs: Sequence[tuple[Result, SamplesOf]], path: Path) -> None:
 
 def keep(page: str, path: Path) -> None:
     """Write a page; half of it never stands under the name."""
-    half = path.with_name(f"{path.name}.{os.getpid()}.part")
+    # A device or a pipe (/dev/stdout) is written to; a file beside it must not take its place.
+    is_file = path.is_file() or not path.exists()
+    half = path.with_name(f"{path.name}.{os.getpid()}.part") if is_file else path
     try:
         half.write_text(page, encoding="utf-8")
-        half.replace(path)
+        if is_file:
+            half.replace(path)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
     finally:
-        half.unlink(missing_ok=True)
+        if is_file:
+            with suppress(OSError):
+                half.unlink(missing_ok=True)
 
 
 def render(result: Result, samples_of: SamplesOf) -> str:
