@@ -1,12 +1,13 @@
 """`loadstone doctor`: what is installed, what is missing, how to get it."""
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
 import click
+
+from loadstone.cli.stored import JSON, write_json
 
 MISSING_NEEDED = 3
 # The environment of one Keystone release takes about 300 MB, a run's samples a few more.
@@ -32,13 +33,13 @@ class Check:
 
 
 @click.command()
-@click.option("--json", "to", type=click.File("w"), help="Give the checks as data; - is stdout.")
+@JSON
 @click.pass_context
 def doctor(ctx: click.Context, to: TextIO | None) -> None:
     """Say what is installed, what is missing, and how to get it."""
     checks = tuple(look())
     if to is not None:
-        click.echo(json.dumps([asdict(check) for check in checks], indent=2), file=to)
+        write_json([asdict(check) for check in checks], to)
     else:
         for check in checks:
             mark = "ok     " if check.is_there else ("MISSING" if check.is_needed else "absent ")

@@ -1,11 +1,13 @@
 """`loadstone lab`: real Keystones on this machine."""
 
-import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
 import click
+
+from loadstone.cli.stored import JSON, write_json
 
 
 @click.group()
@@ -44,15 +46,14 @@ def down(name: str, purge: bool) -> None:
 
 
 @lab.command("list")
-@click.option("--json", "target", metavar="FILE|-", help="Write the list as JSON.")
-def list_(target: str | None) -> None:
+@JSON
+def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
     from loadstone.keystone import deployment
 
     rows = [one.summary() for one in deployment.every()]
-    if target is not None:
-        with click.open_file(target, "w") as file:
-            file.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+    if to is not None:
+        write_json([asdict(row) for row in rows], to)
         return
     head = ("NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB")
     table = [head, *(["-" if v is None else str(v) for v in asdict(row).values()] for row in rows)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.cli.outcome import FELL_SHORT, leftovers
 from loadstone.cli.outcome import show as show_result
-from loadstone.cli.stored import write_json
+from loadstone.cli.stored import write, write_json
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
 from loadstone.perform.steps import steps
@@ -62,7 +62,7 @@ def show(store: "Store", result: "Result", options: "Options") -> None:
             as_rally(result, lambda one: store.samples(result.run_id, one)), options["rally_json"]
         )
     if options["junit"] is not None:
-        options["junit"].write(junit.render(result))
+        write(junit.render(result), options["junit"])
 
 
 def exit_code(store: "Store", result: "Result") -> int:

@@ -8,6 +8,7 @@ import click
 from loadstone.cli.choose import Command
 from loadstone.cli.duration import Duration
 from loadstone.cli.generator import generator_options
+from loadstone.cli.stored import Output
 from loadstone.cli.terms import HIGHEST_RPS
 from loadstone.plan.model import Http
 
@@ -70,7 +71,7 @@ def limit_options(command: Command) -> Command:
 
 def output_options(command: Command) -> Command:
     """Add the options that say in which forms the result is given."""
-    file = click.File("w", lazy=True)
+    file = Output()
     words = "rally: 2 where an SLA failed, 1 where the task could not be carried out."
     styles = click.Choice(["loadstone", "rally"])
     command = click.option(
