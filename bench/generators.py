@@ -105,12 +105,17 @@ def ab(bout: Bout) -> Cost:
 
 def oha(bout: Bout) -> Cost:
     """Measure oha."""
-    options = ["--no-tui", "--insecure", "-z", f"{bout.seconds}s", "-c", str(bout.connections)]
+    options = ["--no-tui", "--output-format", "json", "--insecure"]
+    options += ["-z", f"{bout.seconds}s", "-c", str(bout.connections)]
     options += ["-m", "POST", "-T", "application/json", "-d", BODY]
     ended = program(["oha", *options, bout.url], bout.core)
-    count = r"\[201\] (?P<n>\d+) responses"
-    wall = re.search(r"Total:\s+([\d.]+) s", ended.told)
-    return _counted(ended, count, "oha", float(wall[1]) if wall else None)
+    told = json.loads(ended.told)
+    statuses = told["statusCodeDistribution"]
+    if set(statuses) != {"201"}:
+        raise SystemExit(f"bench: requests of oha have failed: {statuses}")
+    requests = int(statuses["201"])
+    wall_s = float(told["summary"]["total"])
+    return Cost(requests / wall_s, ended.cpu_s / requests * 1e6, ended.peak_mb)
 
 
 def vegeta(bout: Bout) -> Cost:
@@ -153,10 +158,10 @@ def missing(names: list[str]) -> list[str]:
     return [name for name in names if name != "loadstone" and shutil.which(name) is None]
 
 
-def _counted(ended: Ended, count: str, name: str, wall_s: float | None = None) -> Cost:
+def _counted(ended: Ended, count: str, name: str) -> Cost:
     found = re.search(count, ended.told)
     if found is None or "Non-2xx" in ended.told:
         raise SystemExit(f"bench: {name} told no count of good answers:\n{ended.told}")
     named = found.groupdict()
-    requests, wall_s = int(named["n"]), wall_s or float(named["s"])
+    requests, wall_s = int(named["n"]), float(named["s"])
     return Cost(requests / wall_s, ended.cpu_s / requests * 1e6, ended.peak_mb)

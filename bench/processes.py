@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import psutil
 
-LOOKED_EVERY_S = 0.2
+LOOKED_EVERY_S = 0.1
 Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 

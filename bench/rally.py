@@ -1,8 +1,9 @@
-"""`loadstone run` beside Rally: the same task file, the same requests, the same target.
+"""`loadstone run` beside Rally: the same task file on the same target.
 
-Each task is carried out twice, with few and with many iterations: the difference is what
-iterations cost, the rest is what starting, preparing and reporting cost. Memory and durations are
-those of the few, which are as many for both.
+Loadstone carries it out as it says (one authentication is one POST) and, with --rally-requests, by
+all that Rally sends for it. What an iteration costs is the difference between two runs of unlike
+length, so that starting, preparing and removing are not in it. Memory and durations are those of
+the run of TIMES iterations, which is as long for all.
 """
 
 import json
@@ -22,39 +23,48 @@ from command_line import environment
 from known_service import NAME, serving
 
 CONCURRENCY = 16
-FEW = 300
-# So many that they stand out from what starting costs.
-MANY = {"loadstone": 30_000, "Rally": 1300}
-USERS = ((1, 1), (30, 100))  # projects, users in each
+TIMES = 10_000
+ONE, MANY = (1, 1), (30, 100)  # projects, users in each
+MANY_TIMES = {"loadstone": 60_000, "Rally": 300}
+MOST_ROUNDS_OF_MANY = 3  # to make and to remove 3,000 users takes most of a round
+RALLY = "Rally"
+# To set against TIMES: far more where iterations are cheap, else starting would drown them.
+LENGTHS = {"loadstone": 200_000, "loadstone --rally-requests": 60_000, RALLY: 300}
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
     """What one task took."""
 
+    times: int
     cpu_s: float
     peak_mb: float
     load_s: float
     around_s: float  # full minus load duration
 
+    @property
+    def rate(self) -> float:
+        """Iterations per second."""
+        return self.times / self.load_s
+
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """What few and many iterations took."""
+    """What TIMES iterations took, and another number of them."""
 
-    few: Took
-    many: Took
-    times: int  # iterations of the many
+    stated: Took
+    other: Took
 
     @property
     def iteration_ms(self) -> float:
         """CPU of one iteration."""
-        return (self.many.cpu_s - self.few.cpu_s) / (self.times - FEW) * 1e3
+        more = self.other.times - self.stated.times
+        return (self.other.cpu_s - self.stated.cpu_s) / more * 1e3
 
     @property
     def besides_s(self) -> float:
         """CPU of what is no iteration."""
-        return self.few.cpu_s - self.iteration_ms * FEW / 1e3
+        return self.stated.cpu_s - self.iteration_ms * self.stated.times / 1e3
 
 
 def rally(settings: Settings) -> Iterator[str]:
@@ -64,49 +74,71 @@ def rally(settings: Settings) -> Iterator[str]:
         yield "Rally is not installed and left out (`python3 -m venv VENV && VENV/bin/pip install"
         yield "rally rally-openstack`, then `--rally VENV`)."
         return
-    for projects, each in USERS:
-        both: dict[str, list[Both]] = {"loadstone": [], "Rally": []}
-        for number in range(settings.rounds):
-            for name, results in both.items():
-                print(f"{name} {projects * each} users {number + 1}", file=sys.stderr)
-                ours = name == "loadstone"
-                results.append(_both(None if ours else program, MANY[name], (projects, each)))
-        yield f"{projects * each:,} users:"
-        yield ""
-        yield from _shown(both)
-        yield ""
+    yield from _costs(program, settings.rounds)
+    yield ""
+    yield from _rates(program, min(settings.rounds, MOST_ROUNDS_OF_MANY))
 
 
-def _shown(both: dict[str, list[Both]]) -> Iterator[str]:
+def _costs(program: Path, rounds: int) -> Iterator[str]:
+    results: dict[str, list[Both]] = {name: [] for name in LENGTHS}
+    for number in range(rounds):
+        for name, other in LENGTHS.items():
+            print(f"{name} {number + 1}", file=sys.stderr)
+            stated = _carried_out(name, program, TIMES, ONE)
+            results[name].append(Both(stated, _carried_out(name, program, other, ONE)))
+    yield f"{TIMES:,} iterations, one user:"
+    yield ""
     head = ["", "CPU ms/iteration", "CPU s besides", "memory of the tree, MB"]
-    head += ["load duration, s", "full minus load duration, s"]
-    rows = []
-    columns: dict[str, list[list[float]]] = {}
-    for name, results in both.items():
-        columns[name] = [
-            [one.iteration_ms for one in results],
-            [one.besides_s for one in results],
-            [one.few.peak_mb for one in results],
-            [one.few.load_s for one in results],
-            [one.few.around_s for one in results],
-        ]
-        rows.append([name, *map(spread, columns[name])])
-    pairs = zip(columns["Rally"], columns["loadstone"], strict=True)
-    rows.append(["Rally / loadstone", *(ratios(theirs, ours) for theirs, ours in pairs)])
+    head += ["iterations/s", "full minus load duration, s"]
+    columns = {name: _columns(both) for name, both in results.items()}
+    forms = (".4f", ".2f", ".0f", ",.0f", ".2f")
+    rows = [
+        [name, *(spread(figures, form) for figures, form in zip(own, forms, strict=True))]
+        for name, own in columns.items()
+    ]
+    for name, own in columns.items():
+        if name != RALLY:
+            pairs = zip(columns[RALLY], own, strict=True)
+            rows.append([f"{RALLY} / {name}", *(ratios(theirs, ours) for theirs, ours in pairs)])
     yield from table(head, rows)
 
 
-def _both(program: Path | None, many: int, users: tuple[int, int]) -> Both:
-    took = []
-    for times in (FEW, many):
-        with tempfile.TemporaryDirectory() as home, _target() as url:
-            task = Path(home) / "task.json"
-            task.write_text(json.dumps(_task(times, *users)))
-            if program is None:
-                took.append(_loadstone(task, url))
-            else:
-                took.append(_rally(program, task, url))
-    return Both(*took, many)
+def _columns(results: Sequence[Both]) -> list[list[float]]:
+    return [
+        [one.iteration_ms for one in results],
+        [one.besides_s for one in results],
+        [one.stated.peak_mb for one in results],
+        [one.stated.rate for one in results],
+        [one.stated.around_s for one in results],
+    ]
+
+
+def _rates(program: Path, rounds: int) -> Iterator[str]:
+    rates: dict[str, list[list[float]]] = {}
+    for name, times in MANY_TIMES.items():
+        # Rally takes minutes for many users, and what it loses is not a matter of a few per cent.
+        for number in range(1 if name == RALLY else rounds):
+            print(f"{name} with one and many users {number + 1}", file=sys.stderr)
+            each = [_carried_out(name, program, times, users).rate for users in (ONE, MANY)]
+            rates.setdefault(name, []).append(each)
+    many = MANY[0] * MANY[1]
+    yield f"Iterations per second with one and with {many:,} users ({RALLY}: one round):"
+    yield ""
+    rows = []
+    for name, pairs in rates.items():
+        one, all_of_them = zip(*pairs, strict=True)
+        columns = [spread(one, ",.0f"), spread(all_of_them, ",.0f"), ratios(all_of_them, one)]
+        rows.append([name, f"{MANY_TIMES[name]:,}", *columns])
+    yield from table(["", "iterations", "one user", f"{many:,} users", "ratio"], rows)
+
+
+def _carried_out(name: str, program: Path, times: int, users: tuple[int, int]) -> Took:
+    with tempfile.TemporaryDirectory() as home, _target() as url:
+        task = Path(home) / "task.json"
+        task.write_text(json.dumps(_task(times, *users)))
+        if name == RALLY:
+            return _rally(program, task, url)
+        return _loadstone(task, url, name.split()[1:])
 
 
 @contextmanager
@@ -121,11 +153,13 @@ def _task(times: int, projects: int, each: int) -> dict[str, object]:
     return {"Authenticate.keystone": [{"runner": runner, "context": {"users": users}}]}
 
 
-def _loadstone(task: Path, url: str) -> Took:
+def _loadstone(task: Path, url: str, words: Sequence[str]) -> Took:
     report = task.with_name("report.json")
-    words = ["run", str(task), "--rally-requests", "--rally-json", str(report)]
-    ended = tree([sys.executable, "-m", "loadstone", *words], environment(url, task.parent))
-    return _took(ended, report)
+    command = [sys.executable, "-m", "loadstone", "run", str(task), "--json", str(report), *words]
+    ended = tree(command, environment(url, task.parent))
+    told = json.loads(report.read_text())["workloads"][0]
+    _all_well(told["total"]["count"] - told["total"]["ok"], ended)
+    return _took(told["total"]["count"], ended, told["load_seconds"], told["full_seconds"])
 
 
 def _rally(program: Path, task: Path, url: str) -> Took:
@@ -140,13 +174,15 @@ def _rally(program: Path, task: Path, url: str) -> Took:
     tree([*command, "env", "create", "--name", "bench", "--from-sysenv"], variables)
     ended = tree([*command, "task", "start", str(task)], variables)
     tree([*command, "task", "report", "--json", "--out", str(report)], variables)
-    return _took(ended, report)
-
-
-def _took(ended: Ended, report: Path) -> Took:
     told = json.loads(report.read_text())["tasks"][0]["subtasks"][0]["workloads"][0]
-    failed: Sequence[object] = [one for one in told["data"] if one["error"]]
+    _all_well(sum(bool(one["error"]) for one in told["data"]), ended)
+    return _took(len(told["data"]), ended, told["load_duration"], told["full_duration"])
+
+
+def _took(times: int, ended: Ended, load_s: float, full_s: float) -> Took:
+    return Took(times, ended.cpu_s, ended.peak_mb, float(load_s), float(full_s) - float(load_s))
+
+
+def _all_well(failed: int, ended: Ended) -> None:
     if failed:
-        raise SystemExit(f"bench: {len(failed)} iterations have failed; {ended.told[-2000:]}")
-    load_s = float(told["load_duration"])
-    return Took(ended.cpu_s, ended.peak_mb, load_s, float(told["full_duration"]) - load_s)
+        raise SystemExit(f"bench: {failed} iterations have failed; {ended.told[-2000:]}")
