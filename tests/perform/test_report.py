@@ -96,7 +96,13 @@ def test_several_runs_stand_in_one_page_and_in_one_file_for_rally(loadstone, wri
     assert "-o FILE" in told.stderr
     assert "takes one run" in loadstone("report", *runs, "--as", "junit").stderr
     assert loadstone("report", *runs, "--as", "rally-json", "-o", "both.json").returncode == 0
-    assert (
-        loadstone("results", "import", "both.json", "--store", "other").stdout.count("imported")
-        == 2
-    )
+    told = loadstone("results", "import", "both.json", "--store", "other")
+    assert told.stdout.count("imported") == 2
+    assert loadstone("report", "--store", "other", "-o", "rallys.html").returncode == 0
+    assert "measured by Rally 5.1.1" in (tmp_path / "rallys.html").read_text()
+    assert loadstone("results", "trends", "-o", "trends.html").returncode == 0
+    trends = (tmp_path / "trends.html").read_text()
+    assert "Authenticate.keystone, 2 runs" in trends
+    drawn = json.loads(trends.partition('id="charts">')[2].partition("</script>")[0])
+    assert [chart["title"] for chart in drawn] == ["Durations", "Success rate"]
+    assert [x for x, _ in drawn[1]["series"][0]["data"]] == [1.0, 2.0]

@@ -11,7 +11,13 @@ from loadstone.cli.stored import JSON, STORE, open_store, write_json
 @click.command()
 @STORE
 @JSON
-def trends(folder: Path | None, to: TextIO | None) -> None:
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write one HTML page with curves there, and print its path.",
+)
+def trends(folder: Path | None, to: TextIO | None, output: Path | None) -> None:
     """Show the workloads of tasks over time, grouped by what is loaded, and how hard.
 
     Durations are those of the iterations that ended well, in seconds, oldest run first. Workloads
@@ -28,6 +34,12 @@ def trends(folder: Path | None, to: TextIO | None) -> None:
         )
     if to is not None:
         write_json([as_data(trend) for trend in found], to)
+        return
+    if found and output is not None:
+        from loadstone.report.html.trends import write_trends
+
+        write_trends(found, output)
+        click.echo(output)
         return
     if not found:
         click.echo("No task was run yet: loadstone run TASK, or loadstone results import FILE.")

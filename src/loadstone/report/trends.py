@@ -53,12 +53,17 @@ def parts(trend: Trend) -> Iterator[RenderableType]:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("SLA", no_wrap=True)
     for run in trend.runs:
-        times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
-        shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
-        success = figures.percent(run.ok / run.count if run.count else math.nan)
         verdict = Text("held", "green") if run.pass_sla else Text("failed", "bold red")
-        table.add_row(run.run_id, *shown, success, str(run.count), verdict)
+        table.add_row(run.run_id, *cells(run), verdict)
     yield table
+
+
+def cells(run: Performed) -> tuple[str, ...]:
+    """Give a run's figures as they are shown, in the order of HEADS."""
+    times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
+    shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
+    success = figures.percent(run.ok / run.count if run.count else math.nan)
+    return (*shown, success, str(run.count))
 
 
 def as_data(trend: Trend) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Part:
     result: Result
     title: str
     prefix: str
+    measured_by: str
     sections: tuple[Section, ...]
     curves: tuple[CurveSection, ...]
     tasks: tuple[TaskSection, ...]
@@ -122,13 +123,15 @@ def rendered(template: str, every: Sequence[Chart], **values: object) -> str:
 
 
 def _part(prefix: str, result: Result, samples_of: SamplesOf) -> Part:
-    service = dict(result.environment.target).get("release", "the identity service")
+    target = dict(result.environment.target)
+    service, rally = target.get("release", "the identity service"), target.get("Rally")
     tasks = workload.sections(result, samples_of, prefix)
     bears = f"How much load {_named(service)} bears"
     return Part(
         result=result,
         title=(result.title or "A task") if tasks else bears,
         prefix=prefix,
+        measured_by=f"Rally {rally}" if rally else f"Loadstone {version('loadstone')}",
         sections=tuple(
             _section(f"{prefix}finding-{number}", finding, samples_of)
             for number, finding in enumerate(result.findings, 1)
