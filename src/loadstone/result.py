@@ -7,6 +7,7 @@ from loadstone.analysis.performance import Showing
 from loadstone.engine.health import Health
 from loadstone.search.model import Capacity
 from loadstone.task.hook_run import HookRun
+from loadstone.task.model import Reduction
 from loadstone.task.sla import Criterion
 
 
@@ -60,6 +61,7 @@ class Performance:
     requests_as_rally: bool = False  # iterations sent all that Rally sends
     is_step: bool = False  # of a workload that is repeated at rising load
     hook_runs: tuple[HookRun, ...] = ()
+    reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
 
     @property
     def pass_sla(self) -> bool:

@@ -296,3 +296,31 @@ def test_no_password_of_a_task_is_kept(loadstone, write, tmp_path):
     assert loadstone("run", write(ISSUE)).returncode == 0
     for path in (tmp_path / "home").rglob("*"):
         assert not path.is_file() or b"not-to-be-kept" not in path.read_bytes(), path
+
+
+def test_a_task_is_made_smaller_from_outside_and_the_result_says_so(loadstone, fake, write):
+    fake.things["domains"]["d1"] = {"id": "d1", "name": "Default", "enabled": True}
+    task = write(
+        "Authenticate.keystone: [{runner: {type: constant, times: 100, concurrency: 5},"
+        " context: {users: {tenants: 3, users_per_tenant: 50}}}]\n"
+        "KeystoneBasic.create_tenant_with_users: [{args: {users_per_tenant: 2}}]\n"
+    )
+    smaller = ("--at-most", "times=2,tenants=1", "--at-most", "users_per_tenant=1")
+    told = loadstone("run", task, *smaller)
+    assert told.returncode == 0, told.stderr
+    assert "reduced by --at-most: times 2 of 100, concurrency 2 of 5, tenants 1 of 3" in told.stdout
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    first, second = shown["workloads"]
+    assert first["total"]["count"] == 2
+    assert first["given"]["runner"] == {"constant": {"times": 2, "concurrency": 2}}
+    assert first["given"]["contexts"] == {"users": {"tenants": 1, "users_per_tenant": 1}}
+    assert {"setting": "times", "asked": 100, "made": 2} in first["reduced"]
+    # An argument of the scenario is no setting of the load.
+    assert second["reduced"] == []
+    assert second["given"]["scenario"] == {
+        "KeystoneBasic.create_tenant_with_users": {"users_per_tenant": 2}
+    }
+    for words in ("times=0", "rps=2", "times", "times=1.5"):
+        told = loadstone("run", task, "--at-most", words)
+        assert told.returncode == 2
+        assert f"--at-most {words}: write it like times=2,tenants=1" in told.stderr

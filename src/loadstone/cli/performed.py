@@ -14,6 +14,7 @@ from loadstone.perform.steps import steps
 from loadstone.plan.model import Placement
 from loadstone.report import junit
 from loadstone.report.rally_json import as_rally
+from loadstone.task.at_most import at_most, reduced
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def order(task: "Task", options: "Options") -> Order:
     if options["http"] == "2" and options["rally_requests"]:
         raise InvalidInput("Rally speaks HTTP/1.1 only: give --http2 or --rally-requests, not both")
     return Order(
-        task=task,
+        task=reduced(task, at_most(options["most"])),
         aborts_on_sla_failure=options["aborts"],
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
@@ -58,9 +59,8 @@ def show(store: "Store", result: "Result", options: "Options") -> None:
     """Give the result in all forms that were asked for."""
     show_result(result, options["to"])
     if options["rally_json"] is not None:
-        write_json(
-            as_rally(result, lambda one: store.samples(result.run_id, one)), options["rally_json"]
-        )
+        report = as_rally(result, lambda one: store.samples(result.run_id, one))
+        write_json(report, options["rally_json"])
     if options["junit"] is not None:
         write(junit.render(result), options["junit"])
 

@@ -27,6 +27,7 @@ class Options(TypedDict):
     rally_requests: bool
     existing: Path | None
     resumed: str | None
+    most: tuple[str, ...]
     step: str | None
     until: str | None
     cores: tuple[int, ...]
@@ -61,6 +62,10 @@ def limit_options(command: Command) -> Command:
     command = click.option("--existing-users", "existing", type=path, help=words)(command)
     words = "Go on with the users that an interrupted RUN (or: latest) has left."
     command = click.option("--resume-users", "resumed", metavar="RUN", help=words)(command)
+    words = "Make the task smaller to try it: times=2,duration=5,concurrency=1,tenants=1,..."
+    command = click.option("--at-most", "most", metavar="SETTING=N", multiple=True, help=words)(
+        command
+    )
     words = "When the steps end: success<100%, p99>2s."
     command = click.option("--until", metavar="FIGURE", help=words)(command)
     words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."

@@ -182,4 +182,5 @@ def _begun(job: Job) -> Performance:
         config_id=config_id(workload.given),
         status="running",
         is_step=job.is_step,
+        reduced=workload.reduced,
     )

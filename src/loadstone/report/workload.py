@@ -32,6 +32,8 @@ def parts(performance: Performance) -> Iterator[RenderableType]:
         yield Padding(Text("requests: Rally's own sequence", "dim"), (0, 0, 0, 2))
     if performance.health is not None and performance.health.http == "2":
         yield Padding(Text("HTTP/2, one connection a thread", "dim"), (0, 0, 0, 2))
+    if performance.reduced:
+        yield Padding(Text(reduction(performance), "yellow"), (0, 0, 0, 2))
     showing = performance.showing
     if showing is None:
         yield Padding(Text(f"{performance.status}: no iteration was made", "red"), (0, 0, 0, 2))
@@ -43,6 +45,12 @@ def parts(performance: Performance) -> Iterator[RenderableType]:
     yield Padding(_sla(performance), (0, 0, 1, 2))
     if performance.hook_runs:
         yield Padding(_hooks(performance), (0, 0, 1, 2))
+
+
+def reduction(performance: Performance) -> str:
+    """Say what was made smaller than the file asks for."""
+    parts = (f"{one.setting} {one.made:g} of {one.asked:g}" for one in performance.reduced)
+    return f"reduced by --at-most: {', '.join(parts)}"
 
 
 def _durations(showing: Showing) -> Table:
@@ -161,6 +169,7 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "given": json.loads(performance.given),
         "config_id": performance.config_id,
         "is_step": performance.is_step,
+        "reduced": [asdict(one) for one in performance.reduced],
         "requests": "rally" if performance.requests_as_rally else "stated",
         "http": performance.health.http if performance.health else None,
         "start_time": performance.start_s,

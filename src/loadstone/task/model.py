@@ -241,6 +241,15 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
+class Reduction:
+    """A setting of the file's that was made smaller from outside."""
+
+    setting: str  # Rally's name: "times"
+    asked: float  # by the file
+    made: float
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Scenario, how hard, what must exist first, what must hold."""
 
@@ -257,6 +266,7 @@ class Workload:
     # As the file has it, in Rally's words of version 2 (scenario, runner, contexts, sla, hooks),
     # passwords masked: what is kept of it, and by what runs of the same workload are found.
     given: Mapping[str, Json] = field(default_factory=dict)
+    reduced: tuple[Reduction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

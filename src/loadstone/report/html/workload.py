@@ -13,7 +13,7 @@ from loadstone.report.html.charts import MOST_POINTS, Chart, SamplesOf, Series, 
 from loadstone.report.html.hooks import Ran, Said
 from loadstone.report.html.steps import anchor_of
 from loadstone.report.steps import load_of
-from loadstone.report.workload import cells, named
+from loadstone.report.workload import cells, named, reduction
 from loadstone.result import Performance, Result
 
 PROFILE_POINTS = 120
@@ -76,6 +76,8 @@ def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
             f"{figures.rate(showing.throughput_rps)} a second. The load lasted "
             f"{showing.load_s:.1f} s, with set-up and clean-up {performance.full_s:.1f} s."
         )
+    if performance.reduced:
+        said.append(f"Not the load that the file asks for: {reduction(performance)}.")
     if performance.requests_as_rally:
         said.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
     if performance.health is not None and performance.health.http == "2":
