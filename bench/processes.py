@@ -42,7 +42,9 @@ def program(command: Sequence[str], core: int) -> Ended:
     """Run a program of one process on one core."""
     # Not ru_maxrss: that of a child begins with what its parent had.
     bound = ["taskset", "-c", str(core), *command]
-    return _watched(bound, os.environ | {"LC_ALL": "C"}, lambda pid: _peak_mb(str(pid)))
+    # oha asks for the machine's cores, not for its own, unless this tells it.
+    environment = os.environ | {"LC_ALL": "C", "TOKIO_WORKER_THREADS": "1"}
+    return _watched(bound, environment, lambda pid: _peak_mb(str(pid)))
 
 
 def tree(command: Sequence[str], environment: dict[str, str]) -> Ended:
