@@ -27,17 +27,22 @@ def of_reference() -> "Iterator[Subject]":
         stdin, stdout = served.stdin, served.stdout
         if stdin is None or stdout is None:
             raise AssertionError("both are pipes")
-        with stdin:  # the kernel closes it, too, when we are killed: it ends with us
-            variables = _variables(stdout)
-            if LAST not in variables:
-                raise EnvironmentUnusable("loadstone serve did not start")
-            with connect(from_environment(variables, "loadstone serve")) as access:
-                yield Subject(
-                    access,
-                    facts=(("service", "loadstone serve: tokens in memory"),),
-                    pids=lambda: (served.pid,),
-                    failure=lambda: "loadstone serve died" if served.poll() is not None else None,
-                )
+        try:
+            with stdin:  # the kernel closes it, too, when we are killed: it ends with us
+                variables = _variables(stdout)
+                if LAST not in variables:
+                    raise EnvironmentUnusable("loadstone serve did not start")
+                with connect(from_environment(variables, "loadstone serve")) as access:
+                    yield Subject(
+                        access,
+                        facts=(("service", "loadstone serve: tokens in memory"),),
+                        pids=lambda: (served.pid,),
+                        failure=lambda: (
+                            "loadstone serve died" if served.poll() is not None else None
+                        ),
+                    )
+        finally:
+            served.wait()  # after Ctrl-C, Popen itself waits no longer than 0.25 s
 
 
 def _variables(lines: Iterable[str]) -> dict[str, str]:
