@@ -1,9 +1,11 @@
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from lab_client import quietly
+from rally_files import unpacked
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone import deployment
@@ -27,6 +29,19 @@ def lab_keystone(lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
     chosen = settings.read([("workers", "2"), ("hash-rounds", "4")])
     yield deployment.up(name, chosen, quietly, owned=True)
     deployment.down(name, purge=True)
+
+
+@pytest.fixture(scope="session")
+def rally_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rally's source packages: where LOADSTONE_TEST_RALLY_FILES says, else fetched once."""
+    given = os.environ.get("LOADSTONE_TEST_RALLY_FILES")
+    if given:
+        return Path(given)
+    kept = os.environ.get("LOADSTONE_TEST_HOME")
+    if not (kept or os.environ.get("CI")):
+        pytest.skip("Rally's files are fetched in CI, or where LOADSTONE_TEST_HOME keeps them")
+    root = Path(kept) if kept else tmp_path_factory.mktemp("rally")
+    return unpacked(root / "rally-files")
 
 
 @pytest.fixture
