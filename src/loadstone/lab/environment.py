@@ -101,6 +101,8 @@ class Environment(Part):
         pinned = ("--constraint", str(self.constraints)) if self.constraints else ()
         uv = self._uv()
         if uv is None:
+            if not (self.folder / "bin" / "pip").exists():  # uv made the environment, without one
+                self._run((str(self.python), "-m", "ensurepip", "--default-pip"))
             command = self._pip()
         else:
             command = (uv, "pip", "install", "--quiet", "--python", str(self.python))
