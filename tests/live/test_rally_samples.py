@@ -1,11 +1,18 @@
-"""Rally's own task files, as they are, pass the check."""
+"""Rally's own task files, as they are: checked, and those that need only Keystone carried out."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 from rally_files import NEW, OLD, RALLY
 
 from loadstone.cli import main
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.things import Kind
+from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 
@@ -103,6 +110,42 @@ WITH_ARGUMENTS = [
     for version in (NEW, OLD)
     for path, arguments in ((BIG, BIG_ARGUMENTS), (METRICS, METRICS_ARGUMENTS))
 ]
+# SQLite bears one writer.
+ONE = ("--at-most", "times=1,duration=1,concurrency=1")
+SMALL = ("--at-most", "times=2,concurrency=1,tenants=1,users_per_tenant=2")
+
+
+@pytest.fixture(scope="module")
+def cloud(lab_keystone):
+    """A Keystone with the role that a sample wants; at the end it holds what it held before."""
+    variables = lab_keystone.environment_variables()
+    with connect(from_environment(variables, "--lab test")) as access:
+        identity = Identity(access)
+        role = identity.create(Kind.ROLE, "role", {})
+        before = held(identity)
+        yield variables
+        assert held(identity) == before
+        identity.remove(Kind.ROLE, role)
+
+
+def held(identity):
+    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in Kind}
+
+
+@pytest.fixture
+def loadstone(rally_files, cloud, tmp_path, monkeypatch, capfd):
+    """The command line in this process; starting it for each file takes longer than the file."""
+    for name, value in {**cloud, "LOADSTONE_HOME": str(tmp_path / "home")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(rally_files)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["loadstone", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), *capfd.readouterr()
+
+    return run
 
 
 @pytest.mark.parametrize("file", [*NEEDS_KEYSTONE, *NEEDS_MORE, *SLEEPING, *ONLY_CHECKED])
@@ -116,15 +159,87 @@ def test_a_sample_passes_the_check(file, rally_files, capsys, monkeypatch):
     assert f"{file}: good; " in told
 
 
+@pytest.mark.parametrize("file", NEEDS_KEYSTONE)
+def test_a_sample_that_needs_only_keystone_succeeds(file, loadstone):
+    code, out, err = loadstone("run", file, *SMALL, "--json", "-")
+    assert code == 0, out + err
+    all_is_well(json.loads(out))
+
+
 @pytest.mark.parametrize(("file", "arguments"), WITH_ARGUMENTS)
-def test_the_big_tasks_with_macros_pass_the_check(
-    file, arguments, rally_files, capsys, monkeypatch
-):
-    monkeypatch.chdir(rally_files)
-    words = ["loadstone", "task", "check", file, "--task-args", arguments]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    told = capsys.readouterr().out
-    assert not ended.value.code, told
-    assert f"workloads: {8 if file.endswith(BIG) else 1}" in told
+def test_the_big_tasks_with_macros_pass_and_succeed(file, arguments, loadstone):
+    code, out, _ = loadstone("task", "check", file, "--task-args", arguments)
+    assert code == 0, out
+    code, out, err = loadstone("run", file, "--task-args", arguments, *SMALL, "--json", "-")
+    assert code == 0, out + err
+    result = json.loads(out)
+    all_is_well(result)
+    assert len(result["workloads"]) == (8 if file.endswith(BIG) else 1)
+
+
+def all_is_well(result):
+    for workload in result["workloads"]:
+        (runner,) = workload["given"]["runner"].values()
+        total = workload["total"]
+        assert total["ok"] == total["count"] == runner.get("times", 1) <= 2, workload
+        assert workload["pass_sla"]
+
+
+@pytest.mark.parametrize("file", [one for one in NEEDS_MORE if one.startswith(NEW)])
+def test_a_sample_that_needs_more_names_what_is_missing(file, loadstone):
+    code, out, err = loadstone("run", file, *SMALL)
+    assert code in (1, 3), out + err
+    assert "Traceback" not in out + err
+    service = re.search(r"token-validate-(\w+)", file)[1]
+    assert VALIDATED[service] in " ".join((out + err).split())
+
+
+def command(files, cloud, file, home, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "loadstone", "run", file, *words, "--json", "-"],
+        env={**os.environ, **cloud, "LOADSTONE_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=files,
+    )
+
+
+def test_the_samples_of_runners_end_as_their_files_say(rally_files, cloud, tmp_path):
+    # They sleep for five seconds an iteration: all at once.
+    started = {
+        file: command(
+            rally_files,
+            cloud,
+            file,
+            tmp_path / str(number),
+            "--at-most",
+            "times=1,duration=1,concurrency=1",
+        )
+        for number, file in enumerate(SLEEPING)
+        if not file.startswith(NEW)  # in their words the same as Rally's
+    }
+    for file, running in started.items():
+        out, err = running.communicate(timeout=300)
+        # Iterations that last longer than their time-out fail, and may not.
+        expected = 1 if "timeout" in file else 0
+        assert running.returncode == expected, file + err
+        (workload,) = json.loads(out)["workloads"]
+        assert workload["total"]["count"] == 1
+        assert workload["total"]["ok"] == 1 - expected
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (f"{NEW}/samples/tasks/scenarios/authenticate/keystone.yaml", SMALL),
+        (f"{OLD}/samples/tasks/scenarios/keystone/create-user.json", SMALL),
+        (f"{NEW}/{BIG}", ("--task-args", BIG_ARGUMENTS, *SMALL)),
+    ],
+)
+def test_the_command_itself_carries_samples_out(file, words, rally_files, cloud, tmp_path):
+    running = command(rally_files, cloud, file, tmp_path / "home", *words)
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+    assert "Traceback" not in err
+    all_is_well(json.loads(out))
