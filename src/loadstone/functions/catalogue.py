@@ -26,6 +26,12 @@ FUNCTIONS: dict[str, Function] = {
     **{entry.name: Function(f"{_HERE}.nova", _last(entry.name), _CLOUD) for entry in NOVA},
 }
 
+# What a scenario needs beside Keystone, as the catalog calls it.
+SERVICES: dict[str, str] = {
+    **{f"Authenticate.validate_{name}": service for name, service in VALIDATED.items()},
+    **{entry.name: "compute" for entry in NOVA},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -52,3 +58,8 @@ def function_of(scenario: str) -> Function | None:
 def sweep_of(scenario: str) -> Sweep | None:
     """Give what removes what a scenario leaves in other services; None: it leaves nothing."""
     return SWEEPS.get(scenario)
+
+
+def service_of(scenario: str) -> str | None:
+    """Give the type of service that a scenario needs beside Keystone; None: it needs no other."""
+    return SERVICES.get(scenario)

@@ -16,9 +16,9 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Watch
 from loadstone.engine.samples import Samples
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.functions.actor import rows, settings
-from loadstone.functions.catalogue import function_of, sweep_of
+from loadstone.functions.catalogue import function_of, service_of, sweep_of
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
@@ -172,6 +172,7 @@ class Call:
     @contextmanager
     def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
         """Make what the contexts say; remove what iterations left in other services, too."""
+        self._require_service(subject)
         self._settings = settings(subject.access, iteration_prefix(run_id))
         wanted = self.workload.contexts
         if not wanted:
@@ -186,6 +187,16 @@ class Call:
                 yield
             finally:
                 self._sweep(own, actors.journal, say)
+
+    def _require_service(self, subject: Subject) -> None:
+        """Refuse what could only fail, before anything is made."""
+        name = self.workload.scenario.name
+        needed = service_of(name)
+        if needed is not None and subject.access.service_url(needed) is None:
+            raise EnvironmentUnusable(
+                f"{self.workload.file}:{self.workload.line}: {name} needs a service of type "
+                f"{needed}, and the catalog of {subject.access.identity_url} has none"
+            )
 
     def _announce(self, journal: Journal) -> None:
         """Put into the journal what iterations will make."""

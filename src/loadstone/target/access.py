@@ -43,6 +43,19 @@ class Access:
         except ClientException as error:
             raise unusable(self.cloud, error) from error
 
+    def service_url(self, service_type: str) -> str | None:
+        """Give where the catalog says that a service is; None: it lists no such service."""
+        from keystoneauth1.exceptions import CatalogException, ClientException
+
+        try:
+            return self.session.get_endpoint(
+                service_type=service_type, region_name=self.cloud.region
+            )
+        except CatalogException:
+            return None
+        except ClientException as error:
+            raise unusable(self.cloud, error) from None
+
     def close(self) -> None:
         """Close the connections."""
         self.session.session.close()

@@ -24,16 +24,9 @@ def set_quotas(
     say: Callable[[str], None],
 ) -> None:
     """Set each service's limits for each project; services that the cloud lacks are named."""
-    from keystoneauth1.exceptions import CatalogException, ClientException
-
     for client, wanted in limits.items():
         kind, path, key = _SERVICES[client]
-        try:
-            url = access.session.get_endpoint(service_type=kind)
-        except CatalogException:
-            url = None
-        except ClientException as error:
-            raise unusable(access.cloud, error) from None
+        url = access.service_url(kind)
         if url is None:
             say(f"quotas: the cloud has no {client}, so its quotas are left out")
             continue
