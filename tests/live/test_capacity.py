@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -51,13 +50,18 @@ def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
     lab_keystone, tmp_path, monkeypatch, capsys
 ):
     made = []
-    token_urlsafe = secrets.token_urlsafe
+    passwords = users.passwords
 
-    def remembered(size):
-        made.append(token_urlsafe(size))
-        return made[-1]
+    def remembered(*of):
+        password = passwords(*of)
 
-    monkeypatch.setattr(users.secrets, "token_urlsafe", remembered)
+        def told(name):
+            made.append(password(name))
+            return made[-1]
+
+        return told
+
+    monkeypatch.setattr(users, "passwords", remembered)
     before = things(lab_keystone)
     code = loadstone(
         *("capacity", "--lab", lab_keystone.name, "--scenario", "validate", "--users", "4"),

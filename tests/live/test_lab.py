@@ -17,7 +17,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deployment import Deployment, Settings
-from loadstone.lab import processes
+from loadstone.lab import locks, processes, watcher
 
 pytestmark = pytest.mark.live
 
@@ -220,3 +220,6 @@ def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
         starting.kill()
     until(lambda: not processes.marked(folder), "processes outlived the killed start")
     until(lambda: not (folder / "secret").exists(), "the password outlived the start")
+    # What ended it may still be writing that down.
+    with locks.held(folder / watcher.LOCK):
+        pass
