@@ -95,6 +95,10 @@ subtasks:
             "cannot be split into words: No closing quotation",
         ),
         (
+            "hooks: [{action: {fault_injection: a}, trigger: {event: {unit: time, at: [1]}}}]",
+            "fault_injection is Rally's, but Loadstone does not carry it out; there are: sys_call",
+        ),
+        (
             "hooks: [{action: {sys_call: a}, trigger: {event: {unit: iteration, at: [0]}}}]",
             "iterations are counted from 1",
         ),
@@ -126,6 +130,12 @@ def test_a_password_of_the_wrong_type_is_not_shown(wrongs):
         ("Dummy.dummy@openstack: {}", "scenario Dummy.dummy is of default, not of openstack"),
         ("Mine.own: {}", "there are: Authenticate.*, Dummy.*, HttpRequests.*, KeystoneBasic.*"),
         ("CinderVolumes.create_volume: {size: 1}", "is Rally's, but Loadstone does not run it"),
+        ("SaharaJob.create_launch_job: {}", "is Rally's, but Loadstone does not run it"),
+        (
+            "NovaServers.list_servers: {}",
+            "is Rally's, but Loadstone does not run it; there are: NovaServers.boot_and_delete",
+        ),
+        ("NovaServers.boot_servr: {}", 'did you mean "NovaServers.boot_server"?'),
         ("KeystoneBasic.create_tenant_with_users: {}", 'needs "users_per_tenant"'),
         ("Authenticate.validate_nova: {repetitions: 0}", "must be at least 1, not 0"),
         ("Dummy.dummy: {sleep: long}", '"sleep" must be a number, not "long"'),

@@ -1,6 +1,6 @@
 """Drafts against the catalogue: every plugin and setting known, typed and possible."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -94,8 +94,8 @@ class _Checker:
             return entry
         if entry is not None:
             self._say(part, f"scenario {name} is of {entry.platform}, not of {platform}")
-        elif name.partition(".")[0] in foreign.SCENARIO_GROUPS:
-            there = words.meant("", SCENARIOS, "scenarios")
+        elif name in foreign.SCENARIOS or name.partition(".")[0] in foreign.SCENARIO_GROUPS:
+            there = words.meant("", _siblings(name), "scenarios")
             self._say(part, f"scenario {name} is Rally's, but Loadstone does not run it; {there}")
         else:
             meant = words.meant(name, SCENARIOS, "arguments")
@@ -137,7 +137,9 @@ class _Checker:
         for part in parts:
             name = part.name.partition("@")[0]
             if name in foreign.CONTEXTS:
-                self._say(part, f"context {name} is Rally's, but Loadstone does not make it")
+                there = words.meant("", CONTEXTS, "contexts")
+                said = f"context {name} is Rally's, but Loadstone does not make it; {there}"
+                self._say(part, said)
                 continue
             form = self._known("context", CONTEXTS, part)
             if form is not None:
@@ -158,11 +160,23 @@ class _Checker:
         return tuple(form.made() for form in forms if form is not None)
 
     def _hook(self, draft: HookDraft) -> Hook | None:
+        name = draft.action.name.partition("@")[0]
+        if name in foreign.HOOK_ACTIONS:
+            there = words.meant("", ACTIONS, "actions")
+            said = f"hook action {name} is Rally's, but Loadstone does not carry it out; {there}"
+            self._say(draft.action, said)
+            return None
         action = self._known("hook action", ACTIONS, draft.action)
         trigger = self._known("hook trigger", TRIGGERS, draft.trigger)
         if action is None or trigger is None:
             return None
         return Hook(action.made(), trigger.made(), draft.description)
+
+
+def _siblings(name: str) -> Collection[str]:
+    """Give what Loadstone runs of the same group, else all that it runs."""
+    group = name.partition(".")[0]
+    return [one for one in SCENARIOS if one.partition(".")[0] == group] or SCENARIOS
 
 
 def _implied(entry: Entry) -> dict[str, Context]:

@@ -1,4 +1,4 @@
-"""Names of Rally's that belong to services beside identity (rally-openstack 4.1.0)."""
+"""Names of Rally's that belong to services beside identity (rally-openstack 4.1.0 and 3.0.0)."""
 
 # Groups of scenarios that Loadstone does not run.
 SCENARIO_GROUPS = (
@@ -27,6 +27,9 @@ SCENARIO_GROUPS = (
     "ManilaShares",
     "MistralExecutions",
     "MistralWorkbooks",
+    "MonascaMetrics",
+    "MuranoEnvironments",
+    "MuranoPackages",
     "NeutronBGPVPN",
     "NeutronLoadbalancerV1",
     "NeutronLoadbalancerV2",
@@ -43,10 +46,49 @@ SCENARIO_GROUPS = (
     "NovaServices",
     "Octavia",
     "Quotas",
+    "SaharaClusters",
+    "SaharaJob",
+    "SaharaNodeGroupTemplates",
+    "SenlinClusters",
     "SwiftObjects",
     "VMTasks",
     "Watcher",
     "ZaqarBasic",
+)
+
+# Scenarios that Loadstone does not run, of groups of which it runs others.
+SCENARIOS = (
+    "Authenticate.validate_monasca",
+    "NovaServers.boot_and_associate_floating_ip",
+    "NovaServers.boot_and_bounce_server",
+    "NovaServers.boot_and_delete_multiple_servers",
+    "NovaServers.boot_and_get_console_output",
+    "NovaServers.boot_and_get_console_url",
+    "NovaServers.boot_and_live_migrate_server",
+    "NovaServers.boot_and_migrate_server",
+    "NovaServers.boot_and_rebuild_server",
+    "NovaServers.boot_and_show_server",
+    "NovaServers.boot_and_update_server",
+    "NovaServers.boot_lock_unlock_and_delete",
+    "NovaServers.boot_server_and_attach_interface",
+    "NovaServers.boot_server_and_list_interfaces",
+    "NovaServers.boot_server_associate_and_dissociate_floating_ip",
+    "NovaServers.boot_server_attach_created_volume_and_extend",
+    "NovaServers.boot_server_attach_created_volume_and_live_migrate",
+    "NovaServers.boot_server_attach_created_volume_and_resize",
+    "NovaServers.boot_server_attach_volume_and_list_attachments",
+    "NovaServers.boot_server_from_volume",
+    "NovaServers.boot_server_from_volume_and_delete",
+    "NovaServers.boot_server_from_volume_and_live_migrate",
+    "NovaServers.boot_server_from_volume_and_resize",
+    "NovaServers.boot_server_from_volume_snapshot",
+    "NovaServers.list_servers",
+    "NovaServers.pause_and_unpause_server",
+    "NovaServers.resize_server",
+    "NovaServers.resize_shutoff_server",
+    "NovaServers.shelve_and_unshelve_server",
+    "NovaServers.snapshot_server",
+    "NovaServers.suspend_and_resume_server",
 )
 
 # Contexts that Loadstone does not make.
@@ -66,9 +108,18 @@ CONTEXTS = (
     "manila_security_services",
     "manila_share_networks",
     "manila_shares",
+    "monasca_metrics",
+    "murano_environments",
+    "murano_packages",
     "network",
     "networking_agents",
+    "profiles",
     "router",
+    "sahara_cluster",
+    "sahara_image",
+    "sahara_input_data_sources",
+    "sahara_job_binaries",
+    "sahara_output_data_sources",
     "servers",
     "stacks",
     "swift_objects",
@@ -76,6 +127,9 @@ CONTEXTS = (
     "volumes",
     "zones",
 )
+
+# Actions of hooks that Loadstone does not carry out.
+HOOK_ACTIONS = ("fault_injection",)
 
 # Service -> resources that the quotas context limits.
 QUOTAS: dict[str, tuple[str, ...]] = {
