@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS := never
 install: $(filter .uv/bin/uv,$(UV))
 	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
 	@command -v cc >/dev/null || { echo "loadstone: no C compiler (cc); install one: apt-get install gcc libc6-dev" >&2; exit 3; }
-	$(UV) sync --locked --quiet
+	$(UV) sync --locked --quiet --compile-bytecode
 
 .uv/bin/uv:
 	python3 -m venv .uv
