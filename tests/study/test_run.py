@@ -61,6 +61,13 @@ def test_all_cells_are_measured_in_their_order_with_pauses_between(store, begun)
     assert [rate_of(one) for one in outcomes(begun, store)] == list(range(1, 13))
 
 
+def test_the_time_left_is_reckoned_and_then_that_of_the_cells_that_are_done(store, begun):
+    said, now_s = [], iter([0.0, 0.0, *range(300, 12 * 300, 300)])  # each cell takes 5 min
+    carry_out(begun, Laboratory(store), said.append, quiet, lambda: next(now_s))
+    left = [line.partition("), ")[2] for line in said if line.startswith("[")]
+    assert left[:3] == ["about 19 min left", "about 55 min left", "about 50 min left"]
+
+
 @pytest.mark.parametrize("kill", [KeyboardInterrupt, SystemExit, RuntimeError])
 def test_a_killed_study_goes_on_at_the_cell_where_it_stopped(tmp_path, store, begun, kill):
     with pytest.raises(kill):

@@ -11,11 +11,13 @@ from rich.text import Text
 
 from loadstone.analysis.model import State, Trial
 from loadstone.engine.progress import Progress
+from loadstone.plan.load import ClosedLoad
+from loadstone.report import moment
 from loadstone.search.model import Ask
 
 # Without a terminal a line now and then is enough to see that work goes on.
 LINE_EVERY_S = 5.0
-COLOURS = {
+COLOURS: dict[str, str] = {
     State.SUSTAINED: "green",
     State.DEGRADED: "yellow",
     State.UNDECIDED: "cyan",
@@ -31,6 +33,7 @@ class Screen:
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._last_line_s = 0.0
         self._ends_at_s: float | None = None
+        self._latency_ms = 0.0  # of the iterations that ended last
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -57,42 +60,36 @@ class Screen:
     def begin(self, load_s: float) -> None:
         """Say that at most `load_s` seconds of load begin; the live line counts them down."""
         self._ends_at_s = time.monotonic() + load_s
+        self._latency_ms = 0.0
 
     def watch(self, ask: Ask, progress: Progress) -> None:
         """Show where a trial stands."""
-        self.progress(ask.purpose, progress)
+        count = ask.load.iterations if isinstance(ask.load, ClosedLoad) else None
+        self.progress(ask.purpose, progress, count)
 
-    def progress(self, purpose: str, progress: Progress) -> None:
-        """Show where a stretch of load stands."""
-        line = self.live_line(purpose, progress)
+    def progress(self, purpose: str, progress: Progress, count: int | None = None) -> None:
+        """Show where a stretch of load stands; with `count`, it ends after so many iterations."""
+        # Between two looks a slow service may end no iteration at all.
+        self._latency_ms = progress.latency_ms or self._latency_ms
+        now_s = time.monotonic()
+        if not self.console.is_terminal and now_s - self._last_line_s < LINE_EVERY_S:
+            return
+        at_most_s = None if self._ends_at_s is None else max(0.0, self._ends_at_s - now_s)
+        latency_ms = self._latency_ms or None
+        line = moment.now(
+            purpose, progress, latency_ms=latency_ms, count=count, at_most_s=at_most_s
+        )
         if self.console.is_terminal:
             self._live.update(Text(line, style="dim"))
-        elif time.monotonic() - self._last_line_s >= LINE_EVERY_S:
-            self._last_line_s = time.monotonic()
+        else:
+            self._last_line_s = now_s
             self.say(line)
-
-    def live_line(self, purpose: str, progress: Progress) -> str:
-        """Give rate, throughput, latency, errors and time left in one line."""
-        elapsed_s = max(progress.elapsed_s, 1e-9)
-        parts = [
-            f"  {purpose}",
-            f"{progress.elapsed_s:.0f} s",
-            f"due {progress.due / elapsed_s:.1f}/s",
-            f"done {progress.ok / elapsed_s:.1f}/s",
-            f"latency {progress.latency_ms:.0f} ms",
-            f"waiting {progress.in_flight}",
-            f"errors {progress.failed}",
-        ]
-        if self._ends_at_s is not None:
-            parts.append(f"at most {max(0.0, self._ends_at_s - time.monotonic()):.0f} s left")
-        return " | ".join(parts)
 
     def trial(self, trial: Trial) -> None:
         """Show a trial that has ended."""
-        rate = "saturated" if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
-        why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
-        state = trial.verdict.state
-        line = Text(f"  {trial.number:>3}  {rate:>10}  ")
-        line.append(f"{state.value:<10}", style=COLOURS[state])
-        line.append(f"  {trial.summary.throughput_rps:7.2f}/s done  {why}")
+        self._latency_ms = 0.0
+        rate, verdict, done = moment.ended(trial)
+        line = Text(rate)
+        line.append(f"{verdict:<10}", style=COLOURS.get(verdict, "dim"))
+        line.append(f"  {done}")
         self.console.print(line, soft_wrap=True)

@@ -83,8 +83,8 @@ def interval(capacity: Capacity | None) -> str:
 
 
 def offered(trial: Trial) -> str:
-    """Give a trial's offered rate; where none was constant, the saturated service set the pace."""
-    return "saturated" if trial.rate_rps is None else rate(trial.rate_rps)
+    """Give a trial's offered rate; a dash where none was, and the service set the pace."""
+    return MISSING if trial.rate_rps is None else rate(trial.rate_rps)
 
 
 def verdict(trial: Trial) -> str:

@@ -26,6 +26,13 @@ def estimate_s(study: Study) -> float:
     return study.repeats * load_s + count * OVERHEAD_S + (count - 1) * study.pause_s
 
 
+def about(seconds: float) -> str:
+    """Say about how long that is, in whole minutes."""
+    minutes = max(1, round(seconds / 60))
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
+
+
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
         case Search(budget_s=budget_s):

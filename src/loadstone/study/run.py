@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loadstone.errors import LoadstoneError
 from loadstone.result import Result
+from loadstone.study.estimate import about, estimate_s
 from loadstone.study.figure import is_valid
 from loadstone.study.journal import Ended, Journal
 from loadstone.study.model import Study
@@ -19,6 +20,7 @@ def carry_out(
     measure: Measure,
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Measure the turns that are missing; one that fails is kept with its reason.
 
@@ -32,14 +34,16 @@ def carry_out(
         ended = journal.ended()
         missing = [t for t in trip.order if t.number not in ended or not ended[t.number].is_done]
         doubtful = []
-        for turn in missing:
-            one = trip.measured(turn, is_first=turn is missing[0])
+        began_s = clock()
+        for done, turn in enumerate(missing):
+            left_s = trip.left_s(done, len(missing), clock() - began_s)
+            one = trip.measured(turn, left_s, is_first=not done)
             journal.add(one)
             if not one.is_valid:
                 doubtful.append(turn)
         for turn in doubtful:
             say("once more, for the load generator was the limit:")
-            one = trip.measured(turn, is_first=False)
+            one = trip.measured(turn, None, is_first=False)
             if one.run_id is not None:  # else the figure that there is stays
                 journal.add(one)
 
@@ -52,12 +56,19 @@ class _Trip:
     say: Callable[[str], None]
     pause: Callable[[float], None]
 
-    def measured(self, turn: Turn, *, is_first: bool) -> Ended:
+    def left_s(self, done: int, count: int, spent_s: float) -> float:
+        """Give about how long the rest takes: as reckoned, then as those that are done took."""
+        if not done:
+            return estimate_s(self.study) * count / len(self.order)
+        return spent_s / done * (count - done)
+
+    def measured(self, turn: Turn, left_s: float | None, *, is_first: bool) -> Ended:
         """Pause and measure."""
         if not is_first and self.study.pause_s:
             self.say(f"pause of {self.study.pause_s:g} s")
             self.pause(self.study.pause_s)
-        self.say(f"[{turn.number}/{len(self.order)}] {turn.cell} (repeat {turn.repeat})")
+        left = "" if left_s is None else f", about {about(left_s)} left"
+        self.say(f"[{turn.number}/{len(self.order)}] {turn.cell} (repeat {turn.repeat}){left}")
         try:
             result = self.measure(turn)
         except LoadstoneError as failed:

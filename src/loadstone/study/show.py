@@ -11,7 +11,7 @@ from rich.table import Table
 from loadstone import places
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.study.estimate import estimate_s
+from loadstone.study.estimate import about, estimate_s
 from loadstone.study.journal import Journal, find
 from loadstone.study.model import Search, Steps, Study, Tasks
 from loadstone.study.order import turns
@@ -28,7 +28,7 @@ def plan(study: Study, seed: int, to: Console) -> None:
     count = len(study.cells) * study.repeats
     to.print(
         f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}, "
-        f"{study.pause_s:g} s between them: about {about(study)} in all."
+        f"{study.pause_s:g} s between them: about {about(estimate_s(study))} in all."
     )
     has_scenario = any(cell.scenario for cell in study.cells)
     asked = ("scenario",) if has_scenario else ()
@@ -47,14 +47,8 @@ def offered(source: Source) -> str:
     """Say in one line what a study is, and how long it and its quick form take."""
     whole = source.study(quick=False)
     quick = source.study(quick=True)
-    return f"{source.file}: {whole.title} (about {about(whole)}; --quick: {about(quick)})"
-
-
-def about(study: Study) -> str:
-    """Say about how long a study takes, in whole minutes."""
-    minutes = max(1, round(estimate_s(study) / 60))
-    hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{rest} min"
+    times = f"about {about(estimate_s(whole))}; --quick: {about(estimate_s(quick))}"
+    return f"{source.file}: {whole.title} ({times})"
 
 
 def begun(store: Path, study_id: str) -> str:
