@@ -5,9 +5,10 @@ from math import exp, log
 
 import pytest
 from rich.console import Console
-from study_files import TWO_BY_TWO, result_of
+from study_files import TWO_BY_TWO, result_of, stretch_of
 
 from loadstone.analysis.interval import of_logs, p_of_no_difference
+from loadstone.monitor.usage import Usage
 from loadstone.report.terminal import console
 from loadstone.result import Environment
 from loadstone.study import journal, markdown, read, show
@@ -169,3 +170,30 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
         [level for _, level in cell.levels] for cell in begun.begun.study().cells
     ]
     assert all("6.5" in line for line in shown)
+
+
+def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    found = measured({("apache", "2"): [10.0, 10.5, 11.0]})
+    quiet = usage(10.0, service_cpu_s=17.0)  # of 20 s of two cores; the generator takes 1 s
+    busy = usage(10.0, service_cpu_s=8.0)
+    place = [i for i, one in enumerate(found) if one.result]
+    for i, one in zip(place, (quiet, busy, busy), strict=True):
+        trial = replace(stretch_of(100, 10.0).trials[0], usage=one)
+        result = found[i].result
+        found[i] = replace(
+            found[i],
+            result=replace(result, findings=(replace(result.findings[0], trials=(trial,)),)),
+        )
+    said = (
+        "Other work took 10 % of this machine's CPU or more in 2 of 3 measurements, 51 % at most: "
+        "on a quiet machine the figures would be better."
+    )
+    out = io.StringIO()
+    show.found(begun, found, Console(file=out, width=300))
+    assert said in out.getvalue()
+    assert said in markdown.found(begun, found)
+
+
+def usage(wall_s, service_cpu_s):
+    return Usage(wall_s, 2, 0.95, 0.01, service_cpu_s, 1.0)

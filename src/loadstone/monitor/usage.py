@@ -30,6 +30,13 @@ class Usage:
         """Share of all cores that the load generator used."""
         return self.generator_cpu_s / (self.wall_s * self.cores) if self.wall_s > 0 else 0.0
 
+    @property
+    def others_busy(self) -> float | None:
+        """Share of all cores that neither used; None where the service is elsewhere."""
+        if self.service_busy is None:
+            return None
+        return self.machine_busy - self.service_busy - self.generator_busy
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

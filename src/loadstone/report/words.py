@@ -134,11 +134,11 @@ def _taken(usage: Usage) -> Iterator[str]:
             f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
             f"the same host: without them N would be higher."
         )
-    if usage.service_busy is None:
+    others = usage.others_busy
+    if usage.service_busy is None or others is None:
         return
     generator = figures.percent(usage.generator_busy)
     yield f"The load generator, on the same machine, took {generator} of its CPU."
-    others = usage.machine_busy - usage.service_busy - usage.generator_busy
     if others >= OTHERS:
         yield (
             f"Other work on this machine took {figures.percent(others)} of its CPU, the service "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.study.disturbance import disturbed
 from loadstone.study.journal import Journal
 from loadstone.study.table import Outcome, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
@@ -22,6 +23,7 @@ def found(journal: Journal, outcomes: Sequence[Outcome]) -> str:
             "\n".join(f"- {_text(line)}" for line in part)
             for part in (reasons(lines), published(lines), compared(study, outcomes))
         ),
+        *(_text(line) for line in disturbed(outcomes)),
         _text(when_and_where(journal, outcomes)),
     )
     return "\n\n".join(block for block in blocks if block) + "\n"

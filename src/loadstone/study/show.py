@@ -11,6 +11,7 @@ from rich.table import Table
 from loadstone import places
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
+from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
 from loadstone.study.journal import Journal, find
 from loadstone.study.model import Search, Steps, Study, Tasks
@@ -80,7 +81,7 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
         to.print(line, style="red", soft_wrap=True)
     for line in published(lines):
         to.print(line, style="dim")
-    for line in compared(study, outcomes):
+    for line in (*compared(study, outcomes), *disturbed(outcomes)):
         to.print(line, soft_wrap=True)
     missing = sum(one.result is None for one in outcomes)
     if missing:
@@ -129,11 +130,11 @@ def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _head(study: Study, to: Console) -> None:
-    to.print(study.title, style="bold")
+    to.print(study.title, style="bold", soft_wrap=True)
     if study.source:
-        to.print(f"After: {study.source}", style="dim")
+        to.print(f"After: {study.source}", style="dim", soft_wrap=True)
     if study.quick:
-        to.print(f"Quick form: {study.quick}")
+        to.print(f"Quick form: {study.quick}", soft_wrap=True)
     for note in study.notes:
         to.print(f"- {note}", soft_wrap=True)
 
