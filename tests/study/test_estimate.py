@@ -39,6 +39,11 @@ def test_a_lower_hash_cost_halves_the_checks_with_each_step():
     assert about_s(STEPS) - easier == pytest.approx(2 * (10 + 210) * CHECK_S * 3 / 4)
 
 
+def test_users_in_ldap_are_neither_made_nor_hashed():
+    there = about_s(STEPS + "settings: {identity: ldap}\n")
+    assert about_s(STEPS) - there == pytest.approx(2 * (10 + 210) * CHECK_S)
+
+
 def test_a_step_takes_no_longer_than_it_may():
     short = about_s(STEPS.replace("iterations: 500", "iterations: 500, at_most_s: 3"))
     assert about_s(STEPS) - short == pytest.approx(2 * (500 * REQUEST_S / 2 - 3))

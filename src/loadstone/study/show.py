@@ -29,7 +29,8 @@ def plan(study: Study, seed: int, to: Console) -> None:
     count = len(study.cells) * study.repeats
     to.print(
         f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}, "
-        f"{study.pause_s:g} s between them: about {about(estimate_s(study))} in all."
+        f"{study.pause_s:g} s between them: about {about(estimate_s(study))} in all.",
+        soft_wrap=True,
     )
     has_scenario = any(cell.scenario for cell in study.cells)
     asked = ("scenario",) if has_scenario else ()
