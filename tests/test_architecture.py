@@ -63,6 +63,7 @@ def test_the_help_loads_nothing_heavy():
         "numpy",
         "psutil",
         "keystoneauth1",
+        "pydantic",
     )
     code = (
         "import sys; sys.argv = ['loadstone', '--help']\n"

@@ -1,5 +1,20 @@
-"""`python -m loadstone`."""
+"""Where the process begins: `loadstone`, and `python -m loadstone`."""
 
-from loadstone.cli import main
+import sys
 
-main()
+INTERRUPTED = 130  # as in cli, which is not imported yet
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it in one line, also while Python still imports it."""
+    try:
+        from loadstone.cli import main as command_line
+
+        command_line()
+    except KeyboardInterrupt:
+        sys.stderr.write("loadstone: interrupted\n")
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,19 +9,20 @@ import click
 from loadstone.errors import LoadstoneError
 
 INTERRUPTED = 130
-# Command -> module; each module holds a click command of the same name.
-COMMANDS = (
-    "capacity",
-    "demo",
-    "doctor",
-    "lab",
-    "report",
-    "results",
-    "run",
-    "serve",
-    "study",
-    "task",
-)
+# Command -> what it does. Each is a click command of the same name in a module of the same name,
+# which the help, that must answer at once, does not load.
+COMMANDS = {
+    "capacity": "Find N: the highest request rate that the target sustains.",
+    "demo": "Measure a real Keystone on this machine: set-up included.",
+    "doctor": "Say what is installed, what is missing, and how to get it.",
+    "lab": "Start, find and end real Keystones on this machine.",
+    "report": "Write the report of a run: one HTML page, JUnit, OpenMetrics.",
+    "results": "List, show, compare over time, export, import, clean up, delete.",
+    "run": "Carry out a task file of Rally's for identity.",
+    "serve": "Serve Identity v3 from memory: a target of known capacity.",
+    "study": "Measure many configurations of a Keystone, one after the other.",
+    "task": "Look at task files: Rally's, for identity, as they are.",
+}
 
 
 class Lazy(click.Group):
@@ -37,6 +38,11 @@ class Lazy(click.Group):
             return None
         command: click.Command = getattr(import_module(f"loadstone.cli.{cmd_name}"), cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write what each command does."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
