@@ -36,7 +36,7 @@ def clean(
         run_id = store.get(run).run_id
         journal = store.folder(run_id) / JOURNAL
     record = read(journal)
-    if record is None or not record.remaining:
+    if record is None or record.is_done:
         click.echo(f"run {run_id} has left nothing")
         return
     if lab is None and cloud is None:

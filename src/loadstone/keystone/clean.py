@@ -50,11 +50,13 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     goes, and nothing of anyone else.
     """
     record = read(path)
-    if record is None or not record.remaining:
+    if record is None or record.is_done:
         return ()
+    for damage in record.unread:
+        say(damage)
     require_same_cloud(record, access)
     journal = Journal(path, record.run_id)
-    say(f"removing {_in_words(record.remaining)}")
+    say(f"removing {_in_words(record.remaining) or 'what the run made'}")
     try:
         failed = _remove_all(Identity(access), record, journal, say)
     except EnvironmentUnusable as error:
@@ -96,7 +98,7 @@ def require_same_cloud(record: Record, access: Access) -> None:
     # A lab may come up again on another port, so the same name is as good as the same URL. OS_*
     # names nothing: it is whatever cloud the shell was last told of.
     is_named = record.chosen.startswith("--") and access.cloud.chosen == record.chosen
-    if access.identity_url != record.identity_url and not is_named:
+    if record.identity_url not in ("", access.identity_url) and not is_named:
         raise InvalidInput(
             f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
             f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"

@@ -1,7 +1,8 @@
 """What a run made in a cloud, on disk before it is made, so that a killed run can be cleaned up.
 
 One JSON object a line: where, then for each thing `create` (before) and `created` or `removed`, and
-`ready` for a user that can be loaded as. It holds names and ids, no secret.
+`ready` for a user that can be loaded as. It holds names and ids, no secret. A line is whole or not
+there: what a full disk cuts short is taken back, what a kill cuts short is no line yet.
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.things import Kind, Thing
+from loadstone.keystone.things import Kind, Thing, domain_name
 from loadstone.lab import locks
 from loadstone.target import Access
 
@@ -33,9 +34,15 @@ class Record:
 
     run_id: str
     chosen: str  # how the cloud was chosen: "--lab demo", "--cloud prod", "OS_*"
-    identity_url: str
+    identity_url: str  # nothing: the line that says it is damaged
     remaining: tuple[Thing, ...]  # made or about to be made, and not removed
     ready: Mapping[str, Readiness] = field(default_factory=dict)  # by the user's id
+    unread: tuple[str, ...] = ()  # lines that are damaged, and how to look for what they named
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left, for sure."""
+        return not self.remaining and not self.unread
 
     @property
     def mend(self) -> str:
@@ -63,10 +70,10 @@ class Journal:
         self.path = path
         self.run_id = run_id
         self._lock = threading.Lock()
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
-            # A kill cut the last line off; the next one must not go on in it.
-            with path.open("a", encoding="utf-8") as file:
-                file.write("\n")
+        with _writing(path):
+            if path.exists() and not (said := path.read_bytes()).endswith(b"\n"):
+                # A kill cut the last line short, before anything was made of what it says.
+                os.truncate(path, said.rfind(b"\n") + 1)
 
     @classmethod
     def start(cls, path: Path, run_id: str, access: Access) -> Self:
@@ -96,41 +103,86 @@ class Journal:
         self._append("removed", _words(thing))
 
     def _append(self, event: str, said: Mapping[str, str | None], *, waits: bool = True) -> None:
-        line = json.dumps({"event": event, **said}) + "\n"
-        try:
-            with self._lock, self.path.open("a", encoding="utf-8") as file:
-                file.write(line)
-                file.flush()
+        line = json.dumps({"event": event, **said}).encode() + b"\n"
+        with _writing(self.path), self._lock, self.path.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                while line:
+                    line = line[file.write(line) :]
                 if waits:
                     os.fsync(file.fileno())
-        except OSError as error:
-            raise Unwritable(f"{self.path}: cannot be written ({error.strerror})") from error
+            except OSError:
+                # On a full disk a part may stand there, and the next line would go on in it.
+                file.truncate(before)
+                raise
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unwritable(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def read(path: Path) -> Record | None:
     """Read a journal; None when there is none, or nothing in it yet."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # What follows the last newline is cut short: what it would have said was not begun yet.
+        *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return None
-    target: dict[str, str] | None = None
-    remaining: dict[tuple[str, ...], Thing] = {}
-    ready: dict[str, Readiness] = {}
-    for line in lines:
-        entry = _parse(line)
-        match entry.get("event"):
-            case "target":
-                target = entry
-            case "create" | "created":
-                remaining[_key(entry)] = _thing(entry)
-            case "removed":
-                remaining.pop(_key(entry), None)
-            case "ready":
-                ready[entry["id"]] = Readiness(entry["grants"], entry["day"])
-    if target is None:
+    except OSError as error:
+        raise EnvironmentUnusable(f"{path}: cannot be read ({error.strerror})") from error
+    said = _Said()
+    unread = [number for number, line in enumerate(lines, start=1) if not said.takes(line)]
+    if said.target is None and not unread:
         return None
-    named = (target["run_id"], target["chosen"], target["identity_url"])
-    return Record(*named, tuple(remaining.values()), ready)
+    run_id, chosen, identity_url = said.target or (
+        path.parent.name,
+        "",
+        "",
+    )  # the folder is the run's
+    damaged = (_damage(path, number, run_id) for number in unread)
+    things = tuple(said.remaining.values())
+    return Record(run_id, chosen, identity_url, things, said.ready, tuple(damaged))
+
+
+def _damage(path: Path, number: int, run_id: str) -> str:
+    return (
+        f"{path}:{number}: cannot be read; what it named may be left: look in all domains for "
+        f"names that begin with {domain_name(run_id)}"
+    )
+
+
+@dataclass(slots=True)
+class _Said:
+    """What the lines so far said."""
+
+    target: tuple[str, str, str] | None = None
+    remaining: dict[tuple[str, ...], Thing] = field(default_factory=dict)
+    ready: dict[str, Readiness] = field(default_factory=dict)
+
+    def takes(self, line: str) -> bool:
+        """Take in a line; False: it is none."""
+        try:
+            self._take(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            return False
+        return True
+
+    def _take(self, entry: dict[str, str]) -> None:
+        match entry["event"]:
+            case "target":
+                self.target = entry["run_id"], entry["chosen"], entry["identity_url"]
+            case "create" | "created":
+                self.remaining[_key(entry)] = _thing(entry)
+            case "removed":
+                self.remaining.pop(_key(entry), None)
+            case "ready":
+                self.ready[entry["id"]] = Readiness(entry["grants"], entry["day"])
+            case _:
+                raise ValueError(entry["event"])
 
 
 def _words(thing: Thing) -> dict[str, str | None]:
@@ -148,12 +200,3 @@ def _thing(entry: dict[str, str]) -> Thing:
 
 def _key(entry: dict[str, str]) -> tuple[str, ...]:
     return entry["kind"], entry["name"], entry.get("domain_id") or ""
-
-
-def _parse(line: str) -> dict[str, str]:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        # Cut off by a kill: what it would have said was not begun yet.
-        return {}
-    return entry if isinstance(entry, dict) else {}
