@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint, Tls
+from loadstone.target.loader import import_loader
 
 if TYPE_CHECKING:
     from openstack.config import OpenStackConfig
@@ -94,6 +95,7 @@ def _variable(field: str) -> str:
 @contextmanager
 def _reading(what: str) -> Iterator[list[str]]:
     """Turn the loader's own complaints into one line; give the files that it skipped."""
+    import_loader()
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
 
