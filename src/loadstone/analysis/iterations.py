@@ -20,6 +20,7 @@ class Iterations:
     ended.
     """
 
+    number: NDArray[np.uint32]
     due_ns: NDArray[np.int64]
     sent_ns: NDArray[np.int64]  # of its first step; -1 where nothing was sent
     done_ns: NDArray[np.int64]
@@ -43,6 +44,7 @@ def iterations(samples: Samples) -> Iterations:
     if (places := _one_row_each(samples.iteration)) is not None:
         outcome = _placed(samples.outcome, places)
         return Iterations(
+            number=_placed(samples.iteration, places),
             due_ns=_placed(samples.due_ns, places),
             sent_ns=_placed(samples.sent_ns, places),
             done_ns=_placed(samples.done_ns, places),
@@ -64,6 +66,7 @@ def iterations(samples: Samples) -> Iterations:
     telling = np.minimum(failed, last)
     opening, closing = order[first], order[last]
     return Iterations(
+        number=iteration[first],
         due_ns=samples.due_ns[opening],
         sent_ns=samples.sent_ns[opening],
         done_ns=samples.done_ns[closing],

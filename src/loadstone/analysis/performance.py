@@ -87,11 +87,10 @@ class Ended:
 def ended(samples: Samples, actions: Sequence[str]) -> Ended:
     """Give the iterations that ended, in that order; `actions` names the samples' actions."""
     rows = iterations(samples)
-    numbers = np.unique(samples.iteration).astype(np.int64)
     order = np.argsort(rows.done_ns, kind="stable")
     order = order[rows.has_ended[order]]
     due, sent, done = rows.due_ns[order], rows.sent_ns[order], rows.done_ns[order]
-    number = numbers[order]
+    number = rows.number[order].astype(np.int64)
     at, chosen = _places(samples, _named(actions, PAUSE), number)
     paused = samples.done_ns[chosen] - samples.sent_ns[chosen]
     idle_s = np.bincount(at, paused, len(number)).astype(np.float64) / 1e9
