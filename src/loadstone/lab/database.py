@@ -11,13 +11,10 @@ BUFFER_MB = 256
 
 
 class Database(Part):
-    """A part that keeps data in one folder, which can be copied while it is stopped."""
+    """A part that keeps its data in one folder, which can be copied while it is stopped."""
 
     __slots__ = ()
-
-    def data_folder(self) -> Path:
-        """Give the folder."""
-        raise NotImplementedError
+    data: Path
 
     def connection(self) -> str:
         """Give SQLAlchemy's URL; where there is a password it stands in it."""

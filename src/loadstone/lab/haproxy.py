@@ -1,13 +1,12 @@
 """haproxy, in front of several nodes."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from loadstone.lab import processes
-from loadstone.lab.part import Facts, Part, Say, Site, answers
+from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
-from loadstone.lab.processes import Command, Process
+from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
+from loadstone.lab.server import Server, answers
 
 HAPROXY = Program("haproxy", "haproxy")
 CONF = """\
@@ -31,23 +30,14 @@ backend nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Haproxy(Part):
+class Haproxy(Server):
     """The address that clients speak to; a node that fails its check gets no requests."""
 
-    site: Site
     nodes: tuple[int, ...]  # ports
     balance: str
     health: str
+    kind = "haproxy"
     programs = (HAPROXY,)
-    name: str = "haproxy"
-
-    @property
-    def _conf(self) -> Path:
-        return self.site.run / "haproxy.conf"
-
-    @property
-    def _log(self) -> Path:
-        return self.site.logs / "haproxy.log"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
@@ -62,12 +52,11 @@ class Haproxy(Part):
             health=self.health,
             servers=servers,
         )
-        self._conf.write_text(text)
+        self.conf.write_text(text)
 
     def start(self) -> Process:
         """Start it in the foreground."""
-        arguments = (HAPROXY.path(), "-db", "-f", str(self._conf))
-        return processes.start(Command(arguments, self._log, self.site.folder))
+        return self.run((HAPROXY.path(), "-db", "-f", str(self.conf)))
 
     def healthy(self) -> bool:
         """A node answers through it."""
@@ -80,7 +69,3 @@ class Haproxy(Part):
             ("nodes", str(len(self.nodes))),
             ("balancer", f"haproxy {version} ({self.balance})"),
         )
-
-    def logs(self) -> tuple[Path, ...]:
-        """One log."""
-        return (self._log,)

@@ -1,18 +1,16 @@
 """MariaDB, on data of its own."""
 
 import getpass
-import os
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import logs, processes, state
+from loadstone.lab import processes, state
 from loadstone.lab.database import BUFFER_MB, CONNECTIONS, USER, Database
-from loadstone.lab.part import Facts, Say, listens
+from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
+from loadstone.lab.server import Server
 
 SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
@@ -25,36 +23,26 @@ GRANT ALL ON {USER}.* TO {USER}@'{HOST}';
 
 
 @dataclass(frozen=True, slots=True)
-class MariaDb(Database):
+class MariaDb(Server, Database):
     """One server on loopback."""
 
     data: Path
-    folder: Path  # of the deployment
-    port: int
     password: str = field(repr=False)
-    name: str = "mariadb"
+    kind = "mariadb"
     programs = (SERVER, INSTALL)
     packages = ("PyMySQL",)
 
     @property
-    def _log(self) -> Path:
-        return self.folder / "logs" / "mariadb.log"
-
-    @property
     def _init(self) -> Path:
-        return state.secret_folder(self.folder) / "mariadb.sql"
+        return state.secret_folder(self.site.folder) / "mariadb.sql"
 
     @property
     def _tables(self) -> Path:
         return self.data / "mysql-data"
 
-    def data_folder(self) -> Path:
-        """Give the folder."""
-        return self.data
-
     def connection(self) -> str:
         """Give SQLAlchemy's URL."""
-        where = f"{HOST}:{self.port}/{USER}?charset=utf8mb4"
+        where = f"{HOST}:{self.site.port}/{USER}?charset=utf8mb4"
         return f"mysql+pymysql://{USER}:{self.password}@{where}"
 
     def prepare(self, say: Say) -> None:
@@ -69,23 +57,15 @@ class MariaDb(Database):
         arguments = (
             *(SERVER.path(), "--no-defaults", f"--user={getpass.getuser()}"),
             *(f"--datadir={self._tables}", "--socket=mariadb.sock", "--pid-file=mariadb.pid"),
-            *(f"--port={self.port}", f"--bind-address={HOST}", "--skip-name-resolve"),
+            *(f"--port={self.site.port}", f"--bind-address={HOST}", "--skip-name-resolve"),
             *(f"--max-connections={CONNECTIONS}", f"--innodb-buffer-pool-size={BUFFER_MB}M"),
             f"--init-file={self._init}",
         )
-        return processes.start(Command(arguments, self._log, self.folder))
-
-    def healthy(self) -> bool:
-        """It takes connections."""
-        return listens(self.port)
+        return self.run(arguments)
 
     def facts(self) -> Facts:
         """Version."""
         return (("database", f"MariaDB {SERVER.version('--version')}"),)
-
-    def logs(self) -> tuple[Path, ...]:
-        """One log."""
-        return (self._log,)
 
     def _install(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)
@@ -94,18 +74,6 @@ class MariaDb(Database):
             *(INSTALL.path(), "--no-defaults", f"--user={getpass.getuser()}", "--skip-test-db"),
             *(f"--datadir={half}", "--auth-root-authentication-method=socket"),
         )
-        with self._log.open("ab") as log:
-            done = subprocess.run(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=processes.clean_environment(self.folder),
-                cwd=os.sep,
-                check=False,
-            )
-        if done.returncode != 0:
-            raise EnvironmentUnusable(
-                f"mariadb could not be prepared\n{logs.explain((self._log,))}"
-            )
+        command = Command(arguments, self.log, self.site.folder)
+        processes.complete(command, "mariadb could not be prepared")
         half.rename(self._tables)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import logs
 
 MARK = "LOADSTONE_LAB"  # in the environment of all that a deployment starts: its folder
 POLL_S = 0.05
@@ -78,6 +79,23 @@ def start(command: Command) -> Process:
     # Not reaped yet, so its entry in /proc stands even if it has ended.
     stat = _read(child.pid)
     return Process(child.pid, stat.started_ticks if stat else 0)
+
+
+def complete(command: Command, failing: str, told: str = "") -> None:
+    """Run a command to its end; where it fails, raise `failing` with the lines that explain it."""
+    command.log.parent.mkdir(parents=True, exist_ok=True)
+    with command.log.open("ab") as log:
+        done = subprocess.run(
+            command.arguments,
+            input=told.encode(),
+            stdout=log,
+            stderr=log,
+            env=clean_environment(command.folder, command.variables),
+            cwd="/",
+            check=False,
+        )
+    if done.returncode != 0:
+        raise EnvironmentUnusable(f"{failing}\n{logs.explain((command.log,))}")
 
 
 def alive(process: Process) -> bool:

@@ -32,9 +32,10 @@ def copy(source: Path, target: Path) -> None:
     shutil.rmtree(half, ignore_errors=True)
     try:
         shutil.copytree(source, half)
+        half.rename(target)
     except shutil.Error as problem:
-        shutil.rmtree(half, ignore_errors=True)
         # A line for each file; they fail for the same reason.
         [(_, failed, reason), *_] = problem.args[0]
         raise EnvironmentUnusable(f"cannot copy to {failed}: {reason}") from None
-    half.rename(target)
+    finally:
+        shutil.rmtree(half, ignore_errors=True)

@@ -2,19 +2,17 @@
 
 import base64
 import hashlib
-import os
 import secrets
 import shutil
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import logs, processes, state
-from loadstone.lab.part import Facts, Part, Say, listens
+from loadstone.lab import processes, state
+from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
+from loadstone.lab.server import Server
 
 SLAPD = Program("slapd", "slapd")
 SLAPADD = Program("slapadd", "slapd")
@@ -67,14 +65,12 @@ userPassword: {hashed}
 
 
 @dataclass(frozen=True, slots=True)
-class Slapd(Part):
+class Slapd(Server):
     """One directory on loopback, made anew at each start."""
 
-    folder: Path  # of the deployment
-    port: int
     users: tuple[str, ...]
     password: str = field(repr=False)  # of the manager, and of every user
-    name: str = "slapd"
+    kind = "slapd"
     programs = (
         SLAPD,
         Program("/etc/ldap/schema/inetorgperson.schema", "slapd"),
@@ -86,53 +82,31 @@ class Slapd(Part):
     packages = ("python-ldap", "ldappool")
 
     @property
-    def _log(self) -> Path:
-        return self.folder / "logs" / "slapd.log"
-
-    @property
     def _conf(self) -> Path:
-        return state.secret_folder(self.folder) / "slapd.conf"
+        return state.secret_folder(self.site.folder) / "slapd.conf"
 
     def prepare(self, say: Say) -> None:
         """Write its configuration and fill it."""
         say(f"making a directory of {len(self.users)} users")
-        data = self.folder / "run" / "ldap"
+        data = self.site.folder / "run" / "ldap"
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(parents=True)
         hashed = salted(self.password)
         text = CONF.format(suffix=SUFFIX, manager=MANAGER, password=hashed, data=data)
         state.replace_file(self._conf, text)
         people = (PERSON.format(name=u, people=PEOPLE, hashed=hashed) for u in self.users)
-        with self._log.open("ab") as log:
-            done = subprocess.run(
-                (SLAPADD.path(), "-q", "-f", str(self._conf)),
-                input=(TREE + "".join(people)).encode(),
-                stdout=log,
-                stderr=log,
-                env=processes.clean_environment(self.folder),
-                cwd=os.sep,
-                check=False,
-            )
-        if done.returncode != 0:
-            raise EnvironmentUnusable(f"slapd could not be filled\n{logs.explain((self._log,))}")
+        command = Command((SLAPADD.path(), "-q", "-f", str(self._conf)), self.log, self.site.folder)
+        processes.complete(command, "slapd could not be filled", TREE + "".join(people))
 
     def start(self) -> Process:
         """Start it; -d keeps it in the foreground."""
-        url = f"ldap://{HOST}:{self.port}/"
+        url = f"ldap://{HOST}:{self.site.port}/"
         arguments = (SLAPD.path(), "-f", str(self._conf), "-h", url, "-d", "0")
-        return processes.start(Command(arguments, self._log, self.folder))
-
-    def healthy(self) -> bool:
-        """It takes connections."""
-        return listens(self.port)
+        return self.run(arguments)
 
     def facts(self) -> Facts:
         """Version."""
         return (("directory", f"slapd {SLAPD.version('-VV')} ({len(self.users)} users)"),)
-
-    def logs(self) -> tuple[Path, ...]:
-        """One log."""
-        return (self._log,)
 
 
 def salted(password: str) -> str:

@@ -15,10 +15,6 @@ class Sqlite(Database):
     data: Path
     name: str = "sqlite"
 
-    def data_folder(self) -> Path:
-        """Give the folder."""
-        return self.data
-
     def connection(self) -> str:
         """Give SQLAlchemy's URL."""
         return f"sqlite:///{self.data / 'keystone.db'}"

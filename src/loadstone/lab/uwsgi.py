@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.lab import processes
-from loadstone.lab.part import Application, Facts, Part, Say, Site, has_loaded, serves
+from loadstone.lab.application import ApplicationServer
+from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
-from loadstone.lab.processes import Command, Process
+from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
 
 VERSION = "2.0.30"
@@ -41,26 +41,12 @@ BEHIND = "socket = {host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
-class Uwsgi(Part):
+class Uwsgi(ApplicationServer):
     """uWSGI as the web server itself, or behind one."""
 
-    application: Application
-    site: Site
     is_behind: bool = False  # speaks the uwsgi protocol on its port, in place of HTTP
+    kind = "uwsgi"
     packages = (f"pyuwsgi=={VERSION}.post1",)
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return f"uwsgi{self.site.suffix}"
-
-    @property
-    def _log(self) -> Path:
-        return self.site.logs / f"{self.name}.log"
-
-    @property
-    def _ini(self) -> Path:
-        return self.site.run / f"{self.name}.ini"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
@@ -71,19 +57,15 @@ class Uwsgi(Part):
             site=self.site,
             backlog=backlog(),
         )
-        self._ini.write_text(text)
+        self.conf.write_text(text)
 
     def start(self) -> Process:
         """Start the master."""
-        arguments = (self.application.program("uwsgi"), "--ini", str(self._ini))
-        variables = dict(self.application.variables)
-        return processes.start(Command(arguments, self._log, self.site.folder, variables))
+        return self.serve(self.application.program("uwsgi"), "--ini", str(self.conf))
 
     def healthy(self) -> bool:
         """Every worker has loaded, and it serves."""
-        if self.is_behind:
-            return has_loaded(self.site, self._log)
-        return serves(self.application, self.site, self._log)
+        return self.has_loaded() if self.is_behind else ApplicationServer.healthy(self)
 
     def facts(self) -> Facts:
         """Version, and how it is spoken to."""
@@ -91,10 +73,6 @@ class Uwsgi(Part):
         if self.is_behind:
             return (("application server", f"uwsgi {version}"),)
         return (("web server", f"uwsgi {version} (http-socket, a new connection each request)"),)
-
-    def logs(self) -> tuple[Path, ...]:
-        """One log."""
-        return (self._log,)
 
 
 def backlog() -> int:

@@ -7,6 +7,7 @@ from loadstone.keystone.deploy.settings import Cache, Option
 from loadstone.lab.memcached import Memcached
 from loadstone.lab.part import Part
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.server import Site
 
 ENABLED = ("cache", "enabled", "true")
 
@@ -22,14 +23,14 @@ def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], t
             return (), (ENABLED, ("cache", "backend", "dogpile.cache.memory"))
         case Cache.MEMCACHED:
             port = ports.give("memcached")
-            return (Memcached(folder, port),), (
+            return (Memcached(Site(folder, port)),), (
                 ENABLED,
                 ("cache", "backend", "dogpile.cache.pymemcache"),
                 ("cache", "backend_argument", f"url:{HOST}:{port}"),
             )
         case Cache.MEMCACHED_POOL:
             port = ports.give("memcached")
-            return (Memcached(folder, port),), (
+            return (Memcached(Site(folder, port)),), (
                 ENABLED,
                 ("cache", "backend", "oslo_cache.memcache_pool"),
                 ("cache", "memcache_servers", f"{HOST}:{port}"),

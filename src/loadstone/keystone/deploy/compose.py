@@ -14,11 +14,13 @@ from loadstone.keystone.deploy.schema import Schema
 from loadstone.keystone.deploy.service import Keystone
 from loadstone.keystone.deploy.settings import Identity, Option, Settings
 from loadstone.keystone.deploy.web import INTERPRETERS, SERVERS
+from loadstone.lab.application import Application
 from loadstone.lab.database import Database
 from loadstone.lab.environment import Environment
 from loadstone.lab.haproxy import Haproxy
-from loadstone.lab.part import Application, Part, Site
+from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
+from loadstone.lab.server import Site
 
 RELEASES = Path(__file__).parent / "releases"
 

@@ -10,6 +10,7 @@ from loadstone.lab.database import Database
 from loadstone.lab.mariadb import MariaDb
 from loadstone.lab.ports import Ports
 from loadstone.lab.postgres import Postgres
+from loadstone.lab.server import Site
 from loadstone.lab.sqlite import Sqlite
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # tmpfs on every Linux
@@ -19,10 +20,10 @@ Build = Callable[[Path, Path, Ports, str], Database]
 DATABASES: dict[settings.Database, Build] = {
     settings.Database.SQLITE: lambda data, *_: Sqlite(data),
     settings.Database.MARIADB: lambda data, folder, ports, password: MariaDb(
-        data, folder, ports.give("database"), password
+        Site(folder, ports.give("database")), data, password
     ),
     settings.Database.POSTGRES: lambda data, folder, ports, password: Postgres(
-        data, folder, ports.give("database"), password
+        Site(folder, ports.give("database")), data, password
     ),
 }
 

@@ -8,6 +8,7 @@ from loadstone.keystone.deploy.settings import Option
 from loadstone.lab import slapd, state
 from loadstone.lab.part import Part, Say
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.server import Site
 from loadstone.lab.slapd import Slapd
 
 DOMAIN = "directory"  # also the name of the project on which its users have a role
@@ -36,7 +37,8 @@ def directory(
 ) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
     """Give the parts of a directory, and what they make of keystone.conf."""
     port = ports.give("slapd")
-    parts = (Slapd(folder, port, USERS, password), DirectoryDomain(folder, port, password))
+    server = Slapd(Site(folder, port), USERS, password)
+    parts = (server, DirectoryDomain(folder, port, password))
     return parts, (
         ("identity", "domain_specific_drivers_enabled", "true"),
         ("identity", "domain_config_dir", str(domains_folder(folder))),

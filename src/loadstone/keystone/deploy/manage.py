@@ -1,12 +1,11 @@
 """Runs Keystone's own commands in the lab's environment."""
 
 import json
-import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import logs, processes
+from loadstone.lab import processes
+from loadstone.lab.processes import Command
 
 INSIDE = Path(__file__).parent / "inside"
 REGION = "RegionOne"
@@ -58,16 +57,6 @@ def options(*files: Path) -> tuple[str, ...]:
 
 def carry_out(order: Order, place: Place) -> None:
     """Do it; the password goes through a pipe, never through arguments or files."""
-    place.log.parent.mkdir(parents=True, exist_ok=True)
-    with place.log.open("ab") as log:
-        done = subprocess.run(
-            (str(place.python), str(INSIDE / place.program)),
-            input=json.dumps(asdict(order)).encode(),
-            stdout=log,
-            stderr=log,
-            env=processes.clean_environment(place.folder, {"PYTHONWARNINGS": "ignore"}),
-            cwd="/",
-            check=False,
-        )
-    if done.returncode != 0:
-        raise EnvironmentUnusable(f"keystone could not be prepared\n{logs.explain((place.log,))}")
+    program = (str(place.python), str(INSIDE / place.program))
+    command = Command(program, place.log, place.folder, {"PYTHONWARNINGS": "ignore"})
+    processes.complete(command, "keystone could not be prepared", json.dumps(asdict(order)))

@@ -29,7 +29,7 @@ class Schema(Part):
 
     def prepare(self, say: Say) -> None:
         """Copy the template; make that first where it is missing."""
-        data = self.database.data_folder()
+        data = self.database.data
         if data.exists():
             return
         with locks.held(self.template.with_name(f".{self.template.name}.lock")):

@@ -10,7 +10,8 @@ from loadstone.keystone.deploy.directory import DOMAIN
 from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, Order, Place
 from loadstone.keystone.deploy.settings import Identity, Option, Settings, Token
 from loadstone.lab import state
-from loadstone.lab.part import LOADED, Application, Facts, Part, Say
+from loadstone.lab.application import LOADED, Application
+from loadstone.lab.part import Facts, Part, Say
 
 APPLICATION = "keystone_app"
 DEFAULT_ROUNDS = 12  # [identity] password_hash_rounds unless it is set: keystone/conf/identity.py

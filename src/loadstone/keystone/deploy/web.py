@@ -6,11 +6,13 @@ from dataclasses import replace
 from loadstone.keystone.deploy.settings import Web
 from loadstone.lab import apache
 from loadstone.lab.apache import Apache
+from loadstone.lab.application import Application
 from loadstone.lab.granian import Granian
 from loadstone.lab.gunicorn import Gunicorn
 from loadstone.lab.nginx import Nginx
-from loadstone.lab.part import Application, Part, Site
+from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
+from loadstone.lab.server import Site
 from loadstone.lab.single import Single
 from loadstone.lab.uwsgi import Uwsgi
 
@@ -19,17 +21,17 @@ Build = Callable[[Application, Site, Ports], tuple[Part, ...]]
 
 def _nginx_uwsgi(application: Application, site: Site, ports: Ports) -> tuple[Part, ...]:
     behind = replace(site, port=ports.give(f"uwsgi{site.suffix}"))
-    uwsgi = Uwsgi(application, behind, is_behind=True)
-    return (uwsgi, Nginx(application, site, behind.port))
+    uwsgi = Uwsgi(behind, application, is_behind=True)
+    return (uwsgi, Nginx(site, behind.port, application.health))
 
 
 SERVERS: dict[Web, Build] = {
-    Web.UWSGI: lambda application, site, _: (Uwsgi(application, site),),
+    Web.UWSGI: lambda application, site, _: (Uwsgi(site, application),),
     Web.NGINX_UWSGI: _nginx_uwsgi,
-    Web.APACHE: lambda application, site, _: (Apache(application, site),),
-    Web.GUNICORN: lambda application, site, _: (Gunicorn(application, site),),
-    Web.GRANIAN: lambda application, site, _: (Granian(application, site),),
-    Web.SINGLE: lambda application, site, _: (Single(application, site),),
+    Web.APACHE: lambda application, site, _: (Apache(site, application),),
+    Web.GUNICORN: lambda application, site, _: (Gunicorn(site, application),),
+    Web.GRANIAN: lambda application, site, _: (Granian(site, application),),
+    Web.SINGLE: lambda application, site, _: (Single(site, application),),
 }
 # Where the environment must be made with a Python that is not Loadstone's.
 INTERPRETERS: dict[Web, str] = {Web.APACHE: apache.INTERPRETER}

@@ -9,34 +9,16 @@ Reads an order as JSON from standard input, because it holds the administrator's
 # Keystone is installed in the lab's environment only.
 
 import contextlib
-import datetime
 import json
-import secrets
 import sys
 from pathlib import Path
 
-import keystone.conf
+from both import CONF, configure, write_revocation_events
 from keystone import exception
 from keystone.cmd import bootstrap, cli
-from keystone.common import fernet_utils, sql
+from keystone.common import fernet_utils
 from keystone.common.sql import upgrades
 from keystone.credential.providers import fernet as credential_fernet
-from keystone.models import revoke_model
-from keystone.revoke.backends import sql as revoke_sql
-
-CONF = keystone.conf.CONF
-AHEAD = datetime.timedelta(days=1)
-EVENT_MARK = "loadstone-"  # begins the audit id of each event that is written here
-
-
-def configure(options: list[str]) -> None:
-    """Read the configuration; log to standard error, as keystone-manage does."""
-    keystone.conf.configure()
-    sql.initialize()
-    keystone.conf.set_default_for_default_log_levels()
-    CONF(args=options, project="keystone")
-    CONF.set_override("log_file", None)
-    keystone.conf.setup_logging()
 
 
 def make_keys() -> None:
@@ -103,29 +85,6 @@ def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, regio
     work.region_id = region
     work.immutable_roles = True
     work.bootstrap()
-
-
-def write_revocation_events(count: int) -> None:
-    """Write what revoking `count` tokens would: rows with each token's audit id and the time.
-
-    One by one through the API, 10,000 of them would take minutes: each is a login first. The time
-    lies ahead, as if they were revoked while the tokens that are validated lived: a validation
-    looks at no event that is older than its token. Those of an earlier start are replaced.
-    """
-    table = revoke_sql.RevocationEvent.__table__
-    with sql.session_for_write() as session:
-        session.execute(table.delete().where(table.c.audit_id.like(f"{EVENT_MARK}%")))
-        later = revoke_model.RevokeEvent().revoked_at + AHEAD
-        rows = [
-            {
-                "audit_id": EVENT_MARK + secrets.token_hex(6),
-                "issued_before": later,
-                "revoked_at": later,
-            }
-            for _ in range(count)
-        ]
-        if rows:
-            session.execute(table.insert(), rows)
 
 
 def main() -> None:

@@ -13,31 +13,15 @@ import secrets
 import sys
 import uuid
 
-import keystone.conf
+from both import AHEAD, CONF, MARK, configure, replace_rows, write_revocation_events
 from keystone import exception
 from keystone.cmd import cli
-from keystone.common import sql, token_utils
+from keystone.common import token_utils
 from keystone.common.sql import upgrades
 from keystone.credential.providers import fernet as credential_fernet
-from keystone.models import revoke_model
-from keystone.revoke.backends import sql as revoke_sql
 from keystone.token.persistence.backends import sql as token_sql
 
-CONF = keystone.conf.CONF
-AHEAD = datetime.timedelta(days=1)
-MARK = "loadstone-"  # begins the audit id, or the id, of each row that is written here
-BATCH = 10000
 PER_USER = 100  # expired tokens
-
-
-def configure(options):
-    """Read the configuration; log to standard error, as keystone-manage does."""
-    keystone.conf.configure()
-    sql.initialize()
-    keystone.conf.set_default_for_default_log_levels()
-    CONF(args=options, project="keystone")
-    CONF.set_override("log_file", None)
-    keystone.conf.setup_logging()
 
 
 def make_keys():
@@ -86,25 +70,6 @@ def bootstrap_admin(password, url, region):
     role_id = uuid.uuid4().hex
     with contextlib.suppress(exception.Conflict):
         work.role_manager.create_role(role_id, {"id": role_id, "name": "member"})
-
-
-def replace_rows(table, column, rows):
-    """Write rows in place of those of an earlier start."""
-    with sql.session_for_write() as session:
-        session.execute(table.delete().where(column.like(MARK + "%")))
-        for first in range(0, len(rows), BATCH):
-            session.execute(table.insert(), rows[first : first + BATCH])
-
-
-def write_revocation_events(count):
-    """Write what revoking `count` tokens would (see prepare.py)."""
-    later = revoke_model.RevokeEvent().revoked_at + AHEAD
-    rows = [
-        {"audit_id": MARK + secrets.token_hex(6), "issued_before": later, "revoked_at": later}
-        for _ in range(count)
-    ]
-    table = revoke_sql.RevocationEvent.__table__
-    replace_rows(table, table.c.audit_id, rows)
 
 
 def write_expired_tokens(count):
