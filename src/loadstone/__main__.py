@@ -2,8 +2,6 @@
 
 import sys
 
-INTERRUPTED = 130  # as in cli, which is not imported yet
-
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it in one line, also while Python still imports it."""
@@ -12,6 +10,8 @@ def main() -> None:
 
         command_line()
     except KeyboardInterrupt:
+        from loadstone.errors import INTERRUPTED
+
         sys.stderr.write("loadstone: interrupted\n")
         sys.exit(INTERRUPTED)
 

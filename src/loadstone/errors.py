@@ -1,5 +1,6 @@
-"""What stops a run, each with the exit code that the command line ends with.
+"""The exit codes that the command line ends with, and what stops a run, each with its own.
 
+0 held, FELL_SHORT, INTERRUPTED, and
 LoadstoneError
 ├── InvalidInput           2  the user's words cannot be carried out
 ├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
@@ -9,6 +10,9 @@ A failed request is a sample, never an exception.
 """
 
 from typing import ClassVar
+
+FELL_SHORT = 1  # the measured thing did not hold, or something was left behind
+INTERRUPTED = 130  # as shells say it of a SIGINT
 
 
 class LoadstoneError(Exception):

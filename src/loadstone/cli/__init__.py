@@ -6,9 +6,8 @@ from importlib import import_module
 
 import click
 
-from loadstone.errors import LoadstoneError
+from loadstone.errors import INTERRUPTED, LoadstoneError
 
-INTERRUPTED = 130
 # Command -> what it does. Each is a click command of the same name in a module of the same name,
 # which the help, that must answer at once, does not load.
 COMMANDS = {

@@ -7,11 +7,10 @@ import click
 
 from loadstone.cli.choose import chosen, target_options
 from loadstone.cli.stored import STORE, open_store
+from loadstone.errors import FELL_SHORT
 
 if TYPE_CHECKING:
     from loadstone.keystone.journal import Record
-
-LEFT = 1
 
 
 @click.command()
@@ -45,7 +44,7 @@ def clean(
     with held(journal.resolve(), record.run_id), chosen(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(journal, leftovers, click.echo)
-    ctx.exit(LEFT if leftovers else 0)
+    ctx.exit(FELL_SHORT if leftovers else 0)
 
 
 def as_before(record: "Record") -> tuple[str | None, str | None]:

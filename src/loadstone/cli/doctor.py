@@ -8,8 +8,8 @@ from typing import TextIO
 import click
 
 from loadstone.cli.stored import JSON, write_json
+from loadstone.errors import EnvironmentUnusable
 
-MISSING_NEEDED = 3
 # The environment of one Keystone release takes about 300 MB, a run's samples a few more.
 DISK_NEEDED_GIB = 1.0
 # One descriptor a connection, and room for the rest of the process.
@@ -46,7 +46,7 @@ def doctor(ctx: click.Context, to: TextIO | None) -> None:
             mend = "" if check.is_there else f"  -> {check.mend}"
             click.echo(f"{mark}  {check.name:<10}  {check.found}{mend}")
     if any(check.is_needed and not check.is_there for check in checks):
-        ctx.exit(MISSING_NEEDED)
+        ctx.exit(EnvironmentUnusable.exit_code)
 
 
 def look() -> Iterator[Check]:

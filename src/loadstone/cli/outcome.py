@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from loadstone.analysis.model import Cause, State
-from loadstone.errors import MeasurementInvalid
+from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.things import Leftover
 from loadstone.report import terminal
@@ -12,7 +12,6 @@ from loadstone.result import Finding, Result
 from loadstone.run import JOURNAL
 from loadstone.store.store import Store
 
-FELL_SHORT = 1
 SHORTCOMINGS = {Cause.ERRORS, Cause.OBJECTIVE}
 
 

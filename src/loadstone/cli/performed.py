@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadstone.cli.outcome import FELL_SHORT, leftovers
-from loadstone.cli.outcome import show as show_result
+from loadstone import errors
+from loadstone.cli import outcome
 from loadstone.cli.stored import write, write_json
-from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError, MeasurementInvalid
 from loadstone.perform.order import Order
 from loadstone.perform.steps import steps
 from loadstone.plan.model import Placement
@@ -33,7 +32,7 @@ RALLY_SLA, RALLY_ERROR = 2, 1
 def order(task: "Task", options: "Options") -> Order:
     """Give what is to be carried out, and within which limits."""
     if options["http"] == "2" and options["rally_requests"]:
-        raise InvalidInput("Rally speaks HTTP/1.1 only: give --http2 or --rally-requests, not both")
+        raise errors.InvalidInput("Rally speaks no HTTP/2: --http2 or --rally-requests, not both")
     return Order(
         task=reduced(task, at_most(options["most"])),
         aborts_on_sla_failure=options["aborts"],
@@ -58,7 +57,7 @@ def peopled(subject: "Subject", file: "Path | None") -> "Subject":
 
 def show(store: "Store", result: "Result", options: "Options") -> None:
     """Give the result in all forms that were asked for."""
-    show_result(result, options["to"])
+    outcome.show(result, options["to"])
     if options["rally_json"] is not None:
         report = as_rally(result, lambda one: store.samples(result.run_id, one))
         write_json(report, options["rally_json"])
@@ -69,24 +68,24 @@ def show(store: "Store", result: "Result", options: "Options") -> None:
 def exit_code(store: "Store", result: "Result") -> int:
     """Give 0 when all that had to hold held and all that was made is gone."""
     codes = [_code(performance) for performance in result.performances]
-    return max(*codes, FELL_SHORT if leftovers(store, result.run_id) else 0)
+    return max(*codes, errors.FELL_SHORT if outcome.leftovers(store, result.run_id) else 0)
 
 
 def _code(performance: "Performance") -> int:
     if performance.failure is not None:
-        return EnvironmentUnusable.exit_code
+        return errors.EnvironmentUnusable.exit_code
     health, runner = performance.health, json.loads(performance.given)["runner"]
     # A closed loop asks for no rate: a late generator makes it slower, not wrong.
     if "rps" in runner and health is not None and not health.is_valid:
-        return MeasurementInvalid.exit_code
-    return 0 if performance.pass_sla else FELL_SHORT
+        return errors.MeasurementInvalid.exit_code
+    return 0 if performance.pass_sla else errors.FELL_SHORT
 
 
 def styled(code: int, style: str) -> int:
     """Give the exit code in the style that was asked for."""
     if style != "rally" or code == 0:
         return code
-    return RALLY_SLA if code == FELL_SHORT else RALLY_ERROR
+    return RALLY_SLA if code == errors.FELL_SHORT else RALLY_ERROR
 
 
 @contextmanager
@@ -94,7 +93,7 @@ def in_style(style: str) -> Iterator[None]:
     """Let what stops a task end with the code of this style."""
     try:
         yield
-    except LoadstoneError as stopped:
+    except errors.LoadstoneError as stopped:
         if style == "rally":
             stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # of this one alone
         raise

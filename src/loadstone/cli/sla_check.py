@@ -6,8 +6,8 @@ from typing import TextIO
 import click
 
 from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.errors import FELL_SHORT, InvalidInput
 
-FELL_SHORT = 1
 MOST_CODE = 100  # above 125, exit codes mean something else to shells
 
 
@@ -31,7 +31,6 @@ def sla_check(
 
     Ends with 0 when all held, with 1 when one did not, with 2 when RUN is no task.
     """
-    from loadstone.errors import InvalidInput
     from loadstone.report import sla, terminal
     from loadstone.report.workload import WIDTH
 
