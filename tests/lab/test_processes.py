@@ -93,7 +93,7 @@ from loadstone.lab.processes import Command
 from loadstone.lab.state import Phase, State
 
 folder = Path(sys.argv[1])
-state.replace_file(state.secret_folder(folder) / "password", "x")
+state.write_secret(state.secret_folder(folder) / "password", "x")
 state.write(folder, State("it", "run-1", Phase.STARTING, processes.boot_id(), ()))
 watcher.watch(folder, "run-1")
 # Not in the state: as if the owner died before it could record it.

@@ -148,14 +148,6 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
         html.write(KEPT, samples_of, tmp_path / "file" / "report.html")
 
 
-def test_a_device_is_written_to_and_not_replaced(tmp_path):
-    path = tmp_path / "device"
-    path.symlink_to("/dev/full")
-    with pytest.raises(EnvironmentUnusable, match="No space left"):
-        html.write(KEPT, samples_of, path)
-    assert path.is_symlink()
-
-
 def test_a_written_report_leaves_nothing_else(tmp_path):
     html.write(KEPT, samples_of, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone import files
 from loadstone.cli.stored import STORE, open_store
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import InvalidInput
 
 if TYPE_CHECKING:
     from loadstone.result import Result
@@ -57,10 +58,7 @@ def report(runs: tuple[str, ...], output: Path | None, form: str, folder: Path |
     if output is None or output == STDOUT:
         click.echo(text, nl=False)
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise EnvironmentUnusable(f"cannot write {output}: {problem.strerror}") from problem
+    files.write(output, text)
     click.echo(output)
 
 

@@ -40,15 +40,10 @@ def serve(**options: Unpack[Options]) -> None:
 
 
 def _write(path: Path | None, text: str) -> None:
-    from loadstone.errors import EnvironmentUnusable
-    from loadstone.lab.state import replace_file
+    from loadstone import files
 
-    if path is None:
-        return
-    try:
-        replace_file(path, text)
-    except OSError as error:
-        raise EnvironmentUnusable(f"cannot write {path}: {error.strerror}") from None
+    if path is not None:
+        files.write(path, text, files.PRIVATE)
 
 
 def _await_end_of_stdin(ended: threading.Event) -> None:

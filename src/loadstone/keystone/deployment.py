@@ -145,7 +145,7 @@ def _start(
         python=str(compose.environment(folder, settings).python),
     )
     state.write(folder, begun)
-    state.replace_file(password_file(folder), blueprint.admin_password)
+    state.write_secret(password_file(folder), blueprint.admin_password)
     started = composition.assemble(folder, begun, parts, say)
     running = replace(
         started,

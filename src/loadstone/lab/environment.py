@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import locks, room
 from loadstone.lab.part import Facts, Part, Say
@@ -72,9 +73,7 @@ class Environment(Part):
                 say(f"installing {', '.join(missing)}")
                 self._install(missing)
             marker = json.dumps(sorted({*self.contents, *(installed or ())}))
-            fresh = self.folder / f".{MARKER}"
-            fresh.write_text(marker)
-            fresh.replace(self.folder / MARKER)
+            files.write(self.folder / MARKER, marker)
 
     def facts(self) -> Facts:
         """The Python that serves."""

@@ -50,7 +50,7 @@ class MariaDb(Server, Database):
         if not self._tables.exists():
             say("making MariaDB's data folder (once)")
             self._install()
-        state.replace_file(self._init, INIT.format(password=self.password))
+        state.write_secret(self._init, INIT.format(password=self.password))
 
     def start(self) -> Process:
         """Start it; its socket lies in its data folder, named shortly as sockets must be."""

@@ -1,6 +1,5 @@
 """Ends a deployment from what its folder says, whoever started it and however that one ended."""
 
-import contextlib
 import shutil
 import signal
 from dataclasses import replace
@@ -22,8 +21,7 @@ def shut_down(folder: Path) -> None:
     processes.end(processes.marked(folder))
     shutil.rmtree(state.secret_folder(folder), ignore_errors=True)
     if known is not None:
-        with contextlib.suppress(FileNotFoundError):
-            state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
+        state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
 
 
 def _known(folder: Path) -> State | None:

@@ -93,7 +93,7 @@ class Slapd(Server):
         data.mkdir(parents=True)
         hashed = salted(self.password)
         text = CONF.format(suffix=SUFFIX, manager=MANAGER, password=hashed, data=data)
-        state.replace_file(self._conf, text)
+        state.write_secret(self._conf, text)
         people = (PERSON.format(name=u, people=PEOPLE, hashed=hashed) for u in self.users)
         command = Command((SLAPADD.path(), "-q", "-f", str(self._conf)), self.log, self.site.folder)
         processes.complete(command, "slapd could not be filled", TREE + "".join(people))

@@ -1,17 +1,16 @@
 """What is kept on disk of a deployment, so that any later command finds and ends it."""
 
 import json
-import os
 import signal
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab.processes import Process, boot_id
 
 FILE = "state.json"
-PRIVATE = 0o600
 
 
 class Phase(StrEnum):
@@ -69,17 +68,13 @@ def secret_folder(folder: Path) -> Path:
 def write(folder: Path, state: State) -> None:
     """Replace the state in one step: a crash leaves the one before."""
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / FILE, json.dumps(asdict(state), indent=1))
+    files.write(folder / FILE, json.dumps(asdict(state), indent=1), files.PRIVATE)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a file that only we may read, in one step."""
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only we may read, in a folder that only we may enter."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    fresh.replace(path)
+    files.write(path, text, files.PRIVATE)
 
 
 def read(folder: Path) -> State | None:

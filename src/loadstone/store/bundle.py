@@ -3,10 +3,10 @@
 import json
 import re
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
+from loadstone import files
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result import Result
 from loadstone.store import codec
@@ -23,19 +23,11 @@ def export(store: Store, name: str, path: Path) -> str:
     result = store.get(name)
     folder = store.folder(result.run_id)
     head = {"format": FORMAT, "result": codec.to_plain(result)}
-    half = path.with_name(path.name + ".part")
-    try:
-        # Parquet is compressed already.
-        with ZipFile(half, "w", ZIP_STORED) as bundle:
-            bundle.writestr("result.json", json.dumps(head, allow_nan=False))
-            for file in sorted((folder / "samples").glob("*.parquet")):
-                bundle.write(file, f"samples/{file.name}")
-        half.replace(path)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
-    finally:
-        with suppress(OSError):  # its folder is none
-            half.unlink(missing_ok=True)
+    # Parquet is compressed already.
+    with files.replaced(path) as half, ZipFile(half, "w", ZIP_STORED) as bundle:
+        bundle.writestr("result.json", json.dumps(head, allow_nan=False))
+        for file in sorted((folder / "samples").glob("*.parquet")):
+            bundle.write(file, f"samples/{file.name}")
     return result.run_id
 
 

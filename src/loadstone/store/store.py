@@ -181,14 +181,9 @@ class Store:
     def _write_samples(self, path: Path, samples: Samples) -> None:
         from loadstone.engine import parquet
 
-        half = path.with_suffix(".part")
         with database.explained(self._engine):
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                parquet.write(half, samples)
-                half.replace(path)
-            finally:
-                half.unlink(missing_ok=True)
+        parquet.write(path, samples)
 
     def _resolve(self, connection: Connection, name: str) -> str:
         known = _run_ids(connection)

@@ -28,8 +28,8 @@ class DirectoryDomain(Part):
         """Write it."""
         file = domains_folder(self.folder) / f"keystone.{DOMAIN}.conf"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state.replace_file(file, conf.render(_options(self.port, self.password)))
-        state.replace_file(password_file(self.folder), self.password)
+        state.write_secret(file, conf.render(_options(self.port, self.password)))
+        state.write_secret(password_file(self.folder), self.password)
 
 
 def directory(

@@ -53,7 +53,7 @@ class Schema(Part):
                 composition.await_health(database, process)
             file = self.template / "keystone.conf"
             connection = (("database", "connection", database.connection()),)
-            state.replace_file(file, conf.render(connection))
+            state.write_secret(file, conf.render(connection))
             manage.carry_out(Order(manage.options(file), sync=True), self.place)
         finally:
             (self.template / "keystone.conf").unlink(missing_ok=True)

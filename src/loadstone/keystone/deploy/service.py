@@ -61,7 +61,7 @@ class Keystone(Part):
         folder = self.place.folder
         file, secret_file = self._files
         file.write_text(conf.render(self._options()))
-        state.replace_file(secret_file, conf.render(self.secret_options))
+        state.write_secret(secret_file, conf.render(self.secret_options))
         (folder / "policy.yaml").write_text("{}\n")
         for name in ("policy.d", "app", "keys"):
             (folder / name).mkdir(mode=0o700, exist_ok=True)

@@ -1,19 +1,17 @@
 """The page: what the template shows, and where it is written."""
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib import resources
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, steps, svg, workload
@@ -67,25 +65,8 @@ def write(result: Result, samples_of: SamplesOf, path: Path) -> None:
 
 
 def write_runs(runs: Sequence[tuple[Result, SamplesOf]], path: Path) -> None:
-    """Write the report; a half-written page never stands under the name."""
-    keep(render_runs(runs), path)
-
-
-def keep(page: str, path: Path) -> None:
-    """Write a page; half of it never stands under the name."""
-    # A device or a pipe (/dev/stdout) is written to; a file beside it must not take its place.
-    is_file = path.is_file() or not path.exists()
-    half = path.with_name(f"{path.name}.{os.getpid()}.part") if is_file else path
-    try:
-        half.write_text(page, encoding="utf-8")
-        if is_file:
-            half.replace(path)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
-    finally:
-        if is_file:
-            with suppress(OSError):
-                half.unlink(missing_ok=True)
+    """Write the report."""
+    files.write(path, render_runs(runs))
 
 
 def render(result: Result, samples_of: SamplesOf) -> str:
@@ -253,5 +234,5 @@ def _mark(tone: Tone) -> Markup:
 
 
 def _inlined(name: str) -> Markup:
-    text = files("loadstone.report.html").joinpath(name).read_text("utf-8")
+    text = resources.files("loadstone.report.html").joinpath(name).read_text("utf-8")
     return Markup(text)  # noqa: S704 (a file of this package)

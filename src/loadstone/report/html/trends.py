@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone import files
 from loadstone.report.html.charts import Chart, Series, Tone, Xy
-from loadstone.report.html.page import keep, rendered
+from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, Trend, cells
 from loadstone.result import Performed
 
@@ -26,10 +27,8 @@ def write_trends(trends: Sequence[Trend], path: Path) -> None:
     """Write the page."""
     sections = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
     every = [chart for section in sections for chart in section.charts]
-    keep(
-        rendered("trends.html.j2", every, sections=sections, heads=HEADS, title="Trends"),
-        path,
-    )
+    page = rendered("trends.html.j2", every, sections=sections, heads=HEADS, title="Trends")
+    files.write(path, page)
 
 
 def _section(anchor: str, trend: Trend) -> TrendSection:

@@ -1,0 +1,50 @@
+"""Files that stand under their name whole, or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+
+PRIVATE = 0o600
+AS_USUAL = 0o666  # less what the user's umask takes away
+
+
+@contextmanager
+def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
+    """Give a path to write to; what was written takes the place of `path` once it is on the disk.
+
+    A device or a pipe (/dev/stdout) is written to; a file must not take its place.
+    """
+    is_file = path.is_file() or not path.exists()
+    half = path.with_name(f".{path.name}.{os.getpid()}.part") if is_file else path
+    try:
+        if is_file:
+            os.close(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
+        yield half
+        if is_file:
+            _settle(half)
+            half.replace(path)
+            _settle(path.parent)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
+    finally:
+        if is_file:
+            with suppress(OSError):  # its folder is none
+                half.unlink(missing_ok=True)
+
+
+def write(path: Path, text: str, mode: int = AS_USUAL) -> None:
+    """Write a text."""
+    with replaced(path, mode) as half:
+        half.write_text(text, encoding="utf-8")
+
+
+def _settle(path: Path) -> None:
+    # A name lives in its folder, which is written to the disk on its own.
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

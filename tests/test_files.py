@@ -1,0 +1,33 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from loadstone import files
+from loadstone.errors import EnvironmentUnusable
+
+
+def test_what_fails_half_way_leaves_the_file_of_before_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    files.write(path, "before")
+    with pytest.raises(UnicodeEncodeError):
+        files.write(path, "half\udc80")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_private_file_is_private_also_in_place_of_one_that_was_not(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("before")
+    path.chmod(0o644)
+    files.write(path, "after", files.PRIVATE)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text() == "after"
+
+
+def test_a_full_disk_is_said_in_one_line_and_a_device_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "device"
+    path.symlink_to("/dev/full")
+    with pytest.raises(EnvironmentUnusable, match=r"^cannot write .*/device: No space left on dev"):
+        files.write(path, "text")
+    assert path.is_symlink()
