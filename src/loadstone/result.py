@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from loadstone.analysis.model import Trial
 from loadstone.analysis.performance import Showing
+from loadstone.engine.callables.model import Output
 from loadstone.engine.health import Health
 from loadstone.search.model import Capacity
 from loadstone.task.hook_run import HookRun
@@ -62,6 +63,8 @@ class Performance:
     is_step: bool = False  # of a workload that is repeated at rising load
     hook_runs: tuple[HookRun, ...] = ()
     reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
+    outputs: tuple[Output, ...] = ()  # charts that iterations gave
+    outputs_dropped: int = 0  # charts that there was no room for
 
     @property
     def pass_sla(self) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from realistic import keystone
 
 from loadstone.analysis.performance import show
+from loadstone.engine.callables.model import Output
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
 from loadstone.result import Performance
@@ -239,6 +240,9 @@ def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(brow
     profile = page.locator("#workload-1-profile .drawn svg")
     orange = "rgb(194,65,12)"
     assert profile.locator(f"path[fill='{orange}'], path[fill='#c2410c']").count() == 1
+    assert charts["workload-1-output-1"]["series"][0]["data"] == [[1, 7], [2, 7]]
+    assert page.locator("h4", has_text="Rows, over iterations").count() == 1
+    assert page.locator("h4:text('Said, iteration 1') + pre").text_content() == "<b>as it is</b>"
     page.locator("#steps-1 table a").last.click()
     assert page.url.endswith("#workload-3")
     assert said == []
@@ -252,6 +256,8 @@ def at_rising_load():
     table = samples[0, result.findings[0].trials[0].number]
     output = json.dumps({"additive": [], "complete": []})
     hook = HookRun(0, "time", 1, 1001.0, 1003.5, output, ("Subprocess returned 3", ""))
+    figures = json.dumps({"title": "Rows", "chart_plugin": "Lines", "data": [["read", 7]]})
+    text = json.dumps({"title": "Said", "chart_plugin": "TextArea", "data": ["<b>as it is</b>"]})
     performances = tuple(
         Performance(
             subtask="Issue",
@@ -274,6 +280,7 @@ def at_rising_load():
             actions=actions,
             is_step=True,
             hook_runs=(hook,) if not position else (),
+            outputs=(Output(0, (figures,), (text,)), Output(1, (figures,))) if not position else (),
         )
         for position, concurrency in enumerate((2, 4, 6, 2, 4))
     )

@@ -1,7 +1,11 @@
 """Rally's Dummy scenarios, with its arguments and its actions."""
 
+import json
 from collections import Counter
 
+import pytest
+
+from loadstone.engine.callables.context import Context
 from loadstone.engine.callables.model import ITERATION, WAIT, CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.functions.catalogue import function_of
@@ -71,10 +75,20 @@ def test_as_many_actions_as_are_asked_for():
     assert took_ns[0] >= 20_000_000
 
 
+def test_output_in_another_form_is_refused():
+    context = Context(0, {}, {}, lambda said: pytest.fail(f"sent {said}"))
+    with pytest.raises(ValueError, match="additive output needs chart_plugin"):
+        context.output(additive={"title": "Rows", "data": []})
+    chart = {"title": "Rows", "chart_plugin": "Pie", "data": [["read", float("nan")]]}
+    with pytest.raises(ValueError, match="JSON"):
+        context.output(complete=chart)
+
+
 def test_output_has_every_form_of_chart():
     called = call("dummy_output", 2, random_range=3)
     assert [output.iteration for output in called.outputs] == [0, 1]
     (output, _) = called.outputs
-    plugins = {chart["chart_plugin"] for chart in (*output.additive, *output.complete)}
+    charts = [json.loads(chart) for chart in (*output.additive, *output.complete)]
+    plugins = {chart["chart_plugin"] for chart in charts}
     assert plugins == {"StatsTable", "StackedArea", "Lines", "Pie", "TextArea", "Table"}
-    assert all(1 <= value <= 3 for _, value in output.additive[0]["data"])
+    assert all(1 <= value <= 3 for _, value in charts[0]["data"])

@@ -16,6 +16,8 @@ subtasks:
         runner: {constant: {times: 5, concurrency: 2}}
       - scenario: {KeystoneBasic.authenticate_user_and_validate_token: {}}
         runner: {rps: {times: 3, rps: 50}}
+      - scenario: {Dummy.dummy_output: {}}
+        runner: {serial: {times: 2}}
   - title: Dummy
     scenario: {Dummy.dummy: {}}
     runner: {constant: {times: 3}}
@@ -61,7 +63,7 @@ def test_rally_imports_and_reports_what_was_measured(loadstone, fake, write, ral
     theirs = json.loads((tmp_path / "rally.json").read_text())
     mine = [one for sub in ours["tasks"][0]["subtasks"] for one in sub["workloads"]]
     rallys = [one for sub in theirs["tasks"][0]["subtasks"] for one in sub["workloads"]]
-    assert len(rallys) == 3
+    assert len(rallys) == 4
     for one, other in zip(mine, rallys, strict=True):
         same = ("scenario", "runner", "statistics", "sla", "sla_results", "pass_sla", "data")
         assert [hook["summary"] for hook in one["hooks"]] == [
@@ -71,4 +73,5 @@ def test_rally_imports_and_reports_what_was_measured(loadstone, fake, write, ral
             assert one[key] == other[key], key
         assert one["failed_iteration_count"] == other["failed_iteration_count"]
         assert one["total_iteration_count"] == other["total_iteration_count"]
+    assert len(mine[2]["data"][0]["output"]["complete"]) == 5
     assert sum(one["failed_iteration_count"] for one in mine) == 1

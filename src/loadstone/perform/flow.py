@@ -134,6 +134,8 @@ class _Trip:
             sla=sla,
             health=measured.health,
             actions=actions,
+            outputs=work.outputs,
+            outputs_dropped=work.outputs_dropped,
         )
         self._keep(kept, samples)
 

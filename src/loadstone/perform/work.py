@@ -9,7 +9,7 @@ from typing import Protocol
 from loadstone.analysis.performance import Failure
 from loadstone.engine import local
 from loadstone.engine.callables import run as callables
-from loadstone.engine.callables.model import PAUSE, CallPlan, Function
+from loadstone.engine.callables.model import PAUSE, CallPlan, Function, Output
 from loadstone.engine.callables.model import Failure as CallFailure
 from loadstone.engine.health import Health
 from loadstone.engine.outcome import Outcome
@@ -63,6 +63,14 @@ class Work(Protocol):
         """What is known of failures beside the samples, once loaded."""
 
     @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The charts that iterations gave, once loaded."""
+
+    @property
+    def outputs_dropped(self) -> int:
+        """How many more they gave than are kept."""
+
+    @property
     def requests_as_rally(self) -> bool:
         """Whether iterations send all that Rally sends."""
 
@@ -108,6 +116,8 @@ class Script:
 
     job: Job
     failures: tuple[Failure, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    outputs_dropped: int = 0
     _scenario: Scenario | None = field(default=None, init=False)
     _people: tuple[User, ...] = field(default=(), init=False, repr=False)
     _tokens: tuple[Token, ...] = field(default=(), init=False, repr=False)
@@ -165,6 +175,8 @@ class Call:
     function: Function
     actions: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    outputs_dropped: int = 0
     requests_as_rally: bool = False  # a function sends what its library sends
     _rows: tuple[Mapping[str, str], ...] = field(default=({},), init=False, repr=False)
     _settings: Mapping[str, str] = field(default_factory=dict, init=False, repr=False)
@@ -222,6 +234,7 @@ class Call:
         called = callables.run(plan, watch)
         self.actions = called.actions
         self.failures = tuple(_failure(failure) for failure in called.failures)
+        self.outputs, self.outputs_dropped = called.outputs, called.outputs_dropped
         done = called.measured
         return Loaded(done.samples, done.health, done.interrupted)
 

@@ -1,10 +1,11 @@
-"""What hooks did, in Rally's words."""
+"""What hooks did and iterations gave, in Rally's words."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from loadstone.engine.callables.model import Output
 from loadstone.result import Performance
 from loadstone.task.hook_run import HookRun
 
@@ -32,6 +33,14 @@ def pair(one: Any) -> Any:
     return (
         next(([name, value] for name, value in one.items()), []) if isinstance(one, dict) else one
     )
+
+
+def charts(output: Output) -> dict[str, list[Any]]:
+    """Give what an iteration gave."""
+    return {
+        "additive": [json.loads(chart) for chart in output.additive],
+        "complete": [json.loads(chart) for chart in output.complete],
+    }
 
 
 def result(run: HookRun) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Rally's: failed iterations are in them, times are rounded to milliseconds.
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.performance import WHOLE, Ended, Failure, Made, ended, made
+from loadstone.engine.callables.model import Output
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.report.rally_hooks import hooks
+from loadstone.report.rally_hooks import charts, hooks
 from loadstone.result import Performance, Result
 
 SamplesOf = Callable[[Performance], Samples]
@@ -79,6 +80,7 @@ def _workload(
     given = json.loads(performance.given)
     began_s = performance.start_s
     table = _table(performance, samples_of)
+    outputs = {one.iteration: one for one in performance.outputs}
     began = datetime.fromtimestamp(began_s, UTC).isoformat()[:19] if began_s else ""
     durations = table.rows.duration_s if table else np.empty(0)
     failed = table.rows.failed if table else np.empty(0, dtype=np.bool_)
@@ -94,7 +96,7 @@ def _workload(
         "load_duration": performance.showing.load_s if performance.showing else 0.0,
         "full_duration": performance.full_s,
         "statistics": {"durations": _statistics(table)},
-        "data": list(_data(table, began_s or 0.0)) if table else [],
+        "data": list(_data(table, began_s or 0.0, outputs)) if table else [],
         "failed_iteration_count": int(failed.sum()),
         "total_iteration_count": len(failed),
         "created_at": began or result.started_at[:19],
@@ -177,7 +179,7 @@ def _row(
     }
 
 
-def _data(table: _Table, began_s: float) -> Iterator[dict[str, Any]]:
+def _data(table: _Table, began_s: float, outputs: Mapping[int, Output]) -> Iterator[dict[str, Any]]:
     """Give the iterations in the order of their starts."""
     samples, rows = table.samples, table.rows
     order = np.lexsort((samples.due_ns, samples.iteration))
@@ -190,7 +192,7 @@ def _data(table: _Table, began_s: float) -> Iterator[dict[str, Any]]:
             "timestamp": began_s + float(rows.start_s[row]),
             "idle_duration": float(rows.idle_s[row]),
             "error": _error(table, own) if rows.failed[row] else [],
-            "output": {"additive": [], "complete": []},
+            "output": charts(outputs.get(int(rows.number[row]), Output(0))),
             "atomic_actions": _atomics(table, own, began_s),
         }
 

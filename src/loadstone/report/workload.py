@@ -14,7 +14,7 @@ from rich.text import Text
 
 from loadstone.analysis.performance import Figures, Showing
 from loadstone.report import figures
-from loadstone.report.rally_hooks import hooks
+from loadstone.report.rally_hooks import charts, hooks
 from loadstone.result import Performance, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
@@ -187,6 +187,8 @@ def as_data(performance: Performance) -> dict[str, Any]:
         "generator_valid": performance.health.is_valid if performance.health else None,
         "generator_limits": list(performance.health.limits) if performance.health else [],
         "samples_file": performance.samples_file,
+        "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in performance.outputs],
+        "outputs_dropped": performance.outputs_dropped,
         "hooks": list(hooks(performance, json.loads(performance.given).get("hooks") or [])),
     }
 

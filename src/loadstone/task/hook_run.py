@@ -43,8 +43,16 @@ def charts(said: object) -> Output | None:
 
 
 def _is_chart(one: object) -> bool:
-    return (
-        isinstance(one, dict)
-        and _NEEDED.keys() <= one.keys() <= _KNOWN.keys()
-        and all(isinstance(value, _KNOWN[key]) for key, value in one.items())
-    )
+    return chart_problem(one) is None
+
+
+def chart_problem(one: object) -> str | None:
+    """Say why this is no chart; None: it is one."""
+    if not isinstance(one, dict):
+        return f"must be a mapping, not {type(one).__name__}"
+    if missing := _NEEDED.keys() - one.keys():
+        return f"needs {', '.join(sorted(missing))}"
+    if strange := one.keys() - _KNOWN.keys():
+        return f"has no {', '.join(sorted(map(str, strange)))}; there are: {', '.join(_KNOWN)}"
+    wrong = [key for key, value in one.items() if not isinstance(value, _KNOWN[key])]
+    return f"has a {wrong[0]} of type {type(one[wrong[0]]).__name__}" if wrong else None

@@ -34,11 +34,16 @@ def ended(error: BaseException | None) -> Ended:
     return Ended(Outcome.REFUSED if refused else Outcome.RAISED, 0, cause)
 
 
+def struck(secrets: Iterable[str], text: str) -> str:
+    """Strike out known secrets."""
+    for secret in secrets:
+        text = text.replace(secret, STRUCK)
+    return text
+
+
 def without(secrets: Iterable[str], cause: str) -> str:
     """Strike out known secrets and what looks like one, and keep it short."""
-    for secret in secrets:
-        cause = cause.replace(secret, STRUCK)
-    cause = _NAMED.sub(rf"\1{STRUCK}", _TOKEN.sub(STRUCK, cause))
+    cause = _NAMED.sub(rf"\1{STRUCK}", _TOKEN.sub(STRUCK, struck(secrets, cause)))
     return cause if len(cause) <= MOST_CHARACTERS else f"{cause[: MOST_CHARACTERS - 3]}..."
 
 

@@ -1,5 +1,6 @@
 """What a function is given: which iteration, as whom, and how to name what it does."""
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,6 +9,7 @@ from typing import Any
 
 from loadstone.engine.callables.causes import Ended, ended
 from loadstone.engine.callables.model import PAUSE
+from loadstone.task.hook_run import chart_problem
 
 Send = Callable[[tuple[Any, ...]], None]
 
@@ -52,8 +54,12 @@ class Context:
     def output(
         self, additive: Mapping[str, Any] | None = None, complete: Mapping[str, Any] | None = None
     ) -> None:
-        """Give figures for the report, in the form of Rally's charts."""
-        self._send(("output", additive, complete))
+        """Give figures for the report, in the form of Rally's charts; ValueError: another form."""
+        for form, chart in (("additive", additive), ("complete", complete)):
+            if chart:
+                if wrong := chart_problem(chart):
+                    raise ValueError(f"{form} output {wrong}")
+                self._send(("output", form, json.dumps(chart, allow_nan=False)))
 
 
 def whole(context: Context, call: Callable[[Context], object]) -> Ended:

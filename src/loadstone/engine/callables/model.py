@@ -66,8 +66,8 @@ class Output:
     """What an iteration gave besides its timings, in the form of Rally's charts."""
 
     iteration: int  # from 0
-    additive: tuple[Mapping[str, object], ...]
-    complete: tuple[Mapping[str, object], ...]
+    additive: tuple[str, ...] = ()  # each a chart as JSON
+    complete: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +83,4 @@ class Called:
     actions: tuple[str, ...]
     failures: tuple[Failure, ...] = ()  # most frequent first
     outputs: tuple[Output, ...] = ()
-    outputs_dropped: int = 0  # beyond what is kept
+    outputs_dropped: int = 0  # charts beyond what is kept

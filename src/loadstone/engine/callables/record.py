@@ -2,9 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import NO_FIRST_BYTE, Samples
 
 MOST_CAUSES = 100
-MOST_OUTPUTS = 10_000
+MOST_OUTPUTS_SIZE = 4_000_000  # characters, since the store keeps them in one row
 # One byte numbers the actions; the last number is ITERATION's, until the others are known.
 _LAST, _OTHER, OTHER = 255, 254, "(other actions)"
 OTHER_CAUSES = "(other causes)"
@@ -55,6 +53,7 @@ class Record:
     names: dict[str, int] = field(default_factory=lambda: {WAIT: 0})
     causes: dict[tuple[str, str], Failure] = field(default_factory=dict)
     outputs: dict[int, Output] = field(default_factory=dict)
+    outputs_size: int = 0
     outputs_dropped: int = 0
 
     def number(self, action: str) -> int:
@@ -97,23 +96,18 @@ class Record:
             known.action, known.cause, known.count + 1, min(known.iteration, iteration)
         )
 
-    def output(
-        self,
-        iteration: int,
-        additive: Mapping[str, Any] | None,
-        complete: Mapping[str, Any] | None,
-    ) -> None:
-        """Keep what an iteration gave, of so many iterations."""
-        known = self.outputs.get(iteration)
-        if known is None and len(self.outputs) >= MOST_OUTPUTS:
+    def output(self, iteration: int, form: str, chart: str) -> None:
+        """Keep a chart that an iteration gave, as long as there is room for it."""
+        if self.outputs_size + len(chart) > MOST_OUTPUTS_SIZE:
             self.outputs_dropped += 1
             return
-        known = known or Output(iteration, (), ())
-        self.outputs[iteration] = Output(
-            iteration,
-            known.additive + (() if additive is None else (additive,)),
-            known.complete + (() if complete is None else (complete,)),
-        )
+        self.outputs_size += len(chart)
+        known = self.outputs.get(iteration) or Output(iteration)
+        if form == "additive":
+            known = replace(known, additive=(*known.additive, chart))
+        else:
+            known = replace(known, complete=(*known.complete, chart))
+        self.outputs[iteration] = known
 
     def actions(self) -> tuple[str, ...]:
         """Name the actions in the order of their numbers."""

@@ -133,7 +133,7 @@ def _called(shift: Shift, spent: Cost, *, is_interrupted: bool) -> Called:
         measured=Measured(record.samples(), _health(shift, spent), is_interrupted),
         actions=record.actions(),
         failures=record.failures(),
-        outputs=tuple(record.outputs.values()),
+        outputs=tuple(record.outputs[number] for number in sorted(record.outputs)),
         outputs_dropped=record.outputs_dropped,
     )
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from loadstone.engine.callables.causes import LEAST_SECRET, Ended, without
+from loadstone.engine.callables.causes import LEAST_SECRET, Ended, struck, without
 from loadstone.engine.callables.crew import Crew, Member, Message, refused
 from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, WAIT, CallPlan
 from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Pacer
@@ -141,8 +141,9 @@ class Shift:
             case ("end", str(path), int(began_ns), int(ended_ns), how):
                 job.inside.pop()
                 self._action(member, job, path, began_ns - self.start_ns, (ended_ns, Ended(*how)))
-            case ("output", additive, complete):
-                self.record.output(job.arrival.iteration, additive, complete)
+            case ("output", "additive" | "complete" as form, str(chart)):
+                number = job.arrival.iteration
+                self.record.output(number, form, struck(self._secrets(number), chart))
             case ("over", int(at_ns), how):
                 self._over(member, job, at_ns - self.start_ns, Ended(*how))
                 self.pacer.ended(at_ns - self.start_ns)
@@ -234,13 +235,15 @@ class Shift:
     def _failed(self, job: Job, how: Ended) -> None:
         self.failed += 1
         number = job.arrival.iteration
-        row = self.plan.rows[number % len(self.plan.rows)]
         action, cause = job.failed or (ITERATION, how.cause)
         if cause != how.cause:
             # An exception that the function caught is no reason of the iteration.
             action = ITERATION
-        secrets = _secrets((self.plan.settings, row, self.plan.arguments))
-        self.record.failure(action, without(secrets, how.cause), number)
+        self.record.failure(action, without(self._secrets(number), how.cause), number)
+
+    def _secrets(self, number: int) -> list[str]:
+        row = self.plan.rows[number % len(self.plan.rows)]
+        return _secrets((self.plan.settings, row, self.plan.arguments))
 
     def _lose(self, member: Member, why: Ended | None) -> None:
         """Bury a worker, with what it was at; `why` is given where we end it."""

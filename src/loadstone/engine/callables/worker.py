@@ -22,7 +22,7 @@ _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # To a worker: (iteration, row), or None: end. From it: ("ready",), ("refused", why), then for each
 # iteration ("took", at_ns), ("begin", path, at_ns), ("end", path, began_ns, ended_ns, how),
-# ("output", additive, complete) and ("over", at_ns, how).
+# ("output", form, chart) and ("over", at_ns, how).
 
 
 def main(

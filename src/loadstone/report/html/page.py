@@ -128,7 +128,7 @@ def _charts(part: Part) -> Iterator[Chart]:
     for curve in part.curves:
         yield from curve.charts
     for task in part.tasks:
-        yield from (*task.charts, *task.hook_charts)
+        yield from (*task.charts, *task.output_charts, *task.hook_charts)
 
 
 def _named(service: str) -> str:

@@ -8,9 +8,10 @@ import numpy as np
 from loadstone.analysis.performance import Ended, Showing, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures
-from loadstone.report.html import hooks
+from loadstone.report.html import hooks, outputs
 from loadstone.report.html.charts import MOST_POINTS, Chart, SamplesOf, Series, Xy
-from loadstone.report.html.hooks import Ran, Said
+from loadstone.report.html.hooks import Ran
+from loadstone.report.html.printed import Said
 from loadstone.report.html.steps import anchor_of
 from loadstone.report.steps import load_of
 from loadstone.report.workload import cells, named, reduction
@@ -34,12 +35,18 @@ class TaskSection:
     charts: tuple[Chart, ...]
     hooks: tuple[Ran, ...]
     said_by_hooks: tuple[Said, ...]
+    outputs: tuple[Said, ...]
     given: str
 
     @property
     def hook_charts(self) -> tuple[Chart, ...]:
         """What hooks printed and can be drawn."""
         return tuple(one.chart for one in self.said_by_hooks if one.chart)
+
+    @property
+    def output_charts(self) -> tuple[Chart, ...]:
+        """What iterations gave and can be drawn."""
+        return tuple(one.chart for one in self.outputs if one.chart)
 
 
 def sections(result: Result, samples_of: SamplesOf, prefix: str = "") -> tuple[TaskSection, ...]:
@@ -63,6 +70,7 @@ def _section(anchor: str, performance: Performance, samples_of: SamplesOf) -> Ta
         charts=_charts(anchor, performance, samples_of) if showing else (),
         hooks=hooks.ran(performance),
         said_by_hooks=hooks.said(anchor, performance),
+        outputs=outputs.said(anchor, performance),
         given=json.dumps(json.loads(performance.given), indent=2),
     )
 
@@ -85,6 +93,7 @@ def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
     if performance.hook_runs:
         failed = sum(run.status == "failed" for run in performance.hook_runs)
         said.append(f"Hooks acted {len(performance.hook_runs)} times, {failed} of them failed.")
+    said += outputs.words(performance)
     if performance.health is not None and not performance.health.is_valid:
         said.append(f"The load generator was the limit: {'; '.join(performance.health.limits)}.")
     return tuple(said)

@@ -1,0 +1,124 @@
+"""Charts that hooks and iterations printed in Rally's form: drawn, as tables, or as text."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadstone.report import figures
+from loadstone.report.html.charts import Chart, Series, Tone, Xy
+
+# The ways to draw a line, in the order in which they are taken.
+TONES: tuple[Tone, ...] = ("p50", "p95", "p99", "metered", "sustained", "invalid", "undecided")
+LINES = ("Lines", "StackedArea")
+# Rally's, of what is printed again and again.
+COLUMNS = ["name", "min", "median", "90%ile", "95%ile", "max", "avg", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A chart that was printed: drawn, as a table, or as text."""
+
+    title: str
+    about: str
+    chart: Chart | None = None
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    text: str = ""
+
+
+def joined(
+    printed: Sequence[tuple[float, Sequence[dict[str, Any]]]], x_label: str
+) -> Iterator[dict[str, Any]]:
+    """Put what was printed again and again together, as Rally does; each with its place in x."""
+    for place in range(max((len(charts) for _, charts in printed), default=0)):
+        yield _joined([(x, charts[place]) for x, charts in printed if place < len(charts)], x_label)
+
+
+def _joined(charts: Sequence[tuple[float, dict[str, Any]]], x_label: str) -> dict[str, Any]:
+    first = charts[0][1]
+    by_name: dict[str, list[Xy]] = {}
+    for x, chart in charts:
+        for name, value in _pairs(chart["data"]):
+            by_name.setdefault(name, []).append((x, value))
+    if first["chart_plugin"] in LINES:
+        shown: Any = [[name, points] for name, points in by_name.items()]
+        return {**first, "data": shown, "axis_label": x_label}
+    values = {name: [value for _, value in points] for name, points in by_name.items()}
+    if first["chart_plugin"] == "Pie":
+        return {**first, "data": [[name, sum(v) / len(v)] for name, v in values.items()]}
+    rows = [[name, *_statistics(v), len(v)] for name, v in values.items()]
+    return {**first, "chart_plugin": "Table", "data": {"cols": COLUMNS, "rows": rows}}
+
+
+def _statistics(values: Sequence[float]) -> list[float]:
+    return [*np.percentile(values, [0, 50, 90, 95, 100]).tolist(), sum(values) / len(values)]
+
+
+def drawn(anchor: str, title: str, one: dict[str, Any]) -> Said:
+    """Show a chart; what is not in the form of its kind is shown as it was printed."""
+    about, data, kind = one.get("description", ""), one["data"], one["chart_plugin"]
+    if kind in LINES and (lines := _lines(data)):
+        chart = Chart(
+            id=anchor,
+            title=title,
+            summary=about,
+            x_label=one.get("axis_label", ""),
+            y_label=one.get("label", ""),
+            series=lines,
+            from_zero_y=True,
+        )
+        return Said(title, about, chart=chart)
+    if kind == "Pie" and (pairs := _pairs(data)):
+        whole = sum(value for _, value in pairs) or math.nan
+        shares = tuple((name, f"{v:g}", figures.percent(v / whole)) for name, v in pairs)
+        return Said(title, about, heads=("", one.get("label", "value"), "share"), rows=shares)
+    if isinstance(data, dict) and _is_table(data):
+        heads = tuple(str(head) for head in data["cols"])
+        rows = tuple(tuple(_cell(cell) for cell in row) for row in data["rows"])
+        return Said(title, about, heads=heads, rows=rows)
+    if kind == "TextArea" and isinstance(data, list):
+        return Said(title, about, text="\n".join(str(line) for line in data))
+    return Said(title, about, text=json.dumps(data, indent=1))
+
+
+def _is_table(data: dict[str, Any]) -> bool:
+    cols, rows = data.get("cols"), data.get("rows")
+    return isinstance(cols, list) and isinstance(rows, list) and all(map(_is_list, rows))
+
+
+def _is_list(row: object) -> bool:
+    return isinstance(row, list)
+
+
+def _cell(cell: object) -> str:
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def _lines(data: Any) -> tuple[Series, ...]:
+    """Give the lines of [[name, [[x, y], ...]], ...]; none where it is something else."""
+    try:
+        lines = [
+            (str(name), tuple((float(x), float(y)) for x, y in points)) for name, points in data
+        ]
+    except (TypeError, ValueError):
+        return ()
+    if not all(math.isfinite(value) for _, points in lines for xy in points for value in xy):
+        return ()
+    return tuple(
+        Series(name, "line", TONES[number], points)
+        for number, (name, points) in enumerate(lines[: len(TONES)])
+        if points
+    )
+
+
+def _pairs(data: Any) -> tuple[tuple[str, float], ...]:
+    """Give [[name, number], ...]; none where it is something else."""
+    try:
+        pairs = tuple((str(name), float(value)) for name, value in data)
+    except (TypeError, ValueError):
+        return ()
+    return pairs if all(math.isfinite(value) for _, value in pairs) else ()
