@@ -24,7 +24,7 @@ def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
     assert shown.exit_code == 0
     for name in read.builtin():
         assert f"{name}: {read.find(name).study(quick=False).title} (about " in shown.output
-    assert "(about 5 h 3 min; --quick: 23 min)" in shown.output
+    assert "(about 4 h 46 min; --quick: 19 min)" in shown.output
     assert f"{begun.study_id}  mine  1 of 12 measured" in shown.output
 
 
@@ -47,7 +47,7 @@ def test_show_gives_cells_order_and_time(tmp_path):
     assert shown.exit_code == 0
     assert "4 cells x 3 = 12 capacity searches" in " ".join(shown.output.split())
     assert "12. web" in shown.output
-    assert "7 s between them: about 19 min in all" in " ".join(shown.output.split())
+    assert "7 s between them: about 16 min in all" in " ".join(shown.output.split())
     quick = ask("show", file, "--quick")
     assert "Quick form: one worker, once" in quick.output
 

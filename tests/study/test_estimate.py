@@ -25,12 +25,15 @@ def about_s(text):
 
 def test_of_searches_it_counts_load_starts_and_pauses():
     # 12 turns of 60 s of load, 11 pauses of 7 s.
-    assert about_s(TWO_BY_TWO) == 12 * (60 + OVERHEAD_S) + 11 * 7
+    made_s = 10 * (CHECK_S + 2 * REQUEST_S) / 2
+    assert about_s(TWO_BY_TWO) == pytest.approx(12 * (made_s + 60 + OVERHEAD_S) + 11 * 7)
 
 
 def test_of_steps_it_counts_users_and_requests():
     issue_s = REQUEST_S + CHECK_S
-    each_s = 10 * CHECK_S + 210 * issue_s + 500 * REQUEST_S / 2
+    made_s = 10 * (CHECK_S + 2 * REQUEST_S) / 2
+    tokens_s = 10 * issue_s / 2  # to validate
+    each_s = made_s + tokens_s + 210 * issue_s + 500 * REQUEST_S / 2
     assert about_s(STEPS) == pytest.approx(2 * (each_s + OVERHEAD_S))
 
 

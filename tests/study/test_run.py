@@ -65,7 +65,7 @@ def test_the_time_left_is_reckoned_and_then_that_of_the_cells_that_are_done(stor
     said, now_s = [], iter([0.0, 0.0, *range(300, 12 * 300, 300)])  # each cell takes 5 min
     carry_out(begun, Laboratory(store), said.append, quiet, lambda: next(now_s))
     left = [line.partition("), ")[2] for line in said if line.startswith("[")]
-    assert left[:3] == ["about 19 min left", "about 55 min left", "about 50 min left"]
+    assert left[:3] == ["about 16 min left", "about 55 min left", "about 50 min left"]
 
 
 @pytest.mark.parametrize("kill", [KeyboardInterrupt, SystemExit, RuntimeError])

@@ -3,18 +3,22 @@
 from typing import assert_never
 
 from loadstone.keystone.hashing import DEFAULT_ROUNDS
+from loadstone.keystone.scenarios import named
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.plan.runner import pacing
-from loadstone.study.model import Cell, Measurement, Search, Steps, Study, Tasks
+from loadstone.study.model import Cell, Measurement, Search, Step, Steps, Study, Tasks
 from loadstone.study.stretches import task_of
 from loadstone.task.model import Runner
 
-# What a cell takes beside its load: an empty database and the servers are started, users are made,
-# requests that are under way are waited for.
-OVERHEAD_S = 30.0
-# CPU of one request and of one password check at Keystone's own hash cost, on two cores of 2025
-# (docs/lab.md is of the same machine); each further step of the cost doubles the check.
+# What a cell takes beside its users and its load: an empty database and the servers are started,
+# requests that are under way are waited for, all is removed. 11 to 13 s in the measured
+# `isp-ras-2015` of docs/studies.md.
+OVERHEAD_S = 12.0
+# CPU of one request, of one whose answers are in a cache, and of one password check at Keystone's
+# own hash cost, on two cores of 2025 (docs/lab.md is of the same machine); each further step of the
+# cost doubles the check.
 REQUEST_S = 0.05
+CACHED_S = 0.01
 CHECK_S = 0.25
 CORES = 2  # so many requests at once are each as fast as one alone
 
@@ -35,21 +39,29 @@ def about(seconds: float) -> str:
 
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
-        case Search(budget_s=budget_s):
-            return budget_s
+        case Search(budget_s=budget_s, users=users):
+            return _users_s(users, cell) + budget_s
         case Steps(users=users, steps=steps):
-            stretches_s = (
-                min(step.at_most_s, _closed_s(step.iterations, step.concurrency, each_s))
-                for step in steps
-                for each_s in (_each_s(step.scenario, cell),)
-            )
-            return users * _check_s(cell) + sum(stretches_s)
+            return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
             subtasks = task_of(measurement).task.subtasks
             runners = (one.runner for subtask in subtasks for one in subtask.workloads)
             return sum(_runner_s(runner, cell) for runner in runners)
         case _:
             assert_never(measurement)
+
+
+def _users_s(users: int, cell: Cell) -> float:
+    """Give how long users are made and removed."""
+    return users * (_check_s(cell) + 2 * _request_s(cell)) / CORES
+
+
+def _step_s(step: Step, users: int, cell: Cell) -> float:
+    each_s = _each_s(step.scenario, cell)
+    load_s = min(step.at_most_s, _closed_s(step.iterations, step.concurrency, each_s))
+    if named(step.scenario).needs_tokens:
+        return load_s + users * _each_s("issue", cell) / CORES
+    return load_s
 
 
 def _runner_s(runner: Runner, cell: Cell) -> float:
@@ -68,7 +80,13 @@ def _closed_s(iterations: int, at_once: int, each_s: float) -> float:
 
 def _each_s(scenario: str, cell: Cell) -> float:
     """Give the CPU of an iteration; all but a validation are taken to check or hash a password."""
-    return REQUEST_S if scenario == "validate" else REQUEST_S + _check_s(cell)
+    request_s = _request_s(cell)
+    return request_s if scenario == "validate" else request_s + _check_s(cell)
+
+
+def _request_s(cell: Cell) -> float:
+    cache = dict(cell.settings).get("cache", "local")
+    return CACHED_S if cache.startswith("mem") else REQUEST_S
 
 
 def _check_s(cell: Cell) -> float:
