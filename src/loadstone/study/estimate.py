@@ -25,9 +25,12 @@ CORES = 2  # so many requests at once are each as fast as one alone
 
 def estimate_s(study: Study) -> float:
     """Give about how long the study takes: searches at most, steps and tasks by count."""
-    load_s = sum(_load_s(study.measurement, cell) for cell in study.cells)
-    count = len(study.cells) * study.repeats
-    return study.repeats * load_s + count * OVERHEAD_S + (count - 1) * study.pause_s
+    return study.repeats * sum(turn_s(study, cell) for cell in study.cells) - study.pause_s
+
+
+def turn_s(study: Study, cell: Cell) -> float:
+    """Give about how long one measurement of a cell takes, with the pause after it."""
+    return OVERHEAD_S + _load_s(study.measurement, cell) + study.pause_s
 
 
 def about(seconds: float) -> str:

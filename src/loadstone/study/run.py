@@ -1,12 +1,12 @@
 """A study from its first turn, or from where it stopped, to its last."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadstone.errors import LoadstoneError
 from loadstone.result import Result
-from loadstone.study.estimate import about, estimate_s
+from loadstone.study.estimate import about, turn_s
 from loadstone.study.figure import is_valid
 from loadstone.study.journal import Ended, Journal
 from loadstone.study.model import Study
@@ -36,7 +36,7 @@ def carry_out(
         doubtful = []
         began_s = clock()
         for done, turn in enumerate(missing):
-            left_s = trip.left_s(done, len(missing), clock() - began_s)
+            left_s = trip.left_s(missing[:done], missing[done:], clock() - began_s)
             one = trip.measured(turn, left_s, is_first=not done)
             journal.add(one)
             if not one.is_valid:
@@ -56,11 +56,10 @@ class _Trip:
     say: Callable[[str], None]
     pause: Callable[[float], None]
 
-    def left_s(self, done: int, count: int, spent_s: float) -> float:
-        """Give about how long the rest takes: as reckoned, then as those that are done took."""
-        if not done:
-            return estimate_s(self.study) * count / len(self.order)
-        return spent_s / done * (count - done)
+    def left_s(self, done: Sequence[Turn], left: Sequence[Turn], spent_s: float) -> float:
+        """Give about how long the rest takes: as reckoned, in the measure of those that are done."""
+        left_s, done_s = (sum(turn_s(self.study, t.cell) for t in some) for some in (left, done))
+        return left_s * (spent_s / done_s if done else 1.0)
 
     def measured(self, turn: Turn, left_s: float | None, *, is_first: bool) -> Ended:
         """Pause and measure."""
