@@ -57,7 +57,7 @@ class _Trip:
     pause: Callable[[float], None]
 
     def left_s(self, done: Sequence[Turn], left: Sequence[Turn], spent_s: float) -> float:
-        """Give about how long the rest takes: as reckoned, in the measure of those that are done."""
+        """Give about how long the rest takes: as reckoned, times how those done turned out."""
         left_s, done_s = (sum(turn_s(self.study, t.cell) for t in some) for some in (left, done))
         return left_s * (spent_s / done_s if done else 1.0)
 
