@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis import performance
 from loadstone.analysis.performance import (
     Ended,
     Failure,
@@ -15,9 +16,7 @@ from loadstone.analysis.performance import (
     ended,
     failures,
     figures,
-    iterations_of,
     made,
-    show,
 )
 from loadstone.analysis.tally import Distribution, whole
 from loadstone.engine import parquet
@@ -41,7 +40,8 @@ def look(
         if samples.rows > EXACT_ROWS:
             return run_through(whole(samples), actions, rules)
         samples = parquet.read(samples.path)
-    return show(samples, actions), iterations_of(samples, actions).sums
+    showing, iterations = performance.look(samples, actions)
+    return showing, iterations.sums
 
 
 def run_through(

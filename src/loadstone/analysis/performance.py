@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.iterations import iterations
+from loadstone.analysis.percentile import percentile
 from loadstone.analysis.summary import in_words
 from loadstone.engine.callables.model import ITERATION, PAUSE
 from loadstone.engine.samples import Outcome, Samples
@@ -177,21 +178,39 @@ def _made(samples: Samples, actions: Sequence[str], rows: Ended, path: str) -> M
     )
 
 
-def show(samples: Samples, actions: Sequence[str]) -> Showing:
-    """Give the figures of a workload; `actions` names the samples' actions."""
+def look(samples: Samples, actions: Sequence[str]) -> tuple[Showing, Iterations]:
+    """Give a workload's figures and what SLA rules judge; `actions` names the samples' actions."""
     rows = ended(samples, actions)
+    own = made(samples, actions, rows)
     good = ~rows.failed
     load_s = _load_s(rows)
-    return Showing(
+    showing = Showing(
         total=figures("total", rows.duration_s[good], len(good)),
         service=figures("service time", rows.service_s[good], len(good)),
-        actions=tuple(_action(one) for one in made(samples, actions, rows) if one.count.any()),
+        actions=tuple(_action(one) for one in own if one.count.any()),
         load_s=load_s,
         throughput_rps=float(good.sum() / load_s) if load_s > 0 else 0.0,
         failures=failures(samples, actions, rows),
         cut_off=rows.cut_off,
         idle=figures("idle", rows.idle_s[good], len(good)) if rows.idle_s.any() else None,
     )
+    return showing, Iterations(
+        duration_s=rows.duration_s,
+        failed=rows.failed,
+        action_s={one.name: one.seconds for one in own},
+        action_count={one.name: one.count for one in own},
+        load_s=load_s,
+    )
+
+
+def show(samples: Samples, actions: Sequence[str]) -> Showing:
+    """Give the figures of a workload; `actions` names the samples' actions."""
+    return look(samples, actions)[0]
+
+
+def iterations_of(samples: Samples, actions: Sequence[str]) -> Iterations:
+    """Give what SLA rules judge."""
+    return look(samples, actions)[1]
 
 
 def _load_s(rows: Ended) -> float:
@@ -199,27 +218,14 @@ def _load_s(rows: Ended) -> float:
     return float(ends_s.max() - rows.start_s.min()) if len(ends_s) else 0.0
 
 
-def iterations_of(samples: Samples, actions: Sequence[str]) -> Iterations:
-    """Give what SLA rules judge."""
-    rows = ended(samples, actions)
-    own = made(samples, actions, rows)
-    return Iterations(
-        duration_s=rows.duration_s,
-        failed=rows.failed,
-        action_s={one.name: one.seconds for one in own},
-        action_count={one.name: one.count for one in own},
-        load_s=_load_s(rows),
-    )
-
-
 def figures(name: str, seconds: NDArray[np.float64], count: int, repeats: int = 1) -> Figures:
-    """Give a row of the times of what went well, out of `count`."""
+    """Give a row of the times of what went well, out of `count`; their order is lost."""
     ok = len(seconds)
     if not ok:
         nan = float("nan")
         return Figures(name, count, 0, nan, nan, nan, nan, nan, nan, nan, repeats)
-    low, p50, p90, p95, p99, high = np.percentile(seconds, [0, 50, 90, 95, 99, 100]).tolist()
     mean_s = float(seconds.mean())
+    low, p50, p90, p95, p99, high = percentile(seconds, [0, 50, 90, 95, 99, 100])
     return Figures(name, count, ok, low, p50, p90, p95, p99, high, mean_s, repeats)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import TICK_S, Percentiles, Summary, Ticks
+from loadstone.analysis.percentile import percentile
 from loadstone.engine.samples import Outcome, Samples
 
 WORDS = {
@@ -64,14 +65,14 @@ def percentiles(values_ms: NDArray[np.float64]) -> Percentiles:
     if not len(values_ms):
         return Percentiles(*[float("nan")] * 6)
     mean_ms = float(values_ms.mean())
-    p50, p90, p95, p99 = np.percentile(values_ms, [50, 90, 95, 99], overwrite_input=True)
+    p50, p90, p95, p99, most = percentile(values_ms, [50, 90, 95, 99, 100])
     return Percentiles(
         mean_ms=mean_ms,
-        p50_ms=float(p50),
-        p90_ms=float(p90),
-        p95_ms=float(p95),
-        p99_ms=float(p99),
-        max_ms=float(values_ms.max()),
+        p50_ms=p50,
+        p90_ms=p90,
+        p95_ms=p95,
+        p99_ms=p99,
+        max_ms=most,
     )
 
 
@@ -84,7 +85,8 @@ def growth(backlog_s: NDArray[np.float64]) -> float:
     if len(y) < 2:
         return 0.0
     i, j = np.triu_indices(len(y), k=1)
-    return float(np.median((y[j] - y[i]) / ((j - i) * stride * TICK_S)))
+    (median,) = percentile((y[j] - y[i]) / ((j - i) * stride * TICK_S), [50])
+    return median
 
 
 def slope(at_s: NDArray[np.float64], latency_s: NDArray[np.float64]) -> float:
