@@ -176,6 +176,7 @@ def test_a_port_that_is_taken_is_named(lab_keystone: Deployment, name: str) -> N
     refused = command("lab", "up", name, "--port", port)
     assert refused.returncode == 3
     assert f"port {port}" in refused.stderr
+    assert not lab_keystone.folder.with_name(name).exists()
 
 
 def test_an_unknown_lab_is_answered_with_the_known_ones(lab_keystone: Deployment) -> None:

@@ -108,6 +108,9 @@ def _guarded(
     except BaseException:
         shut_down(folder)
         guard.release()
+        # Before any part was prepared: a deployment that never was is not kept.
+        if before is None and not any((folder / "logs").glob("*")):
+            _purge(folder)
         raise
     if owned:
         _guards[folder] = guard

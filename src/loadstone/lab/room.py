@@ -26,8 +26,9 @@ def size_mb(folder: Path) -> int:
 
 def copy(source: Path, target: Path) -> None:
     """Copy a folder, or leave nothing of it."""
+    existing = next(parent for parent in target.parents if parent.exists())
+    require(existing, size_mb(source))
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    require(target.parent, size_mb(source))
     half = target.with_name(f".{target.name}")
     shutil.rmtree(half, ignore_errors=True)
     try:

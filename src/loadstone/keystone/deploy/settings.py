@@ -13,6 +13,7 @@ Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
 DISK, TMPFS = "disk", "tmpfs"
 MOST_NODES = 16
+JWS_SINCE = 15
 QUEENS = 13  # the oldest that the lab starts: the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 
@@ -104,11 +105,19 @@ class Settings:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
         if self.is_queens:
             self._require_what_queens_has()
+        elif self.token is Token.JWS and self._major < JWS_SINCE:
+            raise InvalidInput(
+                f"token=jws needs release={JWS_SINCE}.0.0 or later: older ones have no JWS tokens"
+            )
 
     @property
     def is_queens(self) -> bool:
         """Say whether it is the release that needs Python 3.6."""
-        return int(self.release.partition(".")[0]) == QUEENS
+        return self._major == QUEENS
+
+    @property
+    def _major(self) -> int:
+        return int(self.release.partition(".")[0])
 
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
