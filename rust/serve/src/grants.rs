@@ -1,6 +1,6 @@
 //! Which user has which roles where.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::json;
 
@@ -13,58 +13,61 @@ use crate::route::{Call, State, only};
 use crate::things::Kind;
 use crate::tokens::{Id, Scope};
 
-/// (user, project or domain) to roles.
+/// User to project or domain to roles.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    roles: BTreeMap<(Id, Scope), BTreeSet<Id>>,
+    roles: HashMap<Id, BTreeMap<Scope, BTreeSet<Id>>>,
 }
 
 impl Grants {
     pub(crate) fn give(&mut self, user: Id, place: Scope, role: Id) {
-        self.roles.entry((user, place)).or_default().insert(role);
+        self.roles.entry(user).or_default().entry(place).or_default().insert(role);
     }
 
     /// Whether there was such a grant.
     pub(crate) fn take(&mut self, user: &Id, place: &Scope, role: &str) -> bool {
-        let key = (user.clone(), place.clone());
-        let Some(roles) = self.roles.get_mut(&key) else { return false };
+        let Some(places) = self.roles.get_mut(user) else { return false };
+        let Some(roles) = places.get_mut(place) else { return false };
         let was_there = roles.remove(role);
         if roles.is_empty() {
-            self.roles.remove(&key);
+            places.remove(place);
         }
         was_there
     }
 
     pub(crate) fn of(&self, user: &Id, place: &Scope) -> impl Iterator<Item = &Id> {
-        self.roles.get(&(user.clone(), place.clone())).into_iter().flatten()
+        self.roles.get(user).and_then(|places| places.get(place)).into_iter().flatten()
     }
 
     /// Where a user has any role.
     pub(crate) fn places(&self, user: &Id) -> impl Iterator<Item = &Scope> {
-        let first = (user.clone(), Scope::Nothing);
-        self.roles
-            .range(first..)
-            .map(|(key, _)| key)
-            .take_while(move |key| key.0 == *user)
-            .map(|key| &key.1)
+        self.roles.get(user).into_iter().flat_map(BTreeMap::keys)
     }
 
+    /// In the order of the users' ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Id, &Scope, &Id)> {
-        self.roles
-            .iter()
-            .flat_map(|((user, place), roles)| roles.iter().map(move |role| (user, place, role)))
+        let mut users: Vec<_> = self.roles.iter().collect();
+        users.sort_unstable_by_key(|(user, _)| *user);
+        users.into_iter().flat_map(|(user, places)| {
+            places
+                .iter()
+                .flat_map(move |(place, roles)| roles.iter().map(move |role| (user, place, role)))
+        })
     }
 
     /// Drops all grants to, on or of what is gone.
     pub(crate) fn forget(&mut self, id: &Id) {
-        self.roles.retain(|(user, place), roles| {
-            roles.remove(id);
-            let is_there = match place {
-                Scope::Nothing => true,
-                Scope::Project(place) | Scope::Domain(place) => place != id,
-            };
-            user != id && is_there && !roles.is_empty()
-        });
+        self.roles.remove(id);
+        for places in self.roles.values_mut() {
+            places.retain(|place, roles| {
+                roles.remove(id);
+                let is_there = match place {
+                    Scope::Nothing => true,
+                    Scope::Project(place) | Scope::Domain(place) => place != id,
+                };
+                is_there && !roles.is_empty()
+            });
+        }
     }
 }
 

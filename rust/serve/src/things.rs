@@ -1,6 +1,6 @@
 //! Domains, projects, users and roles: JSON objects with an id, and a name that is theirs alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
@@ -69,14 +69,14 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Things {
     kind: Kind,
-    by_id: BTreeMap<Id, Fields>,
+    by_id: HashMap<Id, Fields>,
     /// (domain, name); kinds outside domains have them all in "".
     by_name: HashMap<(String, String), Id>,
 }
 
 impl Things {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, by_id: BTreeMap::new(), by_name: HashMap::new() }
+        Self { kind, by_id: HashMap::new(), by_name: HashMap::new() }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<(&Id, &Fields)> {
@@ -92,8 +92,11 @@ impl Things {
         self.get(id)
     }
 
+    /// In the order of their ids, so that one listing is as the other.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Fields> {
-        self.by_id.values()
+        let mut all: Vec<_> = self.by_id.iter().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter().map(|(_, fields)| fields)
     }
 
     /// Ids of those in a domain.
