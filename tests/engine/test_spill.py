@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import long_run
@@ -13,7 +14,7 @@ from bench.target import LeanTarget, counting_target
 from loadstone.engine import parquet
 from loadstone.engine.local import run_to_file
 from loadstone.engine.parquet import SampleFile
-from loadstone.engine.samples import Outcome
+from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Placement
@@ -79,6 +80,26 @@ def test_a_run_that_is_stopped_completes_its_file(tmp_path: Path, serve: Serve) 
     measured = run_to_file(plan, path, lambda progress: progress.ok < 100)
     assert measured.file.rows >= 100
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_each_iteration_is_shown_once_whole_when_it_has_ended(tmp_path: Path, serve: Serve) -> None:
+    shown: list[Samples] = []
+    plan = serve(answering(OK)).plan(OpenLoad(1000, 0.7))
+    (first,) = plan.steps
+    plan = replace(
+        plan,
+        steps=(first, replace(first, action="again")),
+        placement=replace(plan.placement, threads=2),
+    )
+    run_to_file(plan, tmp_path / "run.parquet", None, shown.append)
+    rows = Samples.joined(shown)
+    assert len(shown) > 2
+    assert all(
+        (np.unique(some.iteration, return_counts=True)[1] == 2).all() for some in shown if len(some)
+    )
+    assert len(np.unique(rows.iteration)) * 2 == len(rows)
+    # What ended after the last look is in the file alone.
+    assert 200 < len(rows) <= 1400
 
 
 def test_rows_of_several_threads_are_in_the_order_of_completion(

@@ -197,6 +197,26 @@ def test_a_rule_that_breaks_ends_the_task(loadstone, fake, write):
     assert fake.names("users") == []
 
 
+@pytest.mark.parametrize(
+    ("scenario", "rule"),
+    [
+        ("Authenticate.keystone", "max_avg_duration_per_atomic: {authenticate.keystone: 1.0e-6}"),
+        ("Authenticate.keystone", "performance_degradation: {max_degradation: 0.001}"),
+        ("Dummy.dummy", "outliers: {max: 0, sigmas: 1}"),
+    ],
+)
+def test_every_rule_of_rallys_ends_the_load_when_it_breaks(loadstone, write, scenario, rule):
+    task = write(
+        f"{scenario}:\n- runner: {{type: constant_for_duration, duration: 60, concurrency: 2}}\n"
+        f"  sla: {{failure_rate: {{max: 0}}, {rule}}}\n"
+    )
+    told = loadstone("run", task, "--abort-on-sla-failure", "--json", "-")
+    (workload,) = json.loads(told.stdout)["workloads"]
+    assert workload["status"] == "aborted"
+    assert workload["load_seconds"] < 30
+    assert f"{rule.partition(':')[0]} broke with iteration" in workload["sla"][-1]["detail"]
+
+
 def test_a_workload_that_cannot_be_prepared_fails_and_the_next_is_carried_out(
     loadstone, fake, write
 ):

@@ -77,7 +77,7 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
         lane.deadline.clear();
         let pause_ns = if end.was_sent { 0 } else { REFUSED_PAUSE_NS };
         worker.counters.ended(end.is_ok, end.at_ns - arrival.due_ns);
-        arrival = match worker.next(&lane, end.at_ns, pause_ns) {
+        arrival = match worker.next(&lane, arrival, end.at_ns, pause_ns) {
             Some(next) => next,
             None => std::future::poll_fn(|cx| lane.poll_assigned(cx)).await,
         };

@@ -1,6 +1,7 @@
 //! Where one engine thread keeps what it measured: in memory, or handed on in chunks.
 
 use crate::clock::SECOND_NS;
+use crate::fresh::{Pane, Window};
 use crate::samples::{Sample, Samples};
 use crate::table::Spill;
 
@@ -15,6 +16,7 @@ pub(crate) struct Recorder {
     spill: Option<Spill>,
     hand_over_rows: usize,
     hand_over_at_ns: i64,
+    pane: Option<Pane>,
 }
 
 impl Recorder {
@@ -25,16 +27,18 @@ impl Recorder {
             spill: None,
             hand_over_rows: usize::MAX,
             hand_over_at_ns: i64::MAX,
+            pane: None,
         }
     }
 
     /// Hands rows on as they come.
-    pub(crate) fn spilling(spill: Spill) -> Self {
+    pub(crate) fn spilling(spill: Spill, window: Option<Window>) -> Self {
         Self {
             rows: Samples::with_capacity(CHUNK_ROWS),
             spill: Some(spill),
             hand_over_rows: CHUNK_ROWS,
             hand_over_at_ns: HAND_OVER_NS,
+            pane: window.map(Pane::of),
         }
     }
 
@@ -43,8 +47,18 @@ impl Recorder {
         self.look(sample.done_ns);
     }
 
+    /// Every row of the iteration has been pushed.
+    pub(crate) fn ended(&mut self, iteration: u32) {
+        if let Some(pane) = &mut self.pane {
+            pane.ended(iteration);
+        }
+    }
+
     /// Hands on what has become old.
     pub(crate) fn look(&mut self, now_ns: i64) {
+        if let Some(pane) = &mut self.pane {
+            pane.look(&self.rows, now_ns);
+        }
         if self.rows.len() >= self.hand_over_rows || now_ns >= self.hand_over_at_ns {
             self.hand_over_at_ns = now_ns + HAND_OVER_NS;
             self.hand_over();
@@ -53,6 +67,9 @@ impl Recorder {
 
     fn hand_over(&mut self) {
         let Some(spill) = &self.spill else { return };
+        if let Some(pane) = &mut self.pane {
+            pane.turn_over(&self.rows);
+        }
         if !self.rows.is_empty() {
             let rows = std::mem::replace(&mut self.rows, Samples::with_capacity(CHUNK_ROWS));
             // Nobody takes them once the file cannot be written; the run ends for that reason.

@@ -12,6 +12,7 @@ use tokio::task::LocalSet;
 use crate::clock::{Clock, nanos};
 use crate::control::{Command, Control};
 use crate::dispatch::{dispatch, grid_ns, keep_deadlines};
+use crate::fresh::{Fresh, Window};
 use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
 use crate::plan::{Http, Load, Placement, Plan, Reuse};
@@ -54,6 +55,7 @@ pub struct Run {
     control: Control,
     counters: Vec<Arc<Counters>>,
     start: OnceLock<Instant>,
+    window: Option<Window>,
 }
 
 /// Rows for which memory is set aside at most; pages are only taken as they are written.
@@ -94,7 +96,19 @@ impl Run {
             control: Control::new(threads),
             counters: (0..threads).map(|_| Arc::default()).collect(),
             start: OnceLock::new(),
+            window: None,
         })
+    }
+
+    /// Has what is measured shown while the run goes on: `fresh` gives it.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        Self { window: Some(Window::default()), ..self }
+    }
+
+    /// What was measured since the last look, where it is shown and goes to a file.
+    pub fn fresh(&self) -> Option<Fresh> {
+        self.window.as_ref().map(Window::take)
     }
 
     /// Carries the plan out and keeps every sample in memory.
@@ -174,7 +188,7 @@ impl Run {
             reuse: self.reuse,
             http: self.placement.http,
             recorder: match spill {
-                Some(spill) => Recorder::spilling(spill),
+                Some(spill) => Recorder::spilling(spill, self.window.clone()),
                 None => Recorder::keeping(self.expected_rows()),
             },
         }));

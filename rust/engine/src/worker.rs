@@ -128,10 +128,12 @@ impl Worker {
     pub(crate) fn next(
         self: &Rc<Self>,
         lane: &Lane,
+        ended: Arrival,
         now_ns: i64,
         pause_ns: i64,
     ) -> Option<Arrival> {
         let mut state = self.state.borrow_mut();
+        state.record.recorder.ended(ended.iteration);
         state.pacer.ended(now_ns, pause_ns);
         self.take_due(&mut state, now_ns);
         let next = state.queue.pop_front();
@@ -208,6 +210,7 @@ impl Worker {
             let sample = Sample { done_ns: now_ns, ..Sample::of(arrival, 0) };
             debug_assert_eq!(sample.outcome, Outcome::NotSent);
             state.record.recorder.push(&sample);
+            state.record.recorder.ended(arrival.iteration);
             self.counters.ended(false, now_ns - arrival.due_ns);
         }
     }

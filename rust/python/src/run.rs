@@ -5,6 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use loadstone_engine::{Health, Plan, Progress, Refusal, Run};
+use numpy::IntoPyArray;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,9 +36,10 @@ pub(crate) fn run<'py>(
 /// Run a plan as `run` does; its samples go to a Parquet file as they come, and memory stays flat.
 ///
 /// Gives their number instead of the columns. Until the file is complete, what was measured lies in
-/// the folder `<path>.parts`.
+/// the folder `<path>.parts`. With `shown`, `watch` gets two arguments more: the columns of what was
+/// measured since its last look, and the numbers of the iterations that have ended since.
 #[pyfunction]
-#[pyo3(signature = (plan, path, watch, tick_s))]
+#[pyo3(signature = (plan, path, watch, tick_s, shown))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
 pub(crate) fn spill<'py>(
     py: Python<'py>,
@@ -45,8 +47,10 @@ pub(crate) fn spill<'py>(
     path: PathBuf,
     watch: Option<&Bound<'py, PyAny>>,
     tick_s: f64,
+    shown: bool,
 ) -> PyResult<(u64, Bound<'py, PyDict>)> {
     let engine = prepared(py, plan)?;
+    let engine = if shown { engine.shown() } else { engine };
     watched(py, &engine, watch, tick_s, |engine| {
         engine.execute_into(&path).map(|spilled| (spilled.rows, spilled.health))
     })
@@ -120,10 +124,15 @@ fn watched<'py, T: Send>(
 /// One look at signals and counts: whether the run goes on.
 fn look(py: Python<'_>, engine: &Run, watch: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     py.check_signals()?;
-    match watch {
-        None => Ok(true),
-        Some(watch) => watch.call1((counts(py, &engine.progress())?,))?.is_truthy(),
-    }
+    let Some(watch) = watch else { return Ok(true) };
+    let counts = counts(py, &engine.progress())?;
+    let goes_on = match engine.fresh() {
+        None => watch.call1((counts,)),
+        Some(fresh) => {
+            watch.call1((counts, columns(py, fresh.rows)?, fresh.ended.into_pyarray(py)))
+        }
+    };
+    goes_on?.is_truthy()
 }
 
 fn counts<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDict>> {

@@ -155,13 +155,13 @@ def whole(file: SampleFile) -> Iterator[Samples]:
     last = _last_groups(file)
     carried: list[Samples] = []
     for number, group in enumerate(file.groups()):
-        rows = _concatenated([*carried, group])
+        rows = Samples.joined([*carried, group])
         if last is None:
             yield rows
             continue
         goes_on = last[rows.iteration] > number
-        carried = [_picked(rows, goes_on)]
-        yield _picked(rows, ~goes_on)
+        carried = [rows.picked(goes_on)]
+        yield rows.picked(~goes_on)
 
 
 def _last_groups(file: SampleFile) -> NDArray[np.uint16] | None:
@@ -175,17 +175,6 @@ def _last_groups(file: SampleFile) -> NDArray[np.uint16] | None:
             last = np.concatenate([last, np.zeros(max(most, len(last)), dtype=np.uint16)])
         last[group.iteration] = number
     return last if has_steps else None
-
-
-def _concatenated(tables: list[Samples]) -> Samples:
-    if len(tables) == 1:
-        return tables[0]
-    columns = {name: [getattr(table, name) for table in tables] for name in Samples.__slots__}
-    return Samples(**{name: np.concatenate(column) for name, column in columns.items()})
-
-
-def _picked(table: Samples, rows: NDArray[np.bool_]) -> Samples:
-    return Samples(**{name: getattr(table, name)[rows] for name in Samples.__slots__})
 
 
 def _added(

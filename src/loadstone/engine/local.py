@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loadstone._engine import EngineUnusable, InvalidPlan, __version__
 from loadstone._engine import run as run_in_rust
 from loadstone._engine import spill as spill_in_rust
+from loadstone.engine.ending import Ending
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
 from loadstone.engine.parquet import SampleFile
@@ -18,7 +22,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.model import Plan
 
 if TYPE_CHECKING:
-    from loadstone._engine import _Health
+    from loadstone._engine import _Columns, _Health
 
 TICK_S = 0.1  # how often the watch looks; Ctrl-C is noticed as late
 
@@ -57,15 +61,23 @@ def run(plan: Plan, watch: Watch | None = None) -> Measured:
     return Measured(Samples(**columns), _health(told, plan), told["interrupted"])
 
 
-def run_to_file(plan: Plan, path: Path, watch: Watch | None = None) -> Spilled:
+def run_to_file(
+    plan: Plan,
+    path: Path,
+    watch: Watch | None = None,
+    look: Callable[[Samples], None] | None = None,
+) -> Spilled:
     """Run a plan as `run` does; samples go to a Parquet file as they come, and memory stays flat.
+
+    Before each `watch`, `look` is given the rows of the iterations that have ended since.
 
     Until the file is complete, what was measured lies beside it (`parquet.SampleFile` finds it).
     A disk that is full ends the run; one that is too slow makes the generator late, which its
     health says.
     """
     with explained():
-        _, told = spill_in_rust(plan.to_json(), path, _counting(watch), TICK_S)
+        seeing = _counting(watch) if look is None else _showing(_counting(watch), look)
+        _, told = spill_in_rust(plan.to_json(), path, seeing, TICK_S, look is not None)
     return Spilled(SampleFile(path), _health(told, plan), told["interrupted"])
 
 
@@ -120,3 +132,16 @@ def _counting(watch: Watch | None) -> Callable[[dict[str, int]], bool] | None:
         )
 
     return look
+
+
+def _showing(
+    watch: Callable[[dict[str, int]], bool] | None, look: Callable[[Samples], None]
+) -> Callable[[dict[str, int], "_Columns", NDArray[np.uint32]], bool]:
+    """Show the iterations that have ended before the counts."""
+    ending = Ending()
+
+    def see(counts: dict[str, int], columns: "_Columns", ended: NDArray[np.uint32]) -> bool:
+        look(ending.whole(Samples(**columns), ended))
+        return watch is None or watch(counts)
+
+    return see

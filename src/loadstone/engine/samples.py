@@ -1,6 +1,8 @@
 """The sample table: one row per step, one numpy column per field."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,18 @@ class Samples:
     status: NDArray[np.uint16]  # 0 where there was no answer
     outcome: NDArray[np.uint8]
     action: NDArray[np.uint8]  # index of the step in the plan
+
+    @classmethod
+    def joined(cls, tables: Sequence[Self]) -> Self:
+        """Give the rows of all, one table after the other."""
+        if len(tables) == 1:
+            return tables[0]
+        columns = {name: [getattr(table, name) for table in tables] for name in cls.__slots__}
+        return cls(**{name: np.concatenate(column) for name, column in columns.items()})
+
+    def picked(self, rows: NDArray[np.bool_]) -> Self:
+        """Give some of the rows."""
+        return type(self)(**{name: getattr(self, name)[rows] for name in self.__slots__})
 
     def __len__(self) -> int:
         return len(self.status)

@@ -106,8 +106,8 @@ class _Trip:
         file = self.store.samples_path(self.run_id, self.job.index)
         with Hooks(self.job.workload.hooks) as hooks:
             watcher = Watcher(self, self._live(), hooks)
-            measured = work.load(self.subject, file, watcher)
-            self._judged(measured, work, watcher.start_s)
+            measured = work.load(self.subject, file, watcher, watcher.sla)
+            self._judged(measured, work, watcher)
             if measured.interrupted:
                 raise KeyboardInterrupt
             showing = self.kept.showing
@@ -119,17 +119,18 @@ class _Trip:
         is_aborted = any(row.criterion == ABORTED for row in self.kept.sla)
         return "aborted" if is_aborted else "finished"
 
-    def _judged(self, measured: Loaded, work: Work, start_s: float) -> None:
+    def _judged(self, measured: Loaded, work: Work, watcher: "Watcher") -> None:
         """Keep the figures and the verdict."""
         samples, actions = measured.samples, work.actions
         rules = self.job.workload.sla
         showing, sums = look(samples, actions, rules)
         sla = judge(rules, sums)
-        if self.order.aborts_on_sla_failure and not all(row.success for row in sla):
+        live = watcher.sla
+        if live is not None and (live.is_broken or not all(row.success for row in sla)):
             sla = (*sla, aborted(samples, actions, rules, sla))
         kept = replace(
             self.kept,
-            start_s=start_s,
+            start_s=watcher.start_s,
             showing=replace(showing, failures=work.failures or showing.failures),
             sla=sla,
             health=measured.health,
@@ -139,8 +140,8 @@ class _Trip:
         )
         self._keep(kept, samples)
 
-    def _live(self) -> LiveSla:
-        return LiveSla(self.job.workload.sla if self.order.aborts_on_sla_failure else ())
+    def _live(self) -> LiveSla | None:
+        return LiveSla(self.job.workload.sla) if self.order.aborts_on_sla_failure else None
 
     def _keep(self, performance: Performance, samples: Samples | SampleFile | None = None) -> None:
         if performance.failure is not None:
@@ -156,7 +157,7 @@ class Watcher:
     """Looks a few times a second whether the load is to go on."""
 
     trip: _Trip
-    sla: LiveSla
+    sla: LiveSla | None  # where it ends the load
     hooks: Hooks
     start_s: float = field(default_factory=time.time)  # Unix time of the load's first instant
     _has_looked: bool = False
@@ -170,7 +171,8 @@ class Watcher:
         self.hooks.look(progress)
         trip.observer.progress(trip.job.workload.scenario.name, progress)
         trip.is_out_of_budget = trip.is_out_of_budget or progress.elapsed_s > trip.left_s
-        is_over = trip.is_out_of_budget or self.sla.is_broken(progress)
+        is_broken = self.sla is not None and self.sla.is_broken
+        is_over = trip.is_out_of_budget or is_broken
         return not is_over and trip.subject.failure() is None
 
 

@@ -3,38 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from loadstone.engine.progress import Progress
-from loadstone.task.model import FailureRate, MaxAvgDuration, MaxSecondsPerIteration, SlaRule
+from loadstone.analysis.long_run import Counted
+from loadstone.engine.samples import Samples
+from loadstone.task.model import MaxPercentiles, MinIterations, MinThroughput, Outliers, SlaRule
+from loadstone.task.sla import judge
+from loadstone.task.sums import OutlierWatch
+
+# Ours, which say something only of a load that is over.
+_AT_THE_END = (MaxPercentiles, MinThroughput, MinIterations)
 
 
 @dataclass(slots=True)
 class LiveSla:
-    """Judges sums a few times a second; what it says is broken is broken.
-
-    It sees failure rates exactly, means as long as nothing failed, and an iteration that took too
-    long unless shorter ones that ended in the same tenth of a second hide it. All else is judged
-    at the end only.
-    """
+    """Judges all iterations that have ended, a few times a second, as Rally does after each."""
 
     rules: Sequence[SlaRule]
-    _latency_s: float = field(default=0.0)  # sum over the iterations that ended
-    _ended: int = 0
+    is_broken: bool = field(default=False, init=False)  # and stays so
+    _counted: Counted = field(init=False)
 
-    def is_broken(self, progress: Progress) -> bool:
-        """Say whether a rule does not hold any more."""
-        count = progress.ok + progress.failed
-        self._latency_s += progress.latency_ms / 1000.0 * (count - self._ended)
-        self._ended = count
-        return count > 0 and any(self._breaks(rule, progress) for rule in self.rules)
+    def __post_init__(self) -> None:
+        self.rules = [rule for rule in self.rules if not isinstance(rule, _AT_THE_END)]
+        watched = [OutlierWatch(rule) for rule in self.rules if isinstance(rule, Outliers)]
+        self._counted = Counted(watched)
 
-    def _breaks(self, rule: SlaRule, progress: Progress) -> bool:
-        match rule:
-            case FailureRate():
-                percent = 100.0 * progress.failed / self._ended
-                return not rule.min_percent <= percent <= rule.max_percent
-            case MaxAvgDuration():
-                return not progress.failed and self._latency_s / self._ended > rule.max_s
-            case MaxSecondsPerIteration():
-                return progress.latency_ms / 1000.0 > rule.max_s
-            case _:
-                return False
+    def __call__(self, samples: Samples, actions: Sequence[str]) -> None:
+        """Take in the iterations that have ended since."""
+        if len(samples):
+            self._counted.add(samples, actions)
+            verdicts = judge(self.rules, self._counted.sums())
+            self.is_broken = self.is_broken or not all(row.success for row in verdicts)

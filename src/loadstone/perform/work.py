@@ -11,6 +11,7 @@ from loadstone.engine import local
 from loadstone.engine.callables import run as callables
 from loadstone.engine.callables.model import PAUSE, CallPlan, Function, Output
 from loadstone.engine.callables.model import Failure as CallFailure
+from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.parquet import SampleFile
@@ -79,7 +80,7 @@ class Work(Protocol):
     ) -> AbstractContextManager[None]:
         """Make what must exist; remove it at the end."""
 
-    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:
+    def load(self, subject: Subject, file: Path, watch: Watch, look: Look | None) -> Loaded:
         """Put the load on the target; samples may go to the file as they come."""
 
 
@@ -155,14 +156,16 @@ class Script:
             tokens = issue_tokens(subject.access, actors.users)
             self._tokens = tuple(tokens[turn] for turn in turns)
 
-    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:
+    def load(self, subject: Subject, file: Path, watch: Watch, look: Look | None) -> Loaded:
         """Send the load; memory does not grow with its samples."""
         if self._scenario is None:
             raise AssertionError("it is prepared before it is loaded")
         people, tokens = self._people, self._tokens
         load, allowed = self.job.pacing.load, limits(self.job.pacing)
         plan = compile_plan(self._scenario, subject.access, people, tokens, load, allowed)
-        done = local.run_to_file(replace(plan, placement=self.job.placement), file, watch)
+        plan, actions = replace(plan, placement=self.job.placement), self.actions
+        seeing = None if look is None else (lambda rows: look(rows, actions))
+        done = local.run_to_file(plan, file, watch, seeing)
         return Loaded(done.file, done.health, done.interrupted)
 
 
@@ -217,7 +220,13 @@ class Call:
             thing = of_iterations(journal.run_id, sweep.made)
             journal.create(thing.kind, thing.name, thing.domain_id)
 
-    def load(self, subject: Subject, file: Path, watch: Watch) -> Loaded:  # noqa: ARG002 (Work's face)
+    def load(
+        self,
+        subject: Subject,  # noqa: ARG002 (Work's face)
+        file: Path,  # noqa: ARG002
+        watch: Watch,
+        look: Look | None,
+    ) -> Loaded:
         """Call the function as often as the runner says."""
         load = self.pacing.load
         if isinstance(load, BandLoad):
@@ -231,7 +240,7 @@ class Call:
             self.pacing.timeout_s,
             self.pacing.max_in_flight,
         )
-        called = callables.run(plan, watch)
+        called = callables.run(plan, watch, look)
         self.actions = called.actions
         self.failures = tuple(_failure(failure) for failure in called.failures)
         self.outputs, self.outputs_dropped = called.outputs, called.outputs_dropped

@@ -120,6 +120,26 @@ class Record:
         order = np.argsort(made["done_ns"], kind="stable")
         return Samples(**{name: column[order] for name, column in made.items()})
 
+    def ended_since(self, start: int, begun: list[int]) -> tuple[Samples, list[int]]:
+        """Give the rows, from `start` on and those that are named, of iterations that have ended.
+
+        The others are named for the next time.
+        """
+        columns = self.columns
+        rows = [*begun, *range(start, len(self))]
+        ended = {
+            columns["iteration"][row]
+            for row in rows
+            if columns["action"][row] == _LAST or columns["outcome"][row] == Outcome.NOT_SENT
+        }
+        whole = [row for row in rows if columns["iteration"][row] in ended]
+        made = {
+            name: np.array(array(column.typecode, (column[row] for row in whole)))
+            for name, column in columns.items()
+        }
+        made["action"][made["action"] == _LAST] = len(self.names)
+        return Samples(**made), [row for row in rows if columns["iteration"][row] not in ended]
+
     def failures(self) -> tuple[Failure, ...]:
         """Give the groups of failures, the most frequent first."""
         return tuple(sorted(self.causes.values(), key=lambda one: -one.count))

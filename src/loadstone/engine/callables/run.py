@@ -10,6 +10,7 @@ from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan
 from loadstone.engine.callables.pacer import SECOND_NS, pacer
 from loadstone.engine.callables.shift import SPARE, Shift
 from loadstone.engine.callables.signals import Interrupts
+from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, Measured
@@ -20,8 +21,10 @@ from loadstone.plan.load import ClosedLoad, Load
 START_S = 120.0  # for all workers to be ready
 
 
-def run(plan: CallPlan, watch: Watch | None = None) -> Called:
+def run(plan: CallPlan, watch: Watch | None = None, look: Look | None = None) -> Called:
     """Call the function when the plan says so, until its end, `watch` or Ctrl-C stops it.
+
+    Before each `watch`, `look` is given the rows of the iterations that have ended since.
 
     Ctrl-C once stops the schedule and lets iterations end (`drain_s`), twice gives them up. No
     worker outlives this call, nor this process.
@@ -33,7 +36,7 @@ def run(plan: CallPlan, watch: Watch | None = None) -> Called:
             shift = Shift(plan, crew, pacer(plan.load), time.monotonic_ns())
             if not _gather(shift, interrupts):
                 return _called(shift, Cost(), is_interrupted=True)
-            return _drive(shift, watch, interrupts)
+            return _drive(shift, _Looker(shift, watch, look), interrupts)
         finally:
             crew.end()
 
@@ -65,9 +68,8 @@ def _gather(shift: Shift, interrupts: Interrupts) -> bool:
     return True
 
 
-def _drive(shift: Shift, watch: Watch | None, interrupts: Interrupts) -> Called:
+def _drive(shift: Shift, looker: "_Looker", interrupts: Interrupts) -> Called:
     before_s, spent = time.thread_time(), shift.crew.cost()
-    looker = _Looker(shift, watch)
     give_up_ns: int | None = None
     while True:
         shift.expire()
@@ -102,9 +104,10 @@ def _nap_s(shift: Shift, give_up_ns: int | None) -> float:
 class _Looker:
     """Shows the watch where the run stands, a few times a second."""
 
-    def __init__(self, shift: Shift, watch: Watch | None) -> None:
-        self._shift, self._watch = shift, watch
-        self._next_ns = self._ended = self._latency_ns = 0
+    def __init__(self, shift: Shift, watch: Watch | None, look: Look | None) -> None:
+        self._shift, self._watch, self._look = shift, watch, look
+        self._next_ns = self._ended = self._latency_ns = self._shown = 0
+        self._begun: list[int] = []
 
     def goes_on(self) -> bool:
         """Say whether the watch lets the run go on."""
@@ -112,6 +115,7 @@ class _Looker:
         if self._watch is None or now_ns < self._next_ns or shift.is_stopped:
             return True
         self._next_ns = now_ns + round(TICK_S * SECOND_NS)
+        self._show()
         ended = shift.ok + shift.failed
         fresh, latency_ns = ended - self._ended, shift.latency_sum_ns - self._latency_ns
         self._ended, self._latency_ns = ended, shift.latency_sum_ns
@@ -125,6 +129,14 @@ class _Looker:
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
             )
         )
+
+    def _show(self) -> None:
+        if self._look is None:
+            return
+        record = self._shift.record
+        rows, self._begun = record.ended_since(self._shown, self._begun)
+        self._shown = len(record)
+        self._look(rows, record.actions())
 
 
 def _called(shift: Shift, spent: Cost, *, is_interrupted: bool) -> Called:
