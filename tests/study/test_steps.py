@@ -2,10 +2,12 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from study_files import STEPS, result_with, stretch_of
 
+from loadstone.cli import studied
 from loadstone.cli.outcome import exit_code
 from loadstone.report import words
 from loadstone.report.terminal import console
@@ -82,6 +84,20 @@ def test_a_step_that_fell_short_has_no_figure_and_says_why(stretch, line):
     create, validate = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
     assert (create.estimate.value, validate.estimate) == (10.0, None)
     assert validate.failures == (line,)
+
+
+def test_a_warm_up_that_fell_short_costs_no_figure_and_is_said(tmp_path):
+    turn = turns(STUDY, 1)[0]
+    stretches = (stretch_of(9, 1.0, failed=1), stretch_of(200, 20.0), stretch_of(500, 10.0))
+    run = result_with("run-1", stretches)
+    lines = [row for row in rows(STUDY, [Outcome(turn, run)]) if row.cell == turn.cell]
+    assert [row.estimate.value for row in lines] == [10.0, 50.0]
+    assert {row.failures for row in lines} == {("issue at 1 (not timed): 1 failed",)}
+    begun = journal.begin(tmp_path, Source("mine.yaml", STEPS), quick=False, seed=1)
+    with Store.open(tmp_path) as store:
+        assert studied.exit_code(begun, store, [Outcome(turn, run)]) == 0
+        failed = replace(run, findings=(*stretches[:2], stretch_of(500, 10.0, failed=3)))
+        assert studied.exit_code(begun, store, [Outcome(turn, failed)]) == 1
 
 
 def test_a_run_that_a_kill_cut_short_has_the_steps_that_ended():

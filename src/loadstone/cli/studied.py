@@ -1,5 +1,6 @@
 """A study that the command line asks for: its journal, its measuring, its end."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.cli import outcome, performed
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from loadstone.cli.study_options import Options
     from loadstone.perform.order import Order as TaskOrder
+    from loadstone.result import Result
     from loadstone.run import Order
     from loadstone.store import Store
     from loadstone.study.cell import Bench, Observer
@@ -82,7 +84,15 @@ def _order(measurement: "Measurement", turn: "Turn") -> "Order | TaskOrder":
 def exit_code(journal: "Journal", store: "Store", outcomes: "Sequence[Outcome]") -> int:
     """Give 0 when N was found in every turn, else the highest code of those without."""
     failures = [one.exit_code for one in journal.ended().values() if one.run_id is None]
+    measurement = journal.begun.study().measurement
     for result in (one.result for one in outcomes if one.result is not None):
         code = performed.exit_code if result.performances else outcome.exit_code
-        failures.append(code(store, result))
+        failures.append(code(store, _timed(result, measurement)))
     return max(failures, default=0)
+
+
+def _timed(result: "Result", measurement: "Measurement") -> "Result":
+    """Give a turn without the steps that have no row in the table: they only prepare."""
+    from loadstone.study.figure import timed
+
+    return replace(result, findings=timed(result, measurement))

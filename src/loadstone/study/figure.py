@@ -58,6 +58,27 @@ def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]
             assert_never(measurement)
 
 
+def timed(result: Result, measurement: Measurement) -> tuple[Finding, ...]:
+    """Give the findings of a turn without those of steps that only prepare."""
+    if not isinstance(measurement, Steps):
+        return result.findings
+    pairs = zip(measurement.steps, result.findings, strict=False)
+    return tuple(finding for step, finding in pairs if step.timed)
+
+
+def unsteady(result: Result, measurement: Measurement) -> dict[str, str]:
+    """Give what went wrong in steps that are not timed: it costs no figure, but may explain one."""
+    if not isinstance(measurement, Steps):
+        return {}
+    pairs = zip(measurement.steps, result.findings, strict=False)
+    said = {
+        step.name: _shortcoming(step, finding.trials[0])
+        for step, finding in pairs
+        if not step.timed and finding.trials
+    }
+    return {name: why for name, why in said.items() if why}
+
+
 def is_valid(result: Result, measurement: Measurement) -> bool:
     """Say whether the load generator was the limit in nothing of a turn."""
     return all(one.is_valid is not False for one in of_turn(result, measurement).values())

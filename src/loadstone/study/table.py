@@ -8,7 +8,7 @@ from statistics import fmean
 
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
 from loadstone.result import Result
-from loadstone.study.figure import Estimate, Found, of_turn
+from loadstone.study.figure import Estimate, Found, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
 
@@ -29,10 +29,10 @@ class Outcome:
         """Say what went wrong: in the whole turn, or in steps of it."""
         if self.failure:
             return (self.failure,)
-        found = self.found(study).items()
-        return tuple(
+        untimed = unsteady(self.result, study.measurement) if self.result else {}
+        return tuple(f"{step} (not timed): {why}" for step, why in untimed.items()) + tuple(
             f"{step}: {one.shortcoming}" if step else one.shortcoming
-            for step, one in found
+            for step, one in self.found(study).items()
             if one.shortcoming
         )
 
