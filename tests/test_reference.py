@@ -100,7 +100,7 @@ def test_keystoneauth_rescopes_and_finds_the_service_in_the_catalog(cloud, base)
         assert again.session.auth.get_access(again.session).role_names[0] == "admin"
 
 
-def test_loadstone_prepares_measures_and_removes(tmp_path):
+def test_loadstone_prepares_measures_up_to_its_ceiling_and_removes(tmp_path):
     counts = tmp_path / "counts.json"
     with serving(f"--counts={counts}", "--user=known", "--project=known") as (port, _):
         ended = CommandLine(tmp_path)(
@@ -117,6 +117,9 @@ def test_loadstone_prepares_measures_and_removes(tmp_path):
     sent = sum(trial["requests"] for trial in found["trials"])
     assert seen["requests"]["GET /v3/auth/tokens"] == sent
     assert set(seen["answers"]) == {"200", "201", "204"}
+    assert found["capacity"]["high_rps"] is None
+    assert max(trial["rate_rps"] or 0 for trial in found["trials"]) <= 200
+    assert any("ceiling" in words or "at least" in words for words in found["words"])
 
 
 def test_what_was_sent_is_what_was_seen(base):

@@ -24,17 +24,22 @@ import pytest
         (("lab", "down", "none-such"), 2, "none-such"),
         (("capacity", "--json", "."), 2, ". is a folder"),
         (("run", "task.yaml", "--junit", "no/such/folder.xml"), 2, "cannot be written"),
-        (("doctor", "--json", "/dev/full"), 3, "cannot write /dev/full: No space left"),
         (("none-such",), 2, "none-such"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_bad_input_is_said_in_one_line(loadstone, words, code, said):
-    ended = loadstone(*words)
+def test_bad_input_is_said_in_one_line(at_once, words, code, said):
+    ended = at_once(*words)
     assert ended.returncode == code, ended.stderr
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.stdout == ""
+
+
+def test_a_full_disk_is_said_once_also_at_the_end_of_the_process(loadstone):
+    ended = loadstone("doctor", "--json", "/dev/full")
+    assert ended.returncode == 3
+    assert ended.stderr == "loadstone: cannot write /dev/full: No space left on device\n"
 
 
 def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service):
@@ -72,15 +77,15 @@ def test_a_target_that_is_not_this_machine_needs_permission(loadstone):
     assert "--yes-load-this-target" in ended.stderr
 
 
-def test_a_store_that_cannot_be_written_is_said(loadstone, tmp_path):
+def test_a_store_that_cannot_be_written_is_said(at_once, tmp_path):
     (tmp_path / "file").write_text("")
-    ended = loadstone("results", "list", "--store", str(tmp_path / "file" / "store"))
+    ended = at_once("results", "list", "--store", str(tmp_path / "file" / "store"))
     assert ended.returncode == 3
     assert "--store" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_doctor_says_what_is_there(loadstone):
-    ended = loadstone("doctor")
+def test_doctor_says_what_is_there(at_once):
+    ended = at_once("doctor")
     assert ended.returncode == 0, ended.stdout
     assert "engine" in ended.stdout

@@ -36,17 +36,6 @@ def require_unhindered(found: Capacity) -> None:
         pytest.skip("; ".join(found.words))
 
 
-def test_the_capacity_of_a_real_service_is_found() -> None:
-    with known_service(2, 0.01) as known:
-        found, trials = search(meter(Settings(budget_s=40.0)), measuring(known.port))
-    require_unhindered(found)
-    assert found.rate_rps is not None
-    assert found.rate_rps == pytest.approx(known.capacity_rps, rel=0.05)
-    assert found.low_rps is not None
-    assert found.low_rps <= known.capacity_rps * 1.01
-    assert sum(trial.summary.load_s for trial in trials) < 50
-
-
 def test_a_real_service_that_answers_errors_only_gives_words_and_no_number() -> None:
     with known_service(2, 0.01, "--only-errors") as known:
         found, trials = search(meter(Settings(budget_s=40.0)), measuring(known.port))
