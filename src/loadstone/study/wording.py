@@ -74,5 +74,5 @@ def _minute(instant: str) -> str:
 
 def _test(p: float | None) -> str:
     if p is None:
-        return ": one alone shows no difference"
+        return ": of one alone there is no test"
     return f": {'no difference shown' if p >= 0.05 else 'a difference'}, p = {p:.2g}"
