@@ -85,6 +85,18 @@ def test_a_store_that_cannot_be_written_is_said(at_once, tmp_path):
     assert "Traceback" not in ended.stderr
 
 
+def test_a_deployment_whose_state_cannot_be_read_is_said_with_its_mend(at_once, tmp_path):
+    folder = tmp_path / "lab" / "deployments" / "stale"
+    folder.mkdir(parents=True)
+    (folder / "state.json").write_text("garbage")
+    listed = at_once("lab", "list")
+    assert listed.returncode == 0
+    assert "state.json cannot be read" in listed.stderr
+    assert "lab down --purge stale" in listed.stderr
+    assert at_once("lab", "down", "--purge", "stale").returncode == 0
+    assert not folder.exists()
+
+
 def test_doctor_says_what_is_there(at_once):
     ended = at_once("doctor")
     assert ended.returncode == 0, ended.stdout

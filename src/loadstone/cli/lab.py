@@ -51,7 +51,7 @@ def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
     from loadstone.keystone import deployment
 
-    rows = [one.summary() for one in deployment.every()]
+    rows = [one.summary() for one in deployment.every(lambda said: click.echo(said, err=True))]
     if to is not None:
         write_json([asdict(row) for row in rows], to)
         return

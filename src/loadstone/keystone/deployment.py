@@ -80,12 +80,14 @@ def known(name: str) -> Deployment:
     return _read(_existing(name))
 
 
-def every() -> tuple[Deployment, ...]:
-    """Give all deployments, running or not, by name."""
+def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
+    """Give all deployments, running or not, by name; those that cannot be read are said."""
     found = []
     for name in _names():
-        with suppress(EnvironmentUnusable):
+        try:
             found.append(_read(_folder(name)))
+        except EnvironmentUnusable as unreadable:
+            say(str(unreadable))
     return tuple(found)
 
 
