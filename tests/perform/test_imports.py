@@ -10,7 +10,14 @@ from known_service import NAME, serving
 from loadstone.store import Store
 
 # Clients of OpenStack's services, what makes a database, what only some tasks or reports need.
-NEEDLESS = {"openstack.connection", "alembic", "numpy.ma", "jinja2", "loadstone.report.html"}
+NEEDLESS = {
+    "openstack.connection",
+    "alembic",
+    "numpy.ma",
+    "psutil",
+    "jinja2",
+    "loadstone.report.html",
+}
 RUN = """
 import atexit, json, sys
 from loadstone.cli import main

@@ -8,9 +8,7 @@ from pathlib import Path
 
 def facts() -> tuple[tuple[str, str], ...]:
     """Give (name, value) pairs for the report: cores, memory, kernel, versions."""
-    import psutil
-
-    memory_gib = psutil.virtual_memory().total / 2**30
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         ("loadstone", version("loadstone")),
         ("cores", str(os.cpu_count())),

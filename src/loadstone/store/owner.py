@@ -2,6 +2,7 @@
 
 import os
 import socket
+from pathlib import Path
 
 
 def this_process() -> str:
@@ -18,9 +19,9 @@ def is_alive(owner: str) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    import psutil
-
     try:
-        return f"{psutil.Process(pid).create_time():.2f}"
-    except psutil.Error:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
         return None
+    # Ticks since boot, field 22 of man 5 proc; the name before may hold spaces and brackets.
+    return stat.rpartition(")")[2].split()[19]
