@@ -16,7 +16,8 @@ NEEDLESS = {
     "numpy.ma",
     "psutil",
     "jinja2",
-    "loadstone.report.html",
+    "multiprocessing",
+    "loadstone.report.rally_json",
 }
 RUN = """
 import atexit, json, sys

@@ -1,8 +1,6 @@
 """A task that the command line asks for: its order, its output, its end."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +10,6 @@ from loadstone.cli.stored import write, write_json
 from loadstone.perform.order import Order
 from loadstone.perform.steps import steps
 from loadstone.plan.model import Placement
-from loadstone.report import junit
-from loadstone.report.rally_json import as_rally
 from loadstone.task.at_most import at_most, reduced
 
 if TYPE_CHECKING:
@@ -24,9 +20,6 @@ if TYPE_CHECKING:
     from loadstone.run import Subject
     from loadstone.store import Store
     from loadstone.task.model import Task
-
-# Rally's own: 2 where an SLA does not hold, 1 where a task could not be carried out.
-RALLY_SLA, RALLY_ERROR = 2, 1
 
 
 def order(task: "Task", options: "Options") -> Order:
@@ -59,9 +52,13 @@ def show(store: "Store", result: "Result", options: "Options") -> None:
     """Give the result in all forms that were asked for."""
     outcome.show(result, options["to"])
     if options["rally_json"] is not None:
+        from loadstone.report.rally_json import as_rally
+
         report = as_rally(result, lambda one: store.samples(result.run_id, one))
         write_json(report, options["rally_json"])
     if options["junit"] is not None:
+        from loadstone.report import junit
+
         write(junit.render(result), options["junit"])
 
 
@@ -79,21 +76,3 @@ def _code(performance: "Performance") -> int:
     if "rps" in runner and health is not None and not health.is_valid:
         return errors.MeasurementInvalid.exit_code
     return 0 if performance.pass_sla else errors.FELL_SHORT
-
-
-def styled(code: int, style: str) -> int:
-    """Give the exit code in the style that was asked for."""
-    if style != "rally" or code == 0:
-        return code
-    return RALLY_SLA if code == errors.FELL_SHORT else RALLY_ERROR
-
-
-@contextmanager
-def in_style(style: str) -> Iterator[None]:
-    """Let what stops a task end with the code of this style."""
-    try:
-        yield
-    except errors.LoadstoneError as stopped:
-        if style == "rally":
-            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # of this one alone
-        raise

@@ -31,11 +31,12 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
     """
     from loadstone.cli import performed
     from loadstone.cli.screen import Screen
+    from loadstone.cli.style import in_style, styled
     from loadstone.perform.flow import begin, perform
     from loadstone.perform.resume import maker
     from loadstone.task.read import read
 
-    with performed.in_style(options["style"]):
+    with in_style(options["style"]):
         checked = read(options["file"], options["raw"], options["args_file"])
         order = performed.order(checked.task, options)
         with (
@@ -58,4 +59,4 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
                 result = store.get(begun.result.run_id)
                 performed.show(store, result, options)
             code = performed.exit_code(store, result)
-        ctx.exit(performed.styled(code, options["style"]))
+        ctx.exit(styled(code, options["style"]))

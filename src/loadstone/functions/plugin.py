@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 from loadstone.engine.callables.model import Function
-from loadstone.engine.callables.worker import module_of
+from loadstone.engine.callables.module import module_of
 from loadstone.errors import InvalidInput
 from loadstone.functions.catalogue import FUNCTIONS
 from loadstone.keystone.scenarios.model import Scenario

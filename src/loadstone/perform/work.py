@@ -1,6 +1,6 @@
 """What one workload does, ready to be set up and loaded."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,28 +8,23 @@ from typing import Protocol
 
 from loadstone.analysis.performance import Failure
 from loadstone.engine import local
-from loadstone.engine.callables import run as callables
-from loadstone.engine.callables.model import PAUSE, CallPlan, Function, Output
-from loadstone.engine.callables.model import Failure as CallFailure
+from loadstone.engine.callables.model import PAUSE, Output
 from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
-from loadstone.engine.outcome import Outcome
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Watch
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.functions.actor import rows, settings
-from loadstone.functions.catalogue import function_of, service_of, sweep_of
+from loadstone.errors import InvalidInput
+from loadstone.functions.catalogue import function_of
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.journal import Journal
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.rally import Ground, is_data, needs_cloud, scenario
-from loadstone.keystone.things import Token, User, iteration_prefix, of_iterations
+from loadstone.keystone.things import Token, User
 from loadstone.perform.order import Job
-from loadstone.plan.load import BandLoad, ClosedLoad
+from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits
 from loadstone.plan.runner import Pacing
 from loadstone.plan.script import Pause
@@ -40,7 +35,6 @@ from loadstone.task.model import Workload
 Say = Callable[[str], None]
 # Rally's openstack_client_http_timeout: task files were written with its patience.
 REQUEST_TIMEOUT_S = 180.0
-SWEEPERS = 8  # users whose leftovers are removed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,11 @@ def ready(job: Job) -> Work:
         raise InvalidInput(
             f"{place} is a Python function, which sends as its library does; leave out --http2"
         )
-    callables.require_room(place, job.pacing.load, job.pacing.max_in_flight)
+    # What worker processes need, the engine's scripts do without.
+    from loadstone.engine.callables.run import require_room
+    from loadstone.perform.call import Call
+
+    require_room(place, job.pacing.load, job.pacing.max_in_flight)
     return Call(workload, job.pacing, function)
 
 
@@ -167,106 +165,6 @@ class Script:
         seeing = None if look is None else (lambda rows: look(rows, actions))
         done = local.run_to_file(plan, file, watch, seeing)
         return Loaded(done.file, done.health, done.interrupted)
-
-
-@dataclass(slots=True)
-class Call:
-    """A scenario that is a Python function."""
-
-    workload: Workload
-    pacing: Pacing
-    function: Function
-    actions: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    outputs: tuple[Output, ...] = ()
-    outputs_dropped: int = 0
-    requests_as_rally: bool = False  # a function sends what its library sends
-    _rows: tuple[Mapping[str, str], ...] = field(default=({},), init=False, repr=False)
-    _settings: Mapping[str, str] = field(default_factory=dict, init=False, repr=False)
-
-    @contextmanager
-    def prepared(self, subject: Subject, run_id: str, store: Store, say: Say) -> Iterator[None]:
-        """Make what the contexts say; remove what iterations left in other services, too."""
-        self._require_service(subject)
-        self._settings = settings(subject.access, iteration_prefix(run_id))
-        wanted = self.workload.contexts
-        if not wanted:
-            yield
-            return
-        with made(self.workload, subject, run_id, store, say) as actors:
-            own = rows(actors.users)
-            if own:
-                self._rows = tuple(own[turn] for turn in actors.turns())
-            self._announce(actors.journal)
-            try:
-                yield
-            finally:
-                self._sweep(own, actors.journal, say)
-
-    def _require_service(self, subject: Subject) -> None:
-        """Refuse what could only fail, before anything is made."""
-        name = self.workload.scenario.name
-        needed = service_of(name)
-        if needed is not None and subject.access.service_url(needed) is None:
-            raise EnvironmentUnusable(
-                f"{self.workload.file}:{self.workload.line}: {name} needs a service of type "
-                f"{needed}, and the catalog of {subject.access.identity_url} has none"
-            )
-
-    def _announce(self, journal: Journal) -> None:
-        """Put into the journal what iterations will make."""
-        sweep = sweep_of(self.workload.scenario.name)
-        if sweep is not None:
-            thing = of_iterations(journal.run_id, sweep.made)
-            journal.create(thing.kind, thing.name, thing.domain_id)
-
-    def load(
-        self,
-        subject: Subject,  # noqa: ARG002 (Work's face)
-        file: Path,  # noqa: ARG002
-        watch: Watch,
-        look: Look | None,
-    ) -> Loaded:
-        """Call the function as often as the runner says."""
-        load = self.pacing.load
-        if isinstance(load, BandLoad):
-            raise AssertionError("no runner of a task asks for a band")
-        plan = CallPlan(
-            self.function,
-            load,
-            dict(self.workload.scenario.arguments),
-            self._rows,
-            self._settings,
-            self.pacing.timeout_s,
-            self.pacing.max_in_flight,
-        )
-        called = callables.run(plan, watch, look)
-        self.actions = called.actions
-        self.failures = tuple(_failure(failure) for failure in called.failures)
-        self.outputs, self.outputs_dropped = called.outputs, called.outputs_dropped
-        done = called.measured
-        return Loaded(done.samples, done.health, done.interrupted)
-
-    def _sweep(self, own: tuple[dict[str, str], ...], journal: Journal, say: Say) -> None:
-        """Remove as the users what iterations made; what stays, the admin's clean-up is left."""
-        sweep = sweep_of(self.workload.scenario.name)
-        if sweep is None or not own:
-            return
-        say("removing what the iterations left in other services")
-        load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
-        called = callables.run(CallPlan(sweep.function, load, {}, own, self._settings))
-        if called.failures or called.measured.interrupted:
-            causes = [failure.cause for failure in called.failures]
-            say(f"  its users could not remove all of it: {(*causes, 'interrupted')[0]}")
-        else:
-            journal.removed(of_iterations(journal.run_id, sweep.made))
-
-
-def _failure(failure: CallFailure) -> Failure:
-    cause = f"{failure.action}: {failure.cause}"
-    message = f"{cause}; first in iteration {failure.iteration + 1}"
-    number = failure.iteration + 1
-    return Failure(cause, failure.count, message, number, failure.action, Outcome.RAISED, 0)
 
 
 def limits(pacing: Pacing) -> Limits:

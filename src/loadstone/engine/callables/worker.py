@@ -2,21 +2,19 @@
 
 import fcntl
 import importlib
-import importlib.util
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from loadstone.engine.callables.causes import ended, without
 from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import Function
+from loadstone.engine.callables.module import module_of
 
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -56,25 +54,6 @@ def load(function: Function) -> Callable[..., object]:
     )
     found: Callable[..., object] = getattr(module, function.name)
     return found
-
-
-def module_of(path: Path) -> ModuleType:
-    """Import a file that is on no path, once in a process."""
-    name = f"loadstone_plugin_{path.stem}_{abs(hash(str(path))):x}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickle look their module up.
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
 
 
 def _next(pipe: Connection) -> tuple[int, Mapping[str, str]] | None:
