@@ -105,6 +105,12 @@ def test_over_several_configurations_each_counts_once():
     assert over.ratio.mean == pytest.approx((1.1 * 1.2) ** 0.5)
 
 
+def test_an_interval_that_says_nothing_is_written_without_powers_of_ten():
+    found = measured({("apache", "1"): [10.0, 10.0, None], ("nginx", "1"): [5.0, 40.0, None]})
+    (one,) = differences(STUDY, found)
+    assert str(one) == "nginx/apache = 1.41 [under 0.001, over 1,000], 2 pairs (workers 1)"
+
+
 def test_one_pair_shows_no_interval():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)

@@ -12,6 +12,8 @@ from loadstone.study.figure import Estimate, Found, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
 
+MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powers of ten
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -70,12 +72,20 @@ class Difference:
 
     def __str__(self) -> str:
         ratio, one = self.ratio, self.comparison
-        interval = f" [{ratio.low:.3g}, {ratio.high:.3g}]" if ratio.low and ratio.high else ""
+        sides = [_side(one) for one in (ratio.low, ratio.high) if one is not None]
+        interval = f" [{', '.join(sides)}]" if sides else ""
         unit = self.unit if ratio.count != 1 else self.unit[:-1]
         places = [f"{factor} {level}" for factor, level in self.others]
         where = ", ".join(([self.step] if self.step else []) + places)
         said = f"{one.other}/{one.base} = {ratio.mean:.3g}{interval}, {ratio.count} {unit}"
         return f"{said} ({where})" if where else said
+
+
+def _side(ratio: float) -> str:
+    """Give a side of a ratio's interval; further out than a thousand it says no more than that."""
+    if ratio > MOST:
+        return f"over {MOST:,}"
+    return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
 def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
