@@ -65,14 +65,15 @@ def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
     before = things(lab_keystone)
     code = loadstone(
         *("capacity", "--lab", lab_keystone.name, "--scenario", "validate", "--users", "4"),
-        *("--budget", "30s", "--store", tmp_path, "--json", "-"),
+        *("--budget", "20s", "--store", tmp_path, "--json", "-"),
     )
     shown = capsys.readouterr()
     assert code in (0, 4), shown.err  # a machine that is too noisy for an N says so
     found = json.loads(shown.out)
     assert found["scenario"] == "Keystone.validate_token"
     assert found["trials"]
-    assert all(trial["errors"] == 0 for trial in found["trials"])
+    sustained = [trial for trial in found["trials"] if trial["verdict"] == "sustained"]
+    assert all(trial["errors"] == 0 for trial in sustained)
     assert things(lab_keystone) == before
     assert len(made) >= 4
     keystone = lab_keystone.folder

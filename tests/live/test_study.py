@@ -1,7 +1,6 @@
 """A study of two cells on real Keystones."""
 
 import json
-import os
 
 import pytest
 from click.testing import CliRunner
@@ -23,8 +22,8 @@ compare:
 """
 
 
+@pytest.mark.usefixtures("lab_home")
 def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOADSTONE_HOME", os.environ.get("LOADSTONE_TEST_HOME", str(tmp_path)))
     store, file = tmp_path / "store", tmp_path / "tiny.yaml"
     file.write_text(TINY)
     up, started = deployment.up, []

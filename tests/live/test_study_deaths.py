@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from lab_client import until
 
+from loadstone import places
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab import processes
@@ -70,9 +71,9 @@ def kill(part: str) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(lab_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     """A home of its own, with no other study in it; environments and templates are shared."""
-    kept = Path(os.environ.get("LOADSTONE_TEST_HOME", str(tmp_path / "kept"))) / "lab"
+    kept = places.labs()
     (tmp_path / "lab").mkdir()
     for shared in ("environments", "templates"):
         (kept / shared).mkdir(parents=True, exist_ok=True)
