@@ -1,5 +1,6 @@
-"""Durations on the command line."""
+"""Durations and other numbers on the command line."""
 
+import math
 import re
 from typing import Any
 
@@ -42,3 +43,17 @@ class Span(click.ParamType[float]):
         if match is None:
             self.fail(f"{value!r} is no time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
         return float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
+
+
+class Number(click.FloatRange):
+    """A number within a range, in which what is no number is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Give the number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            # It is in every range, as it is neither above nor below, and no ceiling would hold.
+            self.fail(f"{value} is no number", param, ctx)
+        return number

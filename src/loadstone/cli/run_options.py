@@ -6,7 +6,7 @@ from typing import TextIO, TypedDict
 import click
 
 from loadstone.cli.choose import Command
-from loadstone.cli.duration import Duration
+from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import generator_options
 from loadstone.cli.stored import Output
 from loadstone.cli.terms import HIGHEST_RPS
@@ -44,7 +44,7 @@ class Options(TypedDict):
 def limit_options(command: Command) -> Command:
     """Add the options that say what ends a run, and how hard it may load."""
     words = "Iterations per second that an rps runner may ask for."
-    rate = click.FloatRange(0.1, HIGHEST_RPS)
+    rate = Number(0.1, HIGHEST_RPS)
     command = click.option(
         "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=words
     )(command)

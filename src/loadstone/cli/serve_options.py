@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import click
 
-from loadstone.cli.duration import Span
+from loadstone.cli.duration import Number, Span
 
 Command = Callable[..., object]
 
@@ -48,7 +48,7 @@ def serve_options(command: Command) -> Command:
         ("--project", "project", str, "admin", "The administrator's project."),
         ("--token-life", "token_life_s", Span(), "1h", "How long a token lives."),
         ("--max-tokens", "max_tokens", click.IntRange(1), 1_000_000, "Kept; the oldest go first."),
-        ("--capacity", "capacity_rps", click.FloatRange(0.001, 1e6), None,
+        ("--capacity", "capacity_rps", Number(0.001, 1e6), None,
          "Token requests a second that it bears; else what the machine gives."),
         ("--workers", "workers", click.IntRange(1, 10_000), 2,
          "Token requests served at once; each takes workers / capacity seconds in the mean."),

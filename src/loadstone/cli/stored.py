@@ -18,6 +18,9 @@ STORE = click.option(
 )
 
 
+_TAKEN = f"{__name__}.taken"  # path -> the option that writes there
+
+
 class Output(click.File):
     """A file that is written at the end; one that cannot be is refused before anything is done."""
 
@@ -31,6 +34,10 @@ class Output(click.File):
             self.fail(f"{value} is a folder; name a file", param, ctx)
         if str(value) != "-" and not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{value} cannot be written: is its folder there, and yours?", param, ctx)
+        if ctx is not None and param is not None:
+            taken = ctx.meta.setdefault(_TAKEN, {}).setdefault(path.absolute(), param.opts[0])
+            if taken != param.opts[0]:
+                self.fail(f"{taken} writes to {value} already; name another file", param, ctx)
         return super().convert(value, param, ctx)
 
 

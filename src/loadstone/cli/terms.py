@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import click
 
 from loadstone.cli.choose import Command
-from loadstone.cli.duration import Duration
+from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import generator_options
 from loadstone.plan.model import Http
 
@@ -34,7 +34,7 @@ class Terms(TypedDict):
 
 def search_options(command: Command) -> Command:
     """Add the options that say on which terms N is searched for."""
-    rate = click.FloatRange(0.1, HIGHEST_RPS)
+    rate = Number(0.1, HIGHEST_RPS)
     options = (
         ("--budget", "budget_s", Duration(), "4m", "Load time at most, such as 90s or 4m."),
         ("--max-rate", "max_rate_rps", rate, 5000.0, "Requests per second, never more."),
@@ -43,7 +43,7 @@ def search_options(command: Command) -> Command:
         ("--method", "method", str, METHOD, "How N is searched for."),
         ("--max-connections", "max_connections", click.IntRange(1, 10_000), 256,
          "Connections open at once at most; with --http2 requests in flight."),
-        ("--curve", "curve_s", click.FloatRange(0.0, 300.0), 0.0, "Seconds at each of a few rates "
+        ("--curve", "curve_s", Number(0.0, 300.0), 0.0, "Seconds at each of a few rates "
          "up to N and a little beyond, besides the budget; 0: no curve."),
         ("--repeat", "repeat", click.IntRange(1, 100), 1, "Searches, one after the other, and N of "
          "all of them: noise slower than one search shows between them."),

@@ -93,5 +93,7 @@ def steps(step: str | None, until: str | None) -> Steps | None:
     end = _UNTIL.fullmatch(until.replace(" ", ""))
     if end is None or (end[1] == "success") != (end[4] == "%"):
         raise InvalidInput(f"--until {until}: write it like success<100%, p99>2s or median>500ms")
+    if end[4] == "%" and float(end[3]) > 100:
+        raise InvalidInput(f"--until {until}: at most 100 % succeed")
     bound = float(end[3]) * {"%": 0.01, "ms": 0.001, "s": 1.0}[end[4]]
     return Steps(rise[1], float(rise[2]), Until(end[1], "<" if end[2] == "<" else ">", bound))

@@ -186,6 +186,8 @@ class Store:
         parquet.write(path, samples)
 
     def _resolve(self, connection: Connection, name: str) -> str:
+        if not name:
+            raise InvalidInput("no run is named: the name is empty; is a variable not set?")
         known = _run_ids(connection)
         if not known:
             raise InvalidInput(f"no run {name!r}: {self._folder} holds no results yet")

@@ -37,6 +37,8 @@ def at_most(words: Iterable[str]) -> Caps:
                 f"--at-most {part}: write it like times=2,tenants=1, in whole numbers from 1; "
                 f"there are {', '.join(SETTINGS)}"
             )
+        if found[1] in caps:
+            raise InvalidInput(f"--at-most: {found[1]} is given twice")
         caps[found[1]] = int(found[2])
     return caps
 
