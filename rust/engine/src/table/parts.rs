@@ -78,6 +78,23 @@ impl Parts {
     /// Joins the parts to the file, in row groups as large as in any other, and removes them: the
     /// number of rows.
     pub(crate) fn join(mut self) -> Result<u64, BadFile> {
+        let rows = match self.written.as_slice() {
+            // A short run's only part is the whole file as it stands.
+            [only] => {
+                let rows = group_rows(only)?.into_iter().map(|rows| rows as u64).sum();
+                fs::rename(only, &self.path).map_err(|error| {
+                    BadFile::new(&self.path, "cannot be written", &error.to_string())
+                })?;
+                rows
+            }
+            _ => self.write_again()?,
+        };
+        fs::remove_dir_all(&self.folder)
+            .map_err(|error| BadFile::new(&self.folder, "cannot be removed", &error.to_string()))?;
+        Ok(rows)
+    }
+
+    fn write_again(&mut self) -> Result<u64, BadFile> {
         let mut writer = TableWriter::create(&self.path)?;
         let mut rows = 0;
         for part in &self.written {
@@ -94,8 +111,6 @@ impl Parts {
             writer.append_sorted(&mut self.waiting)?;
         }
         writer.finish()?;
-        fs::remove_dir_all(&self.folder)
-            .map_err(|error| BadFile::new(&self.folder, "cannot be removed", &error.to_string()))?;
         Ok(rows)
     }
 }
