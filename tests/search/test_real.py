@@ -77,7 +77,7 @@ class Restarted:
 def test_a_service_that_is_restarted_in_mid_search_is_told_with_its_number(purpose: str) -> None:
     with contextlib.ExitStack() as begun:
         service = Restarted(begun, purpose, comes_back=True)
-        found, _ = search(meter(Settings(budget_s=30.0)), service.measure)
+        found, _ = search(meter(Settings(budget_s=22.0)), service.measure)
     require_unhindered(found)
     assert any("was it restarted?" in words for words in found.words), found
     if found.rate_rps is not None:
