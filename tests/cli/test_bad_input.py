@@ -55,6 +55,28 @@ def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service
 
 
 @pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("KeystoneBasic.create_user: [{args: {username: ann}}]", "a fixed name (ann)"),
+        (
+            "HttpRequests.check_request: [{args: {url: 'ftp://x', method: GET, status_code: 200}}]",
+            "url: must be http(s)://",
+        ),
+    ],
+)
+def test_arguments_that_no_cloud_could_take_are_refused_before_the_first_workload(
+    loadstone, service, tmp_path, bad, said
+):
+    task = tmp_path / "task.yaml"
+    task.write_text(f"Authenticate.keystone: [{{}}]\n{bad}\n")
+    ended = loadstone("run", str(task), url=f"http://127.0.0.1:{service.port}/v3")
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.startswith(f"loadstone: {task}:2: ")
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("scenario", "more", "said"),
     [
         ("Authenticate.keystone", ("--rally-requests",), "not both"),

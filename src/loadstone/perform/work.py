@@ -21,7 +21,7 @@ from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.scenarios.rally import Ground, is_data, needs_cloud, scenario
+from loadstone.keystone.scenarios.rally import NOWHERE, Ground, is_data, needs_cloud, scenario
 from loadstone.keystone.things import Token, User
 from loadstone.perform.order import Job
 from loadstone.plan.load import ClosedLoad
@@ -82,10 +82,11 @@ def ready(job: Job) -> Work:
     """Look at a workload; InvalidInput says why it cannot be carried out."""
     workload = job.workload
     name = workload.scenario.name
+    place = f"{workload.file}:{workload.line}: {name}"
     if is_data(name):
+        _require_form(place, job)
         return Script(job)
     function = function_of(name)
-    place = f"{workload.file}:{workload.line}: {name}"
     if function is None:
         raise InvalidInput(f"{place} cannot be carried out yet")
     if job.placement.http != "1.1":
@@ -98,6 +99,15 @@ def ready(job: Job) -> Work:
 
     require_room(place, job.pacing.load, job.pacing.max_in_flight)
     return Call(workload, job.pacing, function)
+
+
+def _require_form(place: str, job: Job) -> None:
+    """Refuse arguments that no cloud could make anything of, before anything is made."""
+    wanted = job.workload.scenario
+    try:
+        scenario(wanted.name, wanted.arguments, NOWHERE, rally_requests=job.requests_as_rally)
+    except InvalidInput as refused:
+        raise InvalidInput(f"{place}: {refused}") from None
 
 
 def made(

@@ -151,6 +151,8 @@ def listed(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
 
 
 def _listed(performed: Performed) -> tuple[str, str, str]:
+    if not performed.count and performed.pass_sla:
+        return performed.scenario, "", "nothing ended"  # interrupted, or still at work
     success = performed.ok / performed.count if performed.count else 0.0
     median_s = math.nan if performed.median_s is None else performed.median_s
     held = "held" if performed.pass_sla else "failed"

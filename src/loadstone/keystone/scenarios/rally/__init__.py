@@ -7,7 +7,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.rally.draft import Draft
-from loadstone.keystone.scenarios.rally.ground import Finder, Ground
+from loadstone.keystone.scenarios.rally.ground import NOWHERE, Finder, Ground
 from loadstone.keystone.scenarios.rally.http_requests import check_random_request, check_request
 from loadstone.keystone.scenarios.rally.keystone_basic import BUILDS
 from loadstone.keystone.scenarios.rally.requests import (
@@ -27,7 +27,7 @@ HTTP = {
     "HttpRequests.check_random_request": check_random_request,
 }
 
-__all__ = ["Finder", "Ground", "is_data", "needs_cloud", "scenario"]
+__all__ = ["NOWHERE", "Finder", "Ground", "is_data", "needs_cloud", "scenario"]
 
 
 def is_data(name: str) -> bool:
