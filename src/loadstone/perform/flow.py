@@ -165,9 +165,11 @@ class Watcher:
     def __call__(self, progress: Progress) -> bool:
         """Show the progress; False stops the load."""
         trip = self.trip
-        if not self._has_looked:
-            # Before its first instant a load may have waited for its workers.
-            self.start_s, self._has_looked = time.time() - progress.elapsed_s, True
+        # Before its first instant a load may have waited for its workers; a look that comes late
+        # would put that instant later than it was.
+        began_s = time.time() - progress.elapsed_s
+        self.start_s = min(self.start_s, began_s) if self._has_looked else began_s
+        self._has_looked = True
         self.hooks.look(progress)
         trip.observer.progress(trip.job.workload.scenario.name, progress)
         trip.is_out_of_budget = trip.is_out_of_budget or progress.elapsed_s > trip.left_s
