@@ -93,6 +93,9 @@ class Sides:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             terms = proof(known, min(longest_s, self._session.left_s - self._reserve_s))
+            if terms.distance >= 1:  # the meter scatters by more than the rate: nothing is below
+                self.flags.add(Flag.BELOW_UNDECIDED)
+                return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
             trial = yield from self._patient(rate_rps, terms)
             if self._took_below(trial, rate_rps):
