@@ -40,6 +40,13 @@ def test_no_interval_reaches_below_nothing() -> None:
     assert capacity.low_rps == 0.0
 
 
+def test_no_rate_below_nothing_is_asked_for_where_hardly_anything_was_seen() -> None:
+    slow = Service(workers=2, capacity_rps=2.5, variation=1.0)
+    capacity, trials = found(slow, budget_s=45.0, seed=1)
+    assert capacity.low_rps is None or capacity.low_rps >= 0.0
+    assert all(trial.rate_rps > 0 for trial in trials if trial.rate_rps is not None)
+
+
 @pytest.mark.parametrize(
     ("family", "median", "tail"),
     [("deterministic", 0.6, 2.0), ("gc", 1.0, 3.0), ("overflow", 0.6, 2.0), ("bursts", 1.2, 3.5)],

@@ -93,7 +93,7 @@ class Sides:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             terms = proof(known, min(longest_s, self._session.left_s - self._reserve_s))
-            if terms.distance >= 1:  # the meter scatters by more than the rate: nothing is below
+            if terms.distance >= 1:  # too few requests fit in what time is left to tell any rate
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
