@@ -9,8 +9,10 @@ from known_service import NAME, serving
 
 from loadstone.store import Store
 
-# Clients of OpenStack's services, what makes a database, what only some tasks or reports need.
+# Clients of OpenStack's services, what makes a database, the forms of task files, what only some
+# tasks or reports need.
 NEEDLESS = {
+    "pydantic",
     "openstack.connection",
     "alembic",
     "numpy.ma",

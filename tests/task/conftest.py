@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.task.check import Checked
+from loadstone.task.checked import Checked
 from loadstone.task.problem import TaskInvalid
 from loadstone.task.read import read
 

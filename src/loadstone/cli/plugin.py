@@ -2,11 +2,14 @@
 
 import click
 
+FILES = "loadstone.plugins"  # the context's meta keeps under it what was loaded
 
-def _load(_: click.Context, __: click.Parameter, files: tuple[str, ...]) -> None:
+
+def _load(ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
     from loadstone.functions.plugin import load_plugins
 
     load_plugins(files)
+    ctx.meta[FILES] = files
 
 
 PLUGIN = click.option(

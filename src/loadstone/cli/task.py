@@ -9,7 +9,7 @@ from loadstone.cli.plugin import PLUGIN
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
-    from loadstone.task.check import Checked
+    from loadstone.task.checked import Checked
     from loadstone.task.problem import Problem
 
 Command = Callable[..., object]

@@ -8,12 +8,14 @@ from pydantic import BaseModel, ValidationError
 
 from loadstone.task import words
 from loadstone.task.catalogue import foreign
+from loadstone.task.catalogue.argument_form import form_of
 from loadstone.task.catalogue.contexts import CONTEXTS, NEED_USERS
 from loadstone.task.catalogue.hooks import ACTIONS, TRIGGERS
 from loadstone.task.catalogue.runners import RUNNERS
 from loadstone.task.catalogue.scenario import Entry
 from loadstone.task.catalogue.scenarios import SCENARIOS
 from loadstone.task.catalogue.slas import SLAS
+from loadstone.task.checked import Checked
 from loadstone.task.draft import HookDraft, Outline, Part, SubtaskDraft, WorkloadDraft
 from loadstone.task.given import given
 from loadstone.task.model import (
@@ -39,14 +41,6 @@ TRAP = (
 )
 
 F = TypeVar("F", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A task that can be carried out, and what its author should know."""
-
-    task: Task
-    warnings: tuple[Problem, ...]
 
 
 def check(outline: Outline, tree: Tree) -> Checked:
@@ -103,7 +97,7 @@ class _Checker:
         return None
 
     def _scenario(self, entry: Entry, part: Part) -> Scenario | None:
-        form = self._filled(f"scenario {entry.name}", entry.form(), part)
+        form = self._filled(f"scenario {entry.name}", form_of(entry), part)
         return None if form is None else Scenario(entry.name, form.model_dump())
 
     def _filled(self, subject: str, form: type[F], part: Part) -> F | None:

@@ -4,15 +4,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loadstone.task.draft import Part, WorkloadDraft
+if TYPE_CHECKING:
+    from loadstone.task.draft import Part, WorkloadDraft
 
 SECRET = re.compile("password|secret|token|credential|passcode", re.IGNORECASE)
 MASK = "***"
 
 
-def given(draft: WorkloadDraft) -> dict[str, Any]:
+def given(draft: "WorkloadDraft") -> dict[str, Any]:
     """Give the workload in Rally's words of version 2."""
     runner = {"serial": {}} if draft.runner is None else _named([draft.runner])
     sla = {"failure_rate": {"max": 0}} if draft.sla is None else _named(draft.sla)
@@ -51,5 +52,5 @@ def config_id(workload: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _named(parts: Iterable[Part]) -> dict[str, Any]:
+def _named(parts: "Iterable[Part]") -> dict[str, Any]:
     return {part.name.partition("@")[0]: part.settings for part in parts}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from loadstone.errors import InvalidInput
 
@@ -31,3 +32,7 @@ class TaskInvalid(InvalidInput):
         if len(self.problems) > SHOWN:
             lines.append(f"and {len(self.problems) - SHOWN:,} more")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[tuple[Problem, ...]]]:
+        """Go from process to process with all problems."""
+        return type(self), (self.problems,)

@@ -5,7 +5,8 @@ import sys
 from datetime import date
 
 from loadstone.task import arguments, template
-from loadstone.task.check import Checked, check
+from loadstone.task.check import check
+from loadstone.task.checked import Checked
 from loadstone.task.draft import outline
 from loadstone.task.limits import MAX_BYTES
 from loadstone.task.problem import Problem, TaskInvalid

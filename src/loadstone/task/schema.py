@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from loadstone.task import shape
+from loadstone.task.catalogue.argument_form import form_of
 from loadstone.task.catalogue.contexts import CONTEXTS
 from loadstone.task.catalogue.hooks import ACTIONS, TRIGGERS
 from loadstone.task.catalogue.runners import RUNNERS
@@ -27,7 +28,7 @@ SHAPES: tuple[type[BaseModel], ...] = (
 
 def schema() -> Schema:
     """Give one schema for both forms of task files."""
-    scenarios = {name: entry.form() for name, entry in SCENARIOS.items()}
+    scenarios = {name: form_of(entry) for name, entry in SCENARIOS.items()}
     plugins = (scenarios, RUNNERS, CONTEXTS, SLAS, ACTIONS, TRIGGERS)
     forms: list[type[BaseModel]] = [form for known in plugins for form in known.values()]
     places, gathered = models_json_schema([(form, "validation") for form in (*forms, *SHAPES)])

@@ -1,13 +1,8 @@
 """What is known of a scenario before it runs: its arguments and what it brings along."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any
 
-from pydantic import Field, create_model
-
-from loadstone.task.catalogue.form import RULES, Form
 from loadstone.task.model import Json
 
 
@@ -21,17 +16,6 @@ class Kind(Enum):
     MAPPING = "a mapping"
     MAPPINGS = "a list of mappings"
     ANY = "anything"
-
-
-TYPES: Mapping[Kind, Any] = {
-    Kind.WHOLE: int,
-    Kind.NUMBER: float,
-    Kind.TEXT: str,
-    Kind.FLAG: bool,
-    Kind.MAPPING: dict[str, Any],
-    Kind.MAPPINGS: list[dict[str, Any]],
-    Kind.ANY: Any,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +53,3 @@ class Entry:
     def makes_users(self) -> bool:
         """Whether users are made when the file asks for none: every OpenStack scenario's rule."""
         return self.platform == "openstack"
-
-    def form(self) -> type[Form]:
-        """Give the form of the arguments."""
-        return _form(self.name, self.about, self.arguments, self.takes_any)
-
-
-def _form(name: str, about: str, arguments: tuple[Argument, ...], takes_any: bool) -> type[Form]:
-    fields: dict[str, Any] = {argument.name: _field(name, argument) for argument in arguments}
-    form: type[Form] = create_model(name, __base__=Form, __doc__=about, **fields)
-    if takes_any:
-        form.model_config = {**RULES, "extra": "allow"}
-        form.model_rebuild(force=True)
-    return form
-
-
-def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
-    kind = TYPES[argument.kind]
-    if argument.keys:
-        kind = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, False)
-    kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
-    if argument.is_required:
-        return kind, Field(description=argument.about)
-    # Rally's signatures take None for "not given" where that is the default.
-    if argument.default is None or argument.takes_null:
-        return kind | None, Field(argument.default, description=argument.about)
-    return kind, Field(argument.default, description=argument.about)
