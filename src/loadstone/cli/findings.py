@@ -34,7 +34,7 @@ def show(
     markdown: bool = False,
 ) -> None:
     """Give the table as data to `to`, and printed unless that is stdout."""
-    from loadstone.report.terminal import console
+    from loadstone.report.terminal import wide
     from loadstone.study import markdown as as_markdown
     from loadstone.study.show import as_data, found
 
@@ -45,4 +45,4 @@ def show(
     if markdown:
         click.echo(as_markdown.found(journal, outcomes), nl=False)
     else:
-        found(journal, outcomes, console())
+        found(journal, outcomes, wide())

@@ -32,7 +32,6 @@ def sla_check(
     Ends with 0 when all held, with 1 when one did not, with 2 when RUN is no task.
     """
     from loadstone.report import sla, terminal
-    from loadstone.report.workload import WIDTH
 
     with open_store(folder) as store:
         result = store.get(run)
@@ -42,8 +41,6 @@ def sla_check(
     if to is not None:
         write_json([sla.as_data(row) for row in rows], to)
     else:
-        console = terminal.console()
-        wide = console if console.is_terminal else terminal.console(width=WIDTH)
-        wide.print(sla.table(rows))
+        terminal.wide().print(sla.table(rows))
     failed = sum(not row.rule.success for row in rows)
     ctx.exit(min(failed, MOST_CODE if style == "rally" else FELL_SHORT))

@@ -26,7 +26,6 @@ def trends(folder: Path | None, to: TextIO | None, output: Path | None) -> None:
     from loadstone.report import terminal
     from loadstone.report.trends import as_data, parts
     from loadstone.report.trends import trends as grouped
-    from loadstone.report.workload import WIDTH
 
     with open_store(folder) as store:
         found = grouped(
@@ -43,8 +42,7 @@ def trends(folder: Path | None, to: TextIO | None, output: Path | None) -> None:
         return
     if not found:
         click.echo("No task was run yet: loadstone run TASK, or loadstone results import FILE.")
-    console = terminal.console()
-    wide = console if console.is_terminal else terminal.console(width=WIDTH)
+    wide = terminal.wide()
     for trend in found:
         for part in parts(trend):
             wide.print(part)

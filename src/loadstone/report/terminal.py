@@ -30,18 +30,22 @@ def console(file: IO[str] | None = None, width: int | None = None) -> Console:
     )
 
 
+def wide(to: Console | None = None) -> Console:
+    """Give a console for wide tables: in a file their lines need not fold."""
+    to = to or console()
+    return to if to.is_terminal else console(to.file, max(to.width, workload.WIDTH))
+
+
 def show(result: Result, to: Console) -> None:
     """Print a whole result."""
     for finding in result.findings:
         for part in _finding(finding):
             to.print(part)
-    # In a file the lines of a task's tables need not fold.
-    wide = to if to.is_terminal else console(to.file, max(to.width, workload.WIDTH))
     for performance in result.performances:
         for part in workload.parts(performance):
-            wide.print(part)
+            wide(to).print(part)
     for part in tables(result.performances):
-        wide.print(part)
+        wide(to).print(part)
     to.print(f"Run {result.run_id}, {result.status}.", style="dim")
     if result.failure:
         to.print(f"It ended early: {result.failure}", style="red")
@@ -61,8 +65,8 @@ def show_environment(result: Result, to: Console) -> None:
 
 def listing(entries: Sequence[Entry], to: Console) -> None:
     """Print the runs of a store, one line per workload, or for a task of many."""
-    if not to.is_terminal and any(entry.performed for entry in entries):
-        to = console(to.file, max(to.width, workload.WIDTH))
+    if any(entry.performed for entry in entries):
+        to = wide(to)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(
         "run", no_wrap=True, min_width=max((len(e.run_id) for e in entries), default=0)
