@@ -74,6 +74,20 @@ def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
     assert shown.failures == ("apache is not installed",)
 
 
+def test_a_search_that_found_no_number_says_why_below_the_table():
+    turn, found = turns(STUDY, 1)[0], result_of("run-1", 10.0)
+    words = "The capacity changed during the search: 27/s at first, 37/s later"
+    changed = replace(found.findings[0].capacity, rate_rps=None, words=(words,))
+    finding = replace(found.findings[0], capacity=changed)
+    (shown,) = (
+        one
+        for one in rows(STUDY, [Outcome(turn, replace(found, findings=(finding,)))])
+        if one.cell == turn.cell
+    )
+    assert (shown.found, shown.failures) == (0, (words,))
+    assert shown.estimate.low == changed.low_rps
+
+
 def test_levels_are_compared_within_a_repeat():
     # From repeat to repeat everything doubles; nginx is 1.1, 1.2, 1.15 times as fast all the while.
     found = measured({

@@ -86,10 +86,11 @@ def is_valid(result: Result, measurement: Measurement) -> bool:
 
 def _of_search(finding: Finding) -> tuple[None, Found]:
     found = finding.capacity
-    estimate = None
-    if found is not None:
-        estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
-    return None, _found(estimate, finding, None)
+    if found is None:
+        return None, _found(None, finding, None)
+    estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
+    why = "; ".join(found.words) if found.rate_rps is None else None
+    return None, _found(estimate, finding, why or None)
 
 
 def _of_step(step: Step, trial: Trial, finding: Finding, figure: Figure) -> Found:
