@@ -41,10 +41,12 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     (study_id,) = journal.ids(store)
     again = ["run", "--resume", study_id, "--store", str(store), "--json", str(tmp_path / "o")]
     second = CliRunner().invoke(study, again)
-    assert second.exit_code in (0, 4), second.output  # a machine too noisy for an N says so
     found = json.loads((tmp_path / "o").read_text())
     assert [row["levels"] for row in found["rows"]] == [{"workers": "1"}, {"workers": "2"}]
-    assert [row["failures"] for row in found["rows"]] == [[], []]
+    # Twenty seconds on a noisy machine may find no N: the row then says why, and the study ends so.
+    without = [row["value"] is None for row in found["rows"]]
+    assert [bool(row["failures"]) for row in found["rows"]] == without, found["rows"]
+    assert second.exit_code == (4 if any(without) else 0), second.output
     assert found["missing"] == 0
     assert len(started) == 3
     with Store.open(store) as opened:
