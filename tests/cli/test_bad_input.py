@@ -57,10 +57,14 @@ def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ("KeystoneBasic.create_user: [{args: {username: ann}}]", "a fixed name (ann)"),
         (
-            "HttpRequests.check_request: [{args: {url: 'ftp://x', method: GET, status_code: 200}}]",
-            "url: must be http(s)://",
+            "HttpRequests.check_request: "
+            "[{args: {url: 'http://x', method: GET, status_code: 200, cert: x}}]",
+            "cert: not known; what is known is url, method",
+        ),
+        (
+            "HttpRequests.check_random_request: [{args: {requests: [], status_code: 200}}]",
+            "requests: at least one is needed",
         ),
     ],
 )

@@ -68,11 +68,6 @@ def test_names_of_two_stretches_of_load_differ_and_are_known_as_the_runs_own():
     assert is_of_run(RUN, first.values["made"][0] + "17-2")
 
 
-def test_a_fixed_name_is_refused():
-    with pytest.raises(InvalidInput, match="username"):
-        scenario("KeystoneBasic.create_user", {"username": "ann"}, GROUND)
-
-
 def test_a_password_of_the_file_is_not_in_the_steps():
     built = scenario("KeystoneBasic.create_user", {"password": "s3cret"}, GROUND)
     assert "s3cret" not in repr(built)
@@ -126,8 +121,7 @@ def test_one_of_several_requests_is_chosen_at_random():
         scenario("HttpRequests.check_random_request", {"requests": requests, "status_code": 200})
 
 
-@pytest.mark.parametrize("wrong", [{"url": "ftp://h/"}, {"url": "http://u:p@h/"}, {"cookies": {}}])
-def test_what_cannot_be_sent_as_asked_is_refused(wrong):
-    wanted = {"url": "http://h/", "method": "GET", "status_code": 200} | wrong
-    with pytest.raises(InvalidInput, match=r"check_request: (url|cookies)"):
+def test_what_cannot_be_sent_as_asked_is_refused():
+    wanted = {"url": "http://h/", "method": "GET", "status_code": 200, "cookies": {}}
+    with pytest.raises(InvalidInput, match=r"check_request: cookies"):
         scenario("HttpRequests.check_request", wanted)

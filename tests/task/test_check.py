@@ -123,6 +123,13 @@ def test_a_password_of_the_wrong_type_is_not_shown(wrongs):
     assert "123456" not in wrongs(with_workload("contexts: {users: {user_password: 123456}}"))[0]
 
 
+def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
+    arguments = "{url: 'http://ann:123456@h/', method: GET, status_code: 200}"
+    (said,) = wrongs(f"HttpRequests.check_request: [{{args: {arguments}}}]")
+    assert "without credentials" in said
+    assert "123456" not in said
+
+
 @pytest.mark.parametrize(
     ("scenario", "words"),
     [
@@ -143,6 +150,23 @@ def test_a_password_of_the_wrong_type_is_not_shown(wrongs):
         (
             "KeystoneBasic.create_and_update_user: {create_user_kwargs: {enable: true}}",
             'has no "create_user_kwargs.enable"; did you mean "enabled"?',
+        ),
+        ("KeystoneBasic.create_user: {username: ann}", "a fixed name (ann) would be taken"),
+        (
+            "KeystoneBasic.create_and_update_user: {update_user_kwargs: {name: ann}}",
+            '"update_user_kwargs.name" must be left out: a fixed name (ann) would be taken',
+        ),
+        (
+            "HttpRequests.check_request: {url: 'ftp://x', method: GET, status_code: 200}",
+            '"url" must be http(s)://HOST[:PORT]/PATH',
+        ),
+        (
+            "HttpRequests.check_request: {url: 'http://x:99999', method: GET, status_code: 200}",
+            '"url" must be http(s)://HOST[:PORT]/PATH',
+        ),
+        (
+            "HttpRequests.check_random_request: {requests: [{url: x, data: y}], status_code: 200}",
+            '"requests[0].url" must be http(s)://HOST[:PORT]/PATH',
         ),
         ("Authenticate.keystone: {x: 1}", 'has no "x"; it takes no settings'),
         ("Authenticate.keystone:", "must be a mapping, not nothing"),

@@ -2,16 +2,41 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import Field, create_model
+from pydantic import AfterValidator, Field, create_model
 
 from loadstone.task.catalogue.form import RULES, Form
 from loadstone.task.catalogue.scenario import Argument, Entry, Kind
+
+
+def _url(given: str) -> str:
+    try:
+        parts = urlsplit(given)
+        is_good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # of what is between brackets, or of the port
+        is_good = False
+    # What is wrong may be a password: it is not repeated.
+    if not is_good or parts.username is not None:
+        raise ValueError("must be http(s)://HOST[:PORT]/PATH without credentials")
+    return given
+
+
+def _chosen_name(given: str) -> str:
+    if given:
+        raise ValueError(
+            f"must be left out: a fixed name ({given}) would be taken from the second iteration "
+            "on, and could not be told from what others made"
+        )
+    return given
+
 
 TYPES: Mapping[Kind, Any] = {
     Kind.WHOLE: int,
     Kind.NUMBER: float,
     Kind.TEXT: str,
+    Kind.URL: Annotated[str, AfterValidator(_url)],
+    Kind.CHOSEN_NAME: Annotated[str, AfterValidator(_chosen_name)],
     Kind.FLAG: bool,
     Kind.MAPPING: dict[str, Any],
     Kind.MAPPINGS: list[dict[str, Any]],
@@ -36,7 +61,9 @@ def _form(name: str, about: str, arguments: tuple[Argument, ...], takes_any: boo
 def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
     kind = TYPES[argument.kind]
     if argument.keys:
-        kind = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, False)
+        is_list = argument.kind is Kind.MAPPINGS
+        form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, is_list)
+        kind = list[form] if is_list else form  # type: ignore[valid-type]
     kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
     if argument.is_required:
         return kind, Field(description=argument.about)

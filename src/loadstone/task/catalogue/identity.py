@@ -5,7 +5,7 @@ from loadstone.task.catalogue.scenario import Argument, Entry, Kind
 ADMIN, USER = "admin_cleanup", "cleanup"
 
 IGNORED_LENGTH = Argument("name_length", Kind.WHOLE, "Ignored, as in Rally.", 10)
-USERNAME = Argument("username", Kind.TEXT, "Name; else a random one.")
+USERNAME = Argument("username", Kind.CHOSEN_NAME, "Must be left out: each user has a random name.")
 PASSWORD = Argument("password", Kind.TEXT, "Password; without it the user has none.")
 PROJECT = Argument("project_id", Kind.TEXT, "Default project, in which the role is given.")
 DOMAIN = Argument("domain_name", Kind.TEXT, "Name or id of the domain.", "Default")
@@ -14,13 +14,16 @@ ROLE = Argument("default_role", Kind.TEXT, "Role in the project.", "member")
 CREATE_USER = (USERNAME, PASSWORD, PROJECT, DOMAIN, ENABLED, ROLE)
 UPDATE_USER = (
     Argument("enabled", Kind.FLAG, "Whether the user may log in."),
-    Argument("name", Kind.TEXT, "New name."),
+    Argument("name", Kind.CHOSEN_NAME, "Must be left out: it would be taken."),
     Argument("email", Kind.TEXT, "New mail address."),
     Argument("password", Kind.TEXT, "New password."),
 )
-CREATE_PROJECT = (Argument("project_name", Kind.TEXT, "Name; else a random one."), DOMAIN)
+CREATE_PROJECT = (
+    Argument("project_name", Kind.CHOSEN_NAME, "Must be left out: each has a random name."),
+    DOMAIN,
+)
 CREATE_ROLE = (
-    Argument("name", Kind.TEXT, "Name; else a random one."),
+    Argument("name", Kind.CHOSEN_NAME, "Must be left out: each has a random name."),
     Argument("domain_name", Kind.TEXT, "Name or id of the domain; else a global role."),
 )
 LIST_ROLES = (

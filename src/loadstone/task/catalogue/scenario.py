@@ -12,6 +12,8 @@ class Kind(Enum):
     WHOLE = "a whole number"
     NUMBER = "a number"
     TEXT = "text"
+    URL = "http(s)://HOST[:PORT]/PATH"
+    CHOSEN_NAME = "a name that the scenario chooses itself"
     FLAG = "true or false"
     MAPPING = "a mapping"
     MAPPINGS = "a list of mappings"
@@ -30,7 +32,7 @@ class Argument:
     takes_null: bool = False
     least: float | None = None
     most: float | None = None
-    keys: tuple["Argument", ...] = ()  # of a mapping; none: any keys
+    keys: tuple["Argument", ...] = ()  # of a mapping, or of each in a list, where more may stand
 
 
 @dataclass(frozen=True, slots=True)

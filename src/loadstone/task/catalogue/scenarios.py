@@ -56,13 +56,14 @@ DUMMY = (
     ),
 )
 
+URL = Argument("url", Kind.URL, "Where to.", is_required=True)
 STATUS = Argument("status_code", Kind.WHOLE, "Status that is expected.", is_required=True)
 HTTP = (
     Entry(
         "HttpRequests.check_request",
         "Make one HTTP request and check its status.",
         (
-            Argument("url", Kind.TEXT, "Where to.", is_required=True),
+            URL,
             Argument("method", Kind.TEXT, "GET, POST, ...", is_required=True),
             STATUS,
         ),
@@ -73,7 +74,10 @@ HTTP = (
     Entry(
         "HttpRequests.check_random_request",
         "Make one of several HTTP requests and check its status.",
-        (Argument("requests", Kind.MAPPINGS, "The requests.", is_required=True), STATUS),
+        (
+            Argument("requests", Kind.MAPPINGS, "The requests.", is_required=True, keys=(URL,)),
+            STATUS,
+        ),
         platform="default",
         actions=("requests.check_request",),
     ),

@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Mapping
 
-from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.model import ADMIN_TOKEN, MADE, SUBJECT_TOKEN, Scenario
 from loadstone.keystone.scenarios.rally.ground import Ground
@@ -110,7 +109,6 @@ class Draft:
         number: int = 1,
     ) -> Template:
         """Make a user; in a project with a role, where one is given."""
-        self.refuse_fixed(wanted, "username")
         attributes: dict[str, Tree] = {
             "domain_id": self.ground.finder.domain_id(str(wanted.get("domain_name") or "Default")),
             "enabled": bool(wanted.get("enabled", True)),
@@ -131,13 +129,11 @@ class Draft:
 
     def create_project(self, wanted: Wanted) -> Template:
         """Make a project."""
-        self.refuse_fixed(wanted, "project_name")
         domain = self.ground.finder.domain_id(str(wanted.get("domain_name") or "Default"))
         return self.create(Kind.PROJECT, {"domain_id": domain, "enabled": True})
 
     def create_role(self, wanted: Wanted) -> Template:
         """Make a role, of a domain where one is named."""
-        self.refuse_fixed(wanted, "name")
         domain = wanted.get("domain_name")
         where = {"domain_id": self.ground.finder.domain_id(str(domain))} if domain else {}
         return self.create(Kind.ROLE, where)
@@ -168,14 +164,6 @@ class Draft:
         chosen = value or secrets.token_urlsafe(24) + "aA1!"
         self.values[column] = (json.dumps(chosen)[1:-1],)
         return (Column(column),)
-
-    def refuse_fixed(self, wanted: Wanted, argument: str) -> None:
-        """Refuse a name that the clean-up could not tell from other people's."""
-        if wanted.get(argument):
-            raise InvalidInput(
-                f"{self.name}: {argument}: a fixed name ({wanted[argument]}) would be taken from "
-                "the second iteration on, and could not be told from what others made; leave it out"
-            )
 
 
 def grant(project: Template, user: Template, role: Template) -> Template:

@@ -81,9 +81,6 @@ def _request(wanted: Mapping[str, Json]) -> _Request:
         if key not in known:
             raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
     parts = urlsplit(str(wanted.get("url")))
-    scheme = parts.scheme
-    if scheme not in {"http", "https"} or not parts.hostname or parts.username:
-        raise InvalidInput(f"{ACTION}: url: must be http(s)://HOST[:PORT]/PATH without credentials")
     headers = {str(key): str(value) for key, value in _mapping(wanted, "headers").items()}
     body, kind = _body(wanted)
     if kind and "content-type" not in {name.lower() for name in headers}:
@@ -97,9 +94,9 @@ def _request(wanted: Mapping[str, Json]) -> _Request:
     )
     return _Request(
         Origin(
-            "https" if scheme == "https" else "http",
-            parts.hostname,
-            parts.port or (443 if scheme == "https" else 80),
+            "https" if parts.scheme == "https" else "http",
+            parts.hostname or "",  # the task's form has seen to it
+            parts.port or (443 if parts.scheme == "https" else 80),
             Tls(verify=wanted.get("verify", True) is not False),
         ),
         str(wanted.get("method", "GET")).upper(),

@@ -153,7 +153,6 @@ def _create_and_list_roles(draft: Draft, wanted: Wanted) -> None:
 def _create_and_update_user(draft: Draft, wanted: Wanted) -> None:
     user = draft.create_user(_mapping(wanted, "create_user_kwargs"))
     changes = _mapping(wanted, "update_user_kwargs")
-    draft.refuse_fixed(changes, "name")
     plain = {key: changes[key] for key in ("enabled", "email") if changes.get(key) is not None}
     password = changes.get("password")
     secret = {"password": draft.secret("updated_password", str(password))} if password else {}
