@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::body;
 use crate::directory::Directory;
 use crate::fault::Fault;
 use crate::manage;
@@ -23,8 +24,8 @@ pub(crate) fn answer(state: &mut State, call: &Call<'_>, rest: &[&str]) -> Resul
             if token.scope == Scope::Nothing {
                 return Err(Fault::Refused("The token is unscoped: it has no catalog.".into()));
             }
-            let links = json!({"self": call.url("/auth/catalog")});
-            Ok(Reply::json(200, &json!({"catalog": catalog(call), "links": links})))
+            let (url, links) = (call.url(""), json!({"self": call.url("/auth/catalog")}));
+            Ok(Reply::json(200, &json!({"catalog": body::catalog(&url), "links": links})))
         }
         ([place @ ("projects" | "domains")], _) => {
             only(call, &["GET", "HEAD"])?;
@@ -44,7 +45,7 @@ pub(crate) fn caller<'a>(state: &'a State, call: &Call<'_>) -> Result<&'a Token,
 /// Whether a token carries the role that may do everything.
 pub(crate) fn is_admin(state: &State, token: &Token) -> bool {
     let roles = state.directory.roles_at(&token.user, &token.scope);
-    roles.iter().any(|(_, name)| name == "admin")
+    roles.iter().any(|role| role.name == "admin")
 }
 
 fn living<'a>(state: &'a State, text: &str, now_us: i64) -> Option<&'a Token> {
@@ -66,7 +67,7 @@ fn subject<'a>(state: &'a State, call: &Call<'_>, action: &str) -> Result<&'a To
 
 fn validate(state: &State, call: &Call<'_>) -> Result<Reply, Fault> {
     let token = subject(state, call, "identity:validate_token")?;
-    let mut reply = Reply::json(200, &body(&state.directory, call, token));
+    let mut reply = body::reply(200, &state.directory, call, token);
     reply.token = call.subject.map(str::to_owned);
     Ok(reply)
 }
@@ -95,7 +96,7 @@ fn issue(state: &mut State, call: &Call<'_>) -> Result<Reply, Fault> {
         audit: stamp::secret(),
         parent_audit: from.map(|from| from.parent_audit.unwrap_or(from.audit)),
     };
-    let mut reply = Reply::json(201, &body(&state.directory, call, &token));
+    let mut reply = body::reply(201, &state.directory, call, &token);
     reply.token = Some(state.tokens.keep(token));
     Ok(reply)
 }
@@ -128,7 +129,7 @@ fn identify(
 
 fn find_user(directory: &Directory, given: &Value) -> Result<Option<Id>, Fault> {
     if let Some(id) = given.get("id").and_then(Value::as_str) {
-        return Ok(directory.users.get(id).map(|(id, _)| id.clone()));
+        return Ok(directory.users.get(id).map(|user| user.id.clone()));
     }
     named_in_domain(directory, Kind::User, given)
 }
@@ -142,7 +143,7 @@ fn scope_of(directory: &Directory, user: &Id, asked: Option<&Value>) -> Result<S
     }
     let found = if let Some(project) = asked.get("project") {
         match project.get("id").and_then(Value::as_str) {
-            Some(id) => directory.projects.get(id).map(|(id, _)| id.clone()),
+            Some(id) => directory.projects.get(id).map(|project| project.id.clone()),
             None => named_in_domain(directory, Kind::Project, project)?,
         }
         .map(Scope::Project)
@@ -156,9 +157,10 @@ fn scope_of(directory: &Directory, user: &Id, asked: Option<&Value>) -> Result<S
 
 /// The user's default project, where it can be used.
 fn default_scope(directory: &Directory, user: &Id) -> Scope {
-    let project = directory.users.get(user).map_or("", |(_, f)| text(f, "default_project_id"));
-    let Some((id, _)) = directory.projects.get(project) else { return Scope::Nothing };
-    let scope = Scope::Project(id.clone());
+    let project =
+        directory.users.get(user).map_or("", |user| text(&user.fields, "default_project_id"));
+    let Some(project) = directory.projects.get(project) else { return Scope::Nothing };
+    let scope = Scope::Project(project.id.clone());
     if directory.is_usable_scope(user, &scope) { scope } else { Scope::Nothing }
 }
 
@@ -166,7 +168,7 @@ fn named_in_domain(directory: &Directory, kind: Kind, given: &Value) -> Result<O
     let name = required(given, "name")?.as_str().unwrap_or_default();
     let domain = find_domain(directory, required(given, "domain")?);
     let named = domain.and_then(|domain| directory.of(kind).named(&domain, name));
-    Ok(named.map(|(id, _)| id.clone()))
+    Ok(named.map(|thing| thing.id.clone()))
 }
 
 fn find_domain(directory: &Directory, given: &Value) -> Option<Id> {
@@ -174,70 +176,9 @@ fn find_domain(directory: &Directory, given: &Value) -> Option<Id> {
         Some(id) => directory.domains.get(id),
         None => directory.domains.named("", given.get("name")?.as_str()?),
     };
-    found.map(|(id, _)| id.clone())
+    found.map(|domain| domain.id.clone())
 }
 
 fn required<'a>(given: &'a Value, name: &str) -> Result<&'a Value, Fault> {
     given.get(name).ok_or_else(|| Fault::bad(format!("'{name}' is a required property")))
-}
-
-/// What a token says, as Keystone writes it.
-fn body(directory: &Directory, call: &Call<'_>, token: &Token) -> Value {
-    let mut audit_ids = vec![stamp::base64(token.audit)];
-    audit_ids.extend(token.parent_audit.map(stamp::base64));
-    let mut user = reference(directory, Kind::User, &token.user);
-    user["password_expires_at"] = Value::Null;
-    let mut said = json!({
-        "methods": match token.methods {
-            Methods::Password => &["password"][..],
-            Methods::Token => &["token", "password"],
-        },
-        "user": user,
-        "audit_ids": audit_ids,
-        "expires_at": stamp::iso(token.expires_us),
-        "issued_at": stamp::iso(token.issued_us),
-    });
-    match &token.scope {
-        Scope::Nothing => return json!({"token": said}),
-        Scope::Project(id) => {
-            said["project"] = reference(directory, Kind::Project, id);
-            said["is_domain"] = json!(false);
-        }
-        Scope::Domain(id) => said["domain"] = reference(directory, Kind::Domain, id),
-    }
-    let roles = directory.roles_at(&token.user, &token.scope);
-    said["roles"] = roles.iter().map(|(id, name)| json!({"id": &**id, "name": name})).collect();
-    if !call.asked().iter().any(|(name, _)| name == "nocatalog") {
-        said["catalog"] = catalog(call);
-    }
-    json!({"token": said})
-}
-
-/// Id, name and domain, as tokens and assignments name a thing.
-pub(crate) fn reference(directory: &Directory, kind: Kind, id: &str) -> Value {
-    let Some((_, fields)) = directory.of(kind).get(id) else { return json!({"id": id}) };
-    let mut said = json!({"id": id, "name": text(fields, "name")});
-    if kind.is_in_domain() {
-        said["domain"] = reference(directory, Kind::Domain, text(fields, "domain_id"));
-    }
-    said
-}
-
-/// One service, this one, where the caller found it.
-fn catalog(call: &Call<'_>) -> Value {
-    let endpoint = |id: u8, interface: &str| {
-        json!({
-            "id": format!("{id:032x}"),
-            "interface": interface,
-            "region": "RegionOne",
-            "region_id": "RegionOne",
-            "url": call.url(""),
-        })
-    };
-    json!([{
-        "id": format!("{:032x}", 1),
-        "type": "identity",
-        "name": "keystone",
-        "endpoints": [endpoint(2, "public"), endpoint(3, "internal"), endpoint(4, "admin")],
-    }])
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::fault::Fault;
 use crate::grants::Grants;
 use crate::settings::Admin;
-use crate::things::{Fields, Kind, Things, is_enabled, text};
+use crate::things::{Fields, Kind, Thing, Things};
 use crate::tokens::{Id, Scope, Token};
 
 /// Each role of the chain implies the next, as `keystone-manage bootstrap` sets them up.
@@ -49,12 +49,11 @@ impl Directory {
         }
         let mut project = named(&admin.project, Some(DEFAULT_DOMAIN));
         project.insert("parent_id".into(), json!(DEFAULT_DOMAIN));
-        let project: Id = text(made.projects.make(None, project)?, "id").into();
-        let user: Id =
-            text(made.users.make(None, named(&admin.user, Some(DEFAULT_DOMAIN)))?, "id").into();
+        let project = made.projects.make(None, project)?.id.clone();
+        let user = made.users.make(None, named(&admin.user, Some(DEFAULT_DOMAIN)))?.id.clone();
         made.set_password(&user, &admin.password, now_us);
-        if let Some((role, _)) = made.roles.named("", CHAIN[0]) {
-            made.grants.give(user, Scope::Project(project), role.clone());
+        if let Some(role) = made.roles.named("", CHAIN[0]) {
+            made.grants.give(user, Scope::Project(project), role.id.clone());
         }
         Ok(made)
     }
@@ -87,17 +86,15 @@ impl Directory {
         self.passwords.get(user).is_some_and(|password| password.value == given)
     }
 
-    /// Roles of a user somewhere, with those that they imply: (id, name).
-    pub(crate) fn roles_at(&self, user: &Id, place: &Scope) -> Vec<(Id, String)> {
-        let mut found: Vec<(Id, String)> = Vec::new();
-        for role in self.grants.of(user, place) {
-            let Some((id, fields)) = self.roles.get(role) else { continue };
-            let name = text(fields, "name");
-            let implied = CHAIN.iter().skip_while(|link| **link != name).skip(1);
+    /// Roles of a user somewhere, with those that they imply.
+    pub(crate) fn roles_at(&self, user: &Id, place: &Scope) -> Vec<&Thing> {
+        let mut found: Vec<&Thing> = Vec::new();
+        for role in self.grants.of(user, place).filter_map(|role| self.roles.get(role)) {
+            let implied = CHAIN.iter().skip_while(|link| **link != role.name).skip(1);
             let implied = implied.filter_map(|link| self.roles.named("", link));
-            for (id, fields) in std::iter::once((id, fields)).chain(implied) {
-                if found.iter().all(|(known, _)| known != id) {
-                    found.push((id.clone(), text(fields, "name").to_owned()));
+            for role in std::iter::once(role).chain(implied) {
+                if found.iter().all(|known| known.id != role.id) {
+                    found.push(role);
                 }
             }
         }
@@ -113,9 +110,7 @@ impl Directory {
     }
 
     pub(crate) fn is_usable_user(&self, user: &str) -> bool {
-        self.users.get(user).is_some_and(|(_, fields)| {
-            is_enabled(fields) && self.is_usable_domain(text(fields, "domain_id"))
-        })
+        self.users.get(user).is_some_and(|user| self.is_usable(user))
     }
 
     /// Whether the scope is there, enabled, and the user has a role in it.
@@ -123,23 +118,25 @@ impl Directory {
         let is_there = match scope {
             Scope::Nothing => return true,
             Scope::Domain(id) => self.is_usable_domain(id),
-            Scope::Project(id) => self.projects.get(id).is_some_and(|(_, fields)| {
-                is_enabled(fields) && self.is_usable_domain(text(fields, "domain_id"))
-            }),
+            Scope::Project(id) => self.projects.get(id).is_some_and(|it| self.is_usable(it)),
         };
         is_there && self.grants.of(user, scope).next().is_some()
     }
 
+    fn is_usable(&self, user_or_project: &Thing) -> bool {
+        user_or_project.is_enabled && self.is_usable_domain(&user_or_project.domain)
+    }
+
     fn is_usable_domain(&self, id: &str) -> bool {
-        self.domains.get(id).is_some_and(|(_, fields)| is_enabled(fields))
+        self.domains.get(id).is_some_and(|domain| domain.is_enabled)
     }
 
     /// Removes a thing and all that stands on it.
     pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<(), Fault> {
-        let (known, fields) = self.of(kind).expect(id)?;
-        let known = known.clone();
+        let thing = self.of(kind).expect(id)?;
+        let known = thing.id.clone();
         if kind == Kind::Domain {
-            if is_enabled(fields) {
+            if thing.is_enabled {
                 return Err(Fault::Refused(
                     "Cannot delete a domain that is enabled, please disable it first.".into(),
                 ));

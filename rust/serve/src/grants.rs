@@ -1,10 +1,10 @@
 //! Which user has which roles where.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use serde_json::json;
 
-use crate::auth;
+use crate::body::Reference;
 use crate::directory::Directory;
 use crate::fault::Fault;
 use crate::manage;
@@ -13,59 +13,58 @@ use crate::route::{Call, State, only};
 use crate::things::Kind;
 use crate::tokens::{Id, Scope};
 
-/// User to project or domain to roles.
+/// What each user has: places with a role, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    roles: HashMap<Id, BTreeMap<Scope, BTreeSet<Id>>>,
+    by_user: HashMap<Id, Vec<(Scope, Id)>>,
 }
 
 impl Grants {
     pub(crate) fn give(&mut self, user: Id, place: Scope, role: Id) {
-        self.roles.entry(user).or_default().entry(place).or_default().insert(role);
+        let given = self.by_user.entry(user).or_default();
+        let grant = (place, role);
+        if let Err(at) = given.binary_search(&grant) {
+            given.insert(at, grant);
+        }
     }
 
     /// Whether there was such a grant.
     pub(crate) fn take(&mut self, user: &Id, place: &Scope, role: &str) -> bool {
-        let Some(places) = self.roles.get_mut(user) else { return false };
-        let Some(roles) = places.get_mut(place) else { return false };
-        let was_there = roles.remove(role);
-        if roles.is_empty() {
-            places.remove(place);
-        }
-        was_there
+        let Some(given) = self.by_user.get_mut(user) else { return false };
+        let before = given.len();
+        given.retain(|(at, what)| at != place || **what != *role);
+        given.len() < before
     }
 
+    /// Roles in one place.
     pub(crate) fn of(&self, user: &Id, place: &Scope) -> impl Iterator<Item = &Id> {
-        self.roles.get(user).and_then(|places| places.get(place)).into_iter().flatten()
+        let given = self.by_user.get(user).map_or(&[][..], Vec::as_slice);
+        let first = given.partition_point(|(at, _)| at < place);
+        given[first..].iter().take_while(move |(at, _)| at == place).map(|(_, role)| role)
     }
 
     /// Where a user has any role.
     pub(crate) fn places(&self, user: &Id) -> impl Iterator<Item = &Scope> {
-        self.roles.get(user).into_iter().flat_map(BTreeMap::keys)
+        let given = self.by_user.get(user).map_or(&[][..], Vec::as_slice);
+        given.chunk_by(|(one, _), (next, _)| one == next).map(|same| &same[0].0)
     }
 
     /// In the order of the users' ids.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Id, &Scope, &Id)> {
-        let mut users: Vec<_> = self.roles.iter().collect();
+        let mut users: Vec<_> = self.by_user.iter().collect();
         users.sort_unstable_by_key(|(user, _)| *user);
-        users.into_iter().flat_map(|(user, places)| {
-            places
-                .iter()
-                .flat_map(move |(place, roles)| roles.iter().map(move |role| (user, place, role)))
-        })
+        users
+            .into_iter()
+            .flat_map(|(user, given)| given.iter().map(move |(place, role)| (user, place, role)))
     }
 
     /// Drops all grants to, on or of what is gone.
     pub(crate) fn forget(&mut self, id: &Id) {
-        self.roles.remove(id);
-        for places in self.roles.values_mut() {
-            places.retain(|place, roles| {
-                roles.remove(id);
-                let is_there = match place {
-                    Scope::Nothing => true,
-                    Scope::Project(place) | Scope::Domain(place) => place != id,
-                };
-                is_there && !roles.is_empty()
+        self.by_user.remove(id);
+        for given in self.by_user.values_mut() {
+            given.retain(|(place, role)| match place {
+                Scope::Nothing => role != id,
+                Scope::Project(place) | Scope::Domain(place) => role != id && place != id,
             });
         }
     }
@@ -81,20 +80,20 @@ pub(crate) fn answer(
 ) -> Result<Reply, Fault> {
     let directory = &mut state.directory;
     let place = match place {
-        ("projects", id) => Scope::Project(directory.projects.expect(id)?.0.clone()),
-        (_, id) => Scope::Domain(directory.domains.expect(id)?.0.clone()),
+        ("projects", id) => Scope::Project(directory.projects.expect(id)?.id.clone()),
+        (_, id) => Scope::Domain(directory.domains.expect(id)?.id.clone()),
     };
-    let user = directory.users.expect(user)?.0.clone();
+    let user = directory.users.expect(user)?.id.clone();
     let [role] = role else {
         if !role.is_empty() {
             return Err(Fault::UnknownUrl);
         }
         only(call, &["GET", "HEAD"])?;
         let roles = directory.grants.of(&user, &place);
-        let found = roles.filter_map(|role| directory.roles.get(role)).map(|(_, fields)| fields);
+        let found = roles.filter_map(|role| directory.roles.get(role));
         return Ok(manage::listing(call, Kind::Role, found));
     };
-    let role = directory.roles.expect(role)?.0.clone();
+    let role = directory.roles.expect(role)?.id.clone();
     match call.method {
         "PUT" => directory.grants.give(user, place, role),
         "GET" | "HEAD" if directory.grants.of(&user, &place).any(|given| *given == role) => {}
@@ -112,8 +111,8 @@ pub(crate) fn list(directory: &Directory, call: &Call<'_>) -> Reply {
     let with_names = asked.iter().any(|(key, value)| {
         key == "include_names" && !matches!(value.as_str(), "0" | "false" | "False")
     });
-    let said = |kind: Kind, id: &Id| {
-        if with_names { auth::reference(directory, kind, id) } else { json!({"id": &**id}) }
+    let said = |kind: Kind, id| {
+        if with_names { Reference::to(directory, kind, id) } else { Reference::bare(id) }
     };
     let mut all = Vec::new();
     for (user, place, role) in directory.grants.all() {

@@ -2,6 +2,7 @@
 //! can be told to bear exactly so much. Knows nothing of Python. Linux only.
 
 mod auth;
+mod body;
 mod counts;
 mod directory;
 mod draws;

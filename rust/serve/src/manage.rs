@@ -7,7 +7,7 @@ use crate::directory::{DEFAULT_DOMAIN, Directory};
 use crate::fault::Fault;
 use crate::reply::Reply;
 use crate::route::{Call, State};
-use crate::things::{Fields, Kind, text};
+use crate::things::{Fields, Kind, Thing, text};
 use crate::tokens::{Id, Scope};
 
 /// What a list can be asked for by.
@@ -31,8 +31,7 @@ pub(crate) fn answer(
             if !is_self {
                 require_admin(state, call, action(kind, "get"))?;
             }
-            let (_, fields) = state.directory.of(kind).expect(id)?;
-            Ok(one(200, kind, fields, call))
+            Ok(one(200, kind, state.directory.of(kind).expect(id)?, call))
         }
         (_, [id], "PATCH") => change(state, call, kind, id),
         (_, [id], "DELETE") => {
@@ -44,7 +43,7 @@ pub(crate) fn answer(
             if &*auth::caller(state, call)?.user != *id {
                 require_admin(state, call, "identity:list_user_projects")?;
             }
-            let user = state.directory.users.expect(id)?.0.clone();
+            let user = state.directory.users.expect(id)?.id.clone();
             Ok(places(&state.directory, call, Kind::Project, &user))
         }
         (Kind::User, [id, "password"], "POST") => change_own_password(state, call, id),
@@ -72,14 +71,14 @@ pub(crate) fn places(directory: &Directory, call: &Call<'_>, kind: Kind, user: &
         (Scope::Domain(id), Kind::Domain) => directory.domains.get(id),
         _ => None,
     });
-    listing(call, kind, mine.map(|(_, fields)| fields))
+    listing(call, kind, mine)
 }
 
 fn list(directory: &Directory, call: &Call<'_>, kind: Kind) -> Reply {
     let mut asked = call.asked();
     asked.retain(|(name, _)| FILTERS.contains(&name.as_str()));
-    let fits = |fields: &&Fields| {
-        asked.iter().all(|(name, wanted)| match fields.get(name) {
+    let fits = |thing: &&Thing| {
+        asked.iter().all(|(name, wanted)| match thing.fields.get(name) {
             Some(Value::String(value)) => value == wanted,
             Some(Value::Bool(value)) => {
                 *value == !matches!(wanted.as_str(), "0" | "false" | "False")
@@ -92,7 +91,7 @@ fn list(directory: &Directory, call: &Call<'_>, kind: Kind) -> Reply {
         |wanted: &str| asked.iter().find(|(name, _)| name == wanted).map(|(_, v)| v.as_str());
     let domain_id = if kind.is_in_domain() { exact("domain_id") } else { Some("") };
     if let (Some(name), Some(domain_id)) = (exact("name"), domain_id) {
-        let found = directory.of(kind).named(domain_id, name).map(|(_, fields)| fields);
+        let found = directory.of(kind).named(domain_id, name);
         return listing(call, kind, found.into_iter().filter(fits));
     }
     listing(call, kind, directory.of(kind).all().filter(fits))
@@ -106,7 +105,7 @@ fn create(state: &mut State, call: &Call<'_>, kind: Kind) -> Result<Reply, Fault
     }
     let password = taken_password(kind, &mut given)?;
     let made = state.directory.of_mut(kind).make(None, given)?;
-    let (id, reply) = (Id::from(text(made, "id")), one(201, kind, made, call));
+    let (id, reply) = (made.id.clone(), one(201, kind, made, call));
     if let Some(password) = password {
         state.directory.set_password(&id, &password, call.now_us);
     }
@@ -116,7 +115,7 @@ fn create(state: &mut State, call: &Call<'_>, kind: Kind) -> Result<Reply, Fault
 /// Puts a new thing into its domain.
 fn place(state: &State, call: &Call<'_>, kind: Kind, given: &mut Fields) -> Result<(), Fault> {
     let domain_id = match given.get("domain_id").and_then(Value::as_str) {
-        Some(id) => state.directory.domains.expect(id)?.0.to_string(),
+        Some(id) => state.directory.domains.expect(id)?.id.to_string(),
         None => home(state, call)?,
     };
     if kind == Kind::Project {
@@ -131,13 +130,13 @@ fn home(state: &State, call: &Call<'_>) -> Result<String, Fault> {
     Ok(match &auth::caller(state, call)?.scope {
         Scope::Nothing => DEFAULT_DOMAIN.to_owned(),
         Scope::Domain(id) => id.to_string(),
-        Scope::Project(id) => text(state.directory.projects.expect(id)?.1, "domain_id").to_owned(),
+        Scope::Project(id) => state.directory.projects.expect(id)?.domain.to_string(),
     })
 }
 
 fn change(state: &mut State, call: &Call<'_>, kind: Kind, id: &str) -> Result<Reply, Fault> {
     require_admin(state, call, action(kind, "update"))?;
-    let known = state.directory.of(kind).expect(id)?.0.clone();
+    let known = state.directory.of(kind).expect(id)?.id.clone();
     let mut given = given(call, kind)?;
     if given.contains_key("domain_id") || given.contains_key("is_domain") {
         return Err(Fault::bad("Cannot change the domain of what is there."));
@@ -157,7 +156,7 @@ fn change(state: &mut State, call: &Call<'_>, kind: Kind, id: &str) -> Result<Re
 /// Needs no token: the old password is the proof.
 fn change_own_password(state: &mut State, call: &Call<'_>, id: &str) -> Result<Reply, Fault> {
     let given = given(call, Kind::User)?;
-    let Some(user) = state.directory.users.get(id).map(|(id, _)| id.clone()) else {
+    let Some(user) = state.directory.users.get(id).map(|user| user.id.clone()) else {
         return Err(Fault::Unauthorized);
     };
     if !state.directory.is_password(&user, text(&given, "original_password")) {
@@ -197,16 +196,16 @@ fn taken_password(kind: Kind, given: &mut Fields) -> Result<Option<String>, Faul
     }
 }
 
-fn one(status: u16, kind: Kind, fields: &Fields, call: &Call<'_>) -> Reply {
-    Reply::json(status, &json!({kind.word(): shown(kind, fields, call)}))
+fn one(status: u16, kind: Kind, thing: &Thing, call: &Call<'_>) -> Reply {
+    Reply::json(status, &json!({kind.word(): shown(kind, thing, call)}))
 }
 
 pub(crate) fn listing<'a>(
     call: &Call<'_>,
     kind: Kind,
-    found: impl Iterator<Item = &'a Fields>,
+    found: impl Iterator<Item = &'a Thing>,
 ) -> Reply {
-    let all: Vec<Value> = found.map(|fields| shown(kind, fields, call)).collect();
+    let all: Vec<Value> = found.map(|thing| shown(kind, thing, call)).collect();
     list_of(call, kind.plural(), &all)
 }
 
@@ -220,9 +219,9 @@ pub(crate) fn list_of(call: &Call<'_>, word: &str, all: &[Value]) -> Reply {
     Reply::json(200, &json!({word: all, "links": links}))
 }
 
-fn shown(kind: Kind, fields: &Fields, call: &Call<'_>) -> Value {
-    let mut shown = fields.clone();
-    let url = call.url(&format!("/{}/{}", kind.plural(), text(fields, "id")));
+fn shown(kind: Kind, thing: &Thing, call: &Call<'_>) -> Value {
+    let mut shown = thing.fields.clone();
+    let url = call.url(&format!("/{}/{}", kind.plural(), thing.id));
     shown.insert("links".into(), json!({"self": url}));
     Value::Object(shown)
 }

@@ -1,6 +1,6 @@
 //! An answer before it becomes HTTP.
 
-use serde_json::Value;
+use serde::Serialize;
 
 /// Status, body and the headers that differ from answer to answer.
 #[derive(Debug)]
@@ -14,10 +14,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn json(status: u16, body: &Value) -> Self {
+    pub(crate) fn json(status: u16, body: &impl Serialize) -> Self {
         Self {
             status,
-            body: body.to_string().into_bytes(),
+            // Fails only for maps with keys that are no text, which no answer has.
+            body: serde_json::to_vec(body).unwrap_or_default(),
             token: None,
             asks_for_credentials: false,
         }

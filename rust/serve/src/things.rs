@@ -65,13 +65,24 @@ impl Kind {
     }
 }
 
+/// One of a kind: its fields and, apart from them, those that every login asks for.
+#[derive(Debug)]
+pub(crate) struct Thing {
+    pub(crate) id: Id,
+    pub(crate) name: String,
+    /// "" where its kind is in no domain.
+    pub(crate) domain: Id,
+    pub(crate) is_enabled: bool,
+    pub(crate) fields: Fields,
+}
+
 /// All of one kind.
 #[derive(Debug)]
 pub(crate) struct Things {
     kind: Kind,
-    by_id: HashMap<Id, Fields>,
-    /// (domain, name); kinds outside domains have them all in "".
-    by_name: HashMap<(String, String), Id>,
+    by_id: HashMap<Id, Thing>,
+    /// By domain, then by name.
+    by_name: HashMap<Id, HashMap<String, Id>>,
 }
 
 impl Things {
@@ -79,81 +90,81 @@ impl Things {
         Self { kind, by_id: HashMap::new(), by_name: HashMap::new() }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<(&Id, &Fields)> {
-        self.by_id.get_key_value(id)
+    pub(crate) fn get(&self, id: &str) -> Option<&Thing> {
+        self.by_id.get(id)
     }
 
-    pub(crate) fn expect(&self, id: &str) -> Result<(&Id, &Fields), Fault> {
+    pub(crate) fn expect(&self, id: &str) -> Result<&Thing, Fault> {
         self.get(id).ok_or_else(|| Fault::missing(self.kind.word(), id))
     }
 
-    pub(crate) fn named(&self, domain_id: &str, name: &str) -> Option<(&Id, &Fields)> {
-        let id = self.by_name.get(&(domain_id.to_owned(), name.to_owned()))?;
-        self.get(id)
+    pub(crate) fn named(&self, domain_id: &str, name: &str) -> Option<&Thing> {
+        self.get(self.by_name.get(domain_id)?.get(name)?)
     }
 
     /// In the order of their ids, so that one listing is as the other.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Fields> {
-        let mut all: Vec<_> = self.by_id.iter().collect();
-        all.sort_unstable_by_key(|(id, _)| *id);
-        all.into_iter().map(|(_, fields)| fields)
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Thing> {
+        let mut all: Vec<_> = self.by_id.values().collect();
+        all.sort_unstable_by_key(|thing| &thing.id);
+        all.into_iter()
     }
 
     /// Ids of those in a domain.
     pub(crate) fn within(&self, domain_id: &str) -> Vec<Id> {
-        let inside = |fields: &Fields| text(fields, "domain_id") == domain_id;
-        self.by_id.iter().filter(|(_, fields)| inside(fields)).map(|(id, _)| id.clone()).collect()
+        self.by_name.get(domain_id).into_iter().flat_map(HashMap::values).cloned().collect()
     }
 
     /// Makes one under a new id, or under the one that is given.
-    pub(crate) fn make(&mut self, id: Option<&str>, given: Fields) -> Result<&Fields, Fault> {
+    pub(crate) fn make(&mut self, id: Option<&str>, given: Fields) -> Result<&Thing, Fault> {
         let mut fields = self.kind.defaults();
         fields.extend(given);
         let id: Id = id.map_or_else(|| stamp::hex(stamp::secret()).into(), Into::into);
         fields.insert("id".into(), json!(*id));
-        self.check(&fields)?;
-        let key = self.key(&fields);
-        if self.by_name.contains_key(&key) {
-            return Err(self.conflict(&fields));
-        }
-        self.by_name.insert(key, id.clone());
-        Ok(self.by_id.entry(id).or_insert(fields))
+        let made = self.checked(id.clone(), fields)?;
+        self.take_name(&made)?;
+        Ok(self.by_id.entry(id).or_insert(made))
     }
 
-    pub(crate) fn change(&mut self, id: &str, changes: Fields) -> Result<&Fields, Fault> {
-        let (known, old) = self.expect(id)?;
-        let (known, before) = (known.clone(), self.key(old));
-        let mut fields = old.clone();
+    /// Its domain stays what it is.
+    pub(crate) fn change(&mut self, id: &str, changes: Fields) -> Result<&Thing, Fault> {
+        let old = self.expect(id)?;
+        let (id, name) = (old.id.clone(), old.name.clone());
+        let mut fields = old.fields.clone();
         fields.extend(changes);
-        self.check(&fields)?;
-        let after = self.key(&fields);
-        if after != before {
-            if self.by_name.contains_key(&after) {
-                return Err(self.conflict(&fields));
-            }
-            self.by_name.remove(&before);
-            self.by_name.insert(after, known.clone());
+        let new = self.checked(id.clone(), fields)?;
+        if new.name != name {
+            self.take_name(&new)?;
+            self.leave_name(&new.domain, &name);
         }
-        self.by_id.insert(known, fields);
-        self.expect(id).map(|(_, fields)| fields)
+        self.by_id.insert(id.clone(), new);
+        self.expect(&id)
     }
 
-    pub(crate) fn remove(&mut self, id: &str) -> Option<Fields> {
-        let fields = self.by_id.remove(id)?;
-        self.by_name.remove(&self.key(&fields));
-        Some(fields)
+    pub(crate) fn remove(&mut self, id: &str) {
+        if let Some(gone) = self.by_id.remove(id) {
+            self.leave_name(&gone.domain, &gone.name);
+        }
     }
 
-    fn key(&self, fields: &Fields) -> (String, String) {
-        let domain_id = if self.kind.is_in_domain() { text(fields, "domain_id") } else { "" };
-        (domain_id.to_owned(), text(fields, "name").to_owned())
+    fn take_name(&mut self, thing: &Thing) -> Result<(), Fault> {
+        let names = self.by_name.entry(thing.domain.clone()).or_default();
+        if names.contains_key(&thing.name) {
+            return Err(Fault::Conflict { kind: self.kind.word(), name: thing.name.clone() });
+        }
+        names.insert(thing.name.clone(), thing.id.clone());
+        Ok(())
     }
 
-    fn conflict(&self, fields: &Fields) -> Fault {
-        Fault::Conflict { kind: self.kind.word(), name: text(fields, "name").to_owned() }
+    fn leave_name(&mut self, domain: &Id, name: &str) {
+        if let Some(names) = self.by_name.get_mut(domain) {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_name.remove(domain);
+            }
+        }
     }
 
-    fn check(&self, fields: &Fields) -> Result<(), Fault> {
+    fn checked(&self, id: Id, fields: Fields) -> Result<Thing, Fault> {
         let Some(name) = fields.get("name") else {
             return Err(Fault::bad("'name' is a required property"));
         };
@@ -167,15 +178,17 @@ impl Things {
         if fields.get("enabled").is_some_and(|enabled| !enabled.is_boolean()) {
             return Err(Fault::bad("Invalid input for field 'enabled': it must be true or false"));
         }
-        Ok(())
+        let domain = if self.kind.is_in_domain() { text(&fields, "domain_id") } else { "" };
+        // All in a domain share its id: what thousands of logins read is in one place.
+        let domain =
+            self.by_name.get_key_value(domain).map_or_else(|| domain.into(), |(id, _)| id.clone());
+        let name = text(&fields, "name").to_owned();
+        let is_enabled = fields.get("enabled").and_then(Value::as_bool).unwrap_or(true);
+        Ok(Thing { id, name, domain, is_enabled, fields })
     }
 }
 
 /// A field that is text, else "".
 pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or("")
-}
-
-pub(crate) fn is_enabled(fields: &Fields) -> bool {
-    fields.get("enabled").and_then(Value::as_bool).unwrap_or(true)
 }
