@@ -22,8 +22,33 @@ pub(crate) struct Script {
     scripts: Vec<Weighted>,
     /// For each capture, the strictest place that it fills.
     places: Vec<Place>,
-    columns: Vec<Vec<Vec<u8>>>,
+    columns: Vec<Column>,
     seed: u64,
+}
+
+/// The values of one column, end to end: iterations take row after row, so what thousands of users
+/// bring is read ahead by the processor, and costs what one user does.
+struct Column {
+    bytes: Vec<u8>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+}
+
+impl Column {
+    fn of(rows: &[String]) -> Self {
+        let ends = rows.iter().scan(0, |end, row| {
+            *end += row.len();
+            Some(*end)
+        });
+        Self { ends: ends.collect(), bytes: rows.concat().into_bytes() }
+    }
+
+    /// The row of an iteration; the rows are taken again from the first when all were.
+    fn row(&self, iteration: u32) -> &[u8] {
+        let row = iteration as usize % self.ends.len();
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[start..self.ends[row]]
+    }
 }
 
 /// One script of a mix.
@@ -125,9 +150,7 @@ impl Script {
                 steps.push(names.step(index, &plan.steps[index], &plan.origin)?);
             }
         }
-        let columns = plan.columns.values();
-        let columns =
-            columns.map(|rows| rows.iter().map(|row| row.as_bytes().to_vec()).collect()).collect();
+        let columns = plan.columns.values().map(|rows| Column::of(rows)).collect();
         Ok(Self { steps, scripts, places: names.places, columns, seed: plan.seed })
     }
 
@@ -178,10 +201,7 @@ impl Script {
         let number = digits.of(iteration as usize);
         let value = |piece| -> Option<&[u8]> {
             match piece {
-                &Piece::Column(column) => {
-                    let rows: &Vec<Vec<u8>> = &self.columns[column];
-                    Some(&rows[iteration as usize % rows.len()])
-                }
+                &Piece::Column(column) => Some(self.columns[column].row(iteration)),
                 Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
                 Piece::Iteration => Some(number),
