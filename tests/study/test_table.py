@@ -11,7 +11,7 @@ from loadstone.analysis.interval import of_logs, p_of_no_difference
 from loadstone.monitor.usage import Usage
 from loadstone.report.terminal import console
 from loadstone.result import Environment
-from loadstone.study import journal, markdown, read, show
+from loadstone.study import journal, markdown, read, show, wording
 from loadstone.study.order import turns
 from loadstone.study.read import Source
 from loadstone.study.table import Outcome, differences, rows
@@ -117,6 +117,15 @@ def test_over_several_configurations_each_counts_once():
     assert len(alone) == 2
     assert (over.ratio.count, over.unit, over.others) == (2, "configurations", ())
     assert over.ratio.mean == pytest.approx((1.1 * 1.2) ** 0.5)
+
+
+def test_of_many_tests_some_are_said_to_differ_by_chance():
+    found = measured({("apache", "2"): [10.0, 11.0, 12.0], ("nginx", "2"): [10.0, 12.0, 11.0]})
+    assert len(list(wording.compared(STUDY, found))) == 1
+    many = replace(STUDY, comparisons=STUDY.comparisons * 20)
+    *said, warning = wording.compared(many, found)
+    assert len(said) == 20
+    assert warning.startswith("Of 20 tests, 1 or so show a difference where there is none")
 
 
 def test_an_interval_that_says_nothing_is_written_without_powers_of_ten():

@@ -8,6 +8,9 @@ from loadstone.study.journal import Journal
 from loadstone.study.model import Study
 from loadstone.study.table import Outcome, Row, differences
 
+LEVEL = 0.05  # of a test: below it a difference is said to be there
+MANY_TESTS = 10  # from which on some of them say so by chance
+
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the columns: those of words, then those of figures."""
@@ -49,8 +52,15 @@ def published(lines: Sequence[Row]) -> Iterator[str]:
 
 def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Give the ratios that the study asks for, each with its test."""
-    for one in differences(study, outcomes):
+    found = differences(study, outcomes)
+    for one in found:
         yield f"{one}{_test(one.p)}"
+    tests = sum(one.p is not None for one in found)
+    if tests >= MANY_TESTS:
+        yield (
+            f"Of {tests} tests, {tests * LEVEL:.0f} or so show a difference where there is none: "
+            f"believe a p that is far below {LEVEL}."
+        )
 
 
 def when_and_where(journal: Journal, outcomes: Sequence[Outcome]) -> str:
@@ -75,4 +85,4 @@ def _minute(instant: str) -> str:
 def _test(p: float | None) -> str:
     if p is None:
         return ": of one alone there is no test"
-    return f": {'no difference shown' if p >= 0.05 else 'a difference'}, p = {p:.2g}"
+    return f": {'no difference shown' if p >= LEVEL else 'a difference'}, p = {p:.2g}"
