@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,6 +72,28 @@ def test_an_unrecorded_process_is_found_by_its_mark(tmp_path: Path) -> None:
     assert processes.marked(tmp_path) == (lost,)
     assert processes.marked(tmp_path / "elsewhere") == ()
     processes.stop(lost)
+
+
+def test_a_process_in_the_moment_of_its_start_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    becomes = f"read go; exec env {processes.MARK}={tmp_path} sleep 60"
+    begin = ("env", "-i", "sh", "-c", becomes)
+    with subprocess.Popen(begin, stdin=subprocess.PIPE) as child:
+        environment = Path(f"/proc/{child.pid}/environ")
+
+        def in_the_meantime(_: float) -> None:
+            assert child.stdin is not None
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+            until(lambda: bytes(tmp_path) in environment.read_bytes())
+
+        try:
+            until(lambda: Path(f"/proc/{child.pid}/cmdline").read_bytes().startswith(b"sh\0"))
+            monkeypatch.setattr(processes, "time", SimpleNamespace(sleep=in_the_meantime))
+            assert [found.pid for found in processes.marked(tmp_path)] == [child.pid]
+        finally:
+            child.kill()
 
 
 def test_the_users_credentials_do_not_reach_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from loadstone.lab import logs
 
 MARK = "LOADSTONE_LAB"  # in the environment of all that a deployment starts: its folder
 POLL_S = 0.05
+_KERNELS = 2  # parent of the kernel's own threads, which have no environment
 GRACE_S = 10.0  # uwsgi kills workers that load or serve for longer only when told twice
 
 # Ended children stay zombies until their parent asks for them; a Popen must live as long.
@@ -135,17 +136,26 @@ def family(leader: Process) -> tuple[Process, ...]:
 def marked(folder: Path) -> tuple[Process, ...]:
     """Give all living processes that carry the deployment's mark: also what no record names."""
     wanted = f"{MARK}={folder}".encode()
-    found = []
-    for stat in _all():
-        if stat.pid == os.getpid() or stat.state in "ZX":
-            continue
-        try:
-            variables = Path(f"/proc/{stat.pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            continue  # ended, or another user's
-        if wanted in variables:
-            found.append(Process(stat.pid, stat.started_ticks))
-    return tuple(found)
+    living = [s for s in _all() if s.pid != os.getpid() and s.state not in "ZX"]
+    seen = {stat: _environment(stat.pid) for stat in living}
+    blank = [s for s, variables in seen.items() if variables == b"" and s.parent != _KERNELS]
+    if blank:
+        # Empty also in the moment of an exec: what is being started just now has its mark soon.
+        time.sleep(POLL_S)
+        seen |= {stat: _environment(stat.pid) for stat in blank}
+    return tuple(
+        Process(stat.pid, stat.started_ticks)
+        for stat, variables in seen.items()
+        if variables is not None and wanted in variables.split(b"\0")
+    )
+
+
+def _environment(pid: int) -> bytes | None:
+    """Give what a process was started with; None: it has ended, or is another user's."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return None
 
 
 def stop(
