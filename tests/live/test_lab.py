@@ -196,6 +196,14 @@ time.sleep(600)
 """
 
 
+def await_end(folder: Path) -> None:
+    until(lambda: not processes.marked(folder), "processes outlived their owner")
+    until(lambda: not (folder / "secret").exists(), "the password outlived its owner")
+    # What ended them may still be writing that down.
+    with locks.held(folder / watcher.LOCK):
+        pass
+
+
 def test_what_a_killed_owner_leaves_is_ended(name: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, name], stdout=subprocess.PIPE, text=True
@@ -204,8 +212,7 @@ def test_what_a_killed_owner_leaves_is_ended(name: str) -> None:
         until(lambda: owner.stdout.readline() == "up\n", "the owner did not come up")
         folder = deployment.find(name).folder
         owner.kill()
-    until(lambda: not processes.marked(folder), "processes outlived their owner")
-    until(lambda: not (folder / "secret").exists(), "the password outlived its owner")
+    await_end(folder)
 
 
 def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
@@ -219,8 +226,4 @@ def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
         until(lambda: "waiting for uwsgi" in starting.stderr.readline(), "uwsgi was not reached")
         folder = deployment.known(name).folder
         starting.kill()
-    until(lambda: not processes.marked(folder), "processes outlived the killed start")
-    until(lambda: not (folder / "secret").exists(), "the password outlived the start")
-    # What ended it may still be writing that down.
-    with locks.held(folder / watcher.LOCK):
-        pass
+    await_end(folder)
