@@ -123,7 +123,7 @@ def _rates(program: Path, rounds: int) -> Iterator[str]:
     for (name, target), times in MANY_TIMES.items():
         # Rally takes minutes for many users, and what it loses is not a matter of a few per cent.
         for number in range(1 if name == RALLY else rounds):
-            print(f"{name} with one and many users {number + 1}", file=sys.stderr)
+            print(f"{name}, target {target}, {number + 1}", file=sys.stderr)
             order = (ONE, MANY) if number % 2 else (MANY, ONE)
             took = {users: _carried_out(name, program, times, users, target) for users in order}
             rates.setdefault((name, target), []).append([took[ONE].rate, took[MANY].rate])

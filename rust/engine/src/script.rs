@@ -26,8 +26,8 @@ pub(crate) struct Script {
     seed: u64,
 }
 
-/// The values of one column, end to end: iterations take row after row, so what thousands of users
-/// bring is read ahead by the processor, and costs what one user does.
+/// The values of one column, end to end: iterations take row after row, so that the processor can
+/// read ahead what thousands of users bring.
 struct Column {
     bytes: Vec<u8>,
     /// Where each row ends.

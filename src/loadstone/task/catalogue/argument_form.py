@@ -63,7 +63,7 @@ def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
     if argument.keys:
         is_list = argument.kind is Kind.MAPPINGS
         form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, is_list)
-        kind = list[form] if is_list else form  # type: ignore[valid-type]
+        kind = list[form] if is_list else form  # type: ignore[valid-type]  # made at run time
     kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
     if argument.is_required:
         return kind, Field(description=argument.about)
