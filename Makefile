@@ -1,10 +1,10 @@
-# make demo, make test: set-up included. Nothing here needs root.
+# make demo, make test: set-up included. `make test` leaves out the slow tests, `make test-all` none. Nothing here needs root.
 SHELL := /bin/bash
 # uv from the PATH, else one of our own in .uv/ (installed by pip).
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test lint bench bench-capacity bench-hot clean
+.PHONY: install demo test test-all lint docs bench bench-capacity bench-hot clean
 
 install: $(filter .uv/bin/uv,$(UV))
 	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
@@ -18,9 +18,20 @@ install: $(filter .uv/bin/uv,$(UV))
 demo: install
 	@.venv/bin/loadstone demo
 
+# Tests mostly wait, so three run at a time; those that measure run alone afterwards. Environments
+# of the lab are made once for all of them.
+PYTEST := LOADSTONE_TEST_HOME=$${LOADSTONE_TEST_HOME:-$(CURDIR)/target/test-home} .venv/bin/pytest -q --durations=20
+TOGETHER := $(PYTEST) -n 3 --dist loadfile -m
+
 test: install
 	cargo test --quiet --workspace
-	.venv/bin/pytest -q
+	$(TOGETHER) "not alone and not slow"
+	$(PYTEST) -m "alone and not slow"
+
+test-all: install
+	cargo test --quiet --workspace
+	$(TOGETHER) "not alone"
+	$(PYTEST) -m "alone"
 
 lint: install
 	.venv/bin/ruff check
@@ -29,6 +40,11 @@ lint: install
 	.venv/bin/lint-imports --no-cache
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+# A broken link or reference fails.
+docs: install
+	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
+	@echo target/docs/index.html
 
 bench-capacity: install
 	.venv/bin/python -m bench.capacity --processes 2

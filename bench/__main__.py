@@ -18,8 +18,10 @@ BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
 SECTIONS: dict[str, tuple[str, Callable[[Settings], Iterator[str]]]] = {
     "http": ("Closed loop, http", fast.http),
     "https": ("Closed loop, https", fast.https),
+    "http2": ("Closed loop, HTTP/2 over TLS", fast.http2),
     "lag": ("Open loop: send lag", truth.lag),
     "stall": ("A target that stalls 500 ms in every 5 s", truth.stall),
+    "waits": ("Service times of `loadstone serve`", truth.waits),
     "memory": ("Memory of long runs", truth.memory),
     "summaries": ("Summaries of 10 million samples", truth.summaries),
     "rally": ("`loadstone run` and Rally", rally),

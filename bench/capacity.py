@@ -9,14 +9,20 @@ import multiprocessing
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from loadstone.search.guard import CHANGED
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
-from loadstone.search.simulator.families import FAMILIES, ILL_POSED, draw
-from loadstone.search.simulator.simulator import Simulator
 from loadstone.search.strategies import STRATEGIES
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from simulator.families import CHANGING, FAMILIES, ILL_POSED, LIMITED, draw
+from simulator.service import Service
+from simulator.simulator import Simulator
+from simulator.truth import sustained_rps
 
 METHODS = ("meter", "bisect", "isp-ras-2015", "mlrsearch", "closed-loop-peak")
 CEILING_RPS = 5000.0
@@ -46,6 +52,7 @@ class Outcome:
     covers: bool | None  # None: the method states no interval
     half_width: float
     load_s: float
+    says_changed: bool  # a false alarm where the family's services never change
 
 
 def play(job: Job) -> Outcome:
@@ -58,8 +65,7 @@ def play(job: Job) -> Outcome:
         arrival_dispersion=1.0 if service.is_poisson else 0.0,
     )
     capacity, trials = search(STRATEGIES[job.method](settings), simulator.measure)
-    # Where capacity depends on the backlog the truth is a range.
-    least, most = sorted((service.long_run_rps, service.crowded_rps))
+    least, most = truth(job.family, service, simulator.now_s)
     rate = capacity.rate_rps
     if rate is not None and job.method.startswith("isp-ras"):
         rate += 0.5  # its whole number stands for what lies between it and the next
@@ -68,17 +74,30 @@ def play(job: Job) -> Outcome:
     states = low is not None or high is not None
     covers = (low or 0.0) <= most and (high or np.inf) >= least if states else None
     half_width = (high - low) / 2 / service.long_run_rps if low and high else float("nan")
-    load_s = sum(trial.summary.load_s for trial in trials)
-    return Outcome(job.family, job.method, error, covers, half_width, load_s)
+    load_s = sum(trial.stats.load_s for trial in trials)
+    says_changed = any(CHANGED in words for words in capacity.words)
+    return Outcome(job.family, job.method, error, covers, half_width, load_s, says_changed)
+
+
+def truth(family: str, service: Service, end_s: float) -> tuple[float, float]:
+    """Return the true N as a range: where capacity depends on the backlog it is none by itself."""
+    if family in LIMITED:
+        return (sustained_rps(service),) * 2
+    change = service.change
+    if change is not None:  # what counts is how the service is at the end
+        slower = change.slower if change.at_s < end_s < change.back_at_s else 1.0
+        return (service.capacity_rps / slower,) * 2
+    least, most = sorted((service.long_run_rps, service.crowded_rps))
+    return least, most
 
 
 def table(outcomes: Iterable[Outcome]) -> Iterator[str]:
     """Rows of Markdown, one per family and method."""
     yield (
         "| family | method | services | median error % | 95 % tail % | load s, median | most | "
-        "interval covers % | half-width % | no number |"
+        "interval covers % | half-width % | no number | changes said |"
     )
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault((outcome.family, outcome.method), []).append(outcome)
@@ -103,7 +122,8 @@ def _row(family: str, method: str, group: list[Outcome]) -> str:
             f"{max(loads):.0f}",
             f"{np.mean(stated) * 100:.1f}" if stated else "none stated",
             f"{np.median(widths) * 100:.2f}" if widths else "-",
-            f"{len(group) - len(known)} |",
+            f"{len(group) - len(known)}",
+            f"{sum(one.says_changed for one in group)} |",
         )
     )
 
@@ -113,7 +133,9 @@ def main() -> None:
     parser.add_argument("--services", type=int, default=200, help="per family, for meter")
     parser.add_argument("--rival-services", type=int, default=50, help="per family, for the rest")
     parser.add_argument("--first", type=int, default=0, help="index of the first service")
-    parser.add_argument("--families", default=",".join([*FAMILIES, *ILL_POSED]))
+    parser.add_argument(
+        "--families", default=",".join([*FAMILIES, *ILL_POSED, *LIMITED, *CHANGING])
+    )
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--budget", type=float, default=295.0, help="seconds of load")
     parser.add_argument("--rates", default="20-180", help="lowest and highest capacity drawn")

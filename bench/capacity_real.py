@@ -13,29 +13,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.analysis.goal import Goal
-from loadstone.analysis.model import Trial
-from loadstone.analysis.trial import alarm, assess
-from loadstone.engine import local
-from loadstone.plan.model import Origin, Plan
-from loadstone.search.model import Ask, Measure
-from loadstone.search.run import search
-from loadstone.search.settings import Settings
 from loadstone.search.strategies import STRATEGIES
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from known_service import ISSUE, known_service
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from known_service import known_service
+from measured import searched
 
 NEAR = 0.02  # share of the truth
-
-
-def measuring(port: int) -> Measure:
-    def measure(ask: Ask) -> Trial:
-        plan = Plan(Origin("http", "127.0.0.1", port), (ISSUE,), ask.load)
-        measured = local.run(plan, alarm(ask.load, ask.alarm_s, Goal()))
-        return assess(ask.offer(1), measured.samples, measured.health, Goal())
-
-    return measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +49,12 @@ def play(job: Job) -> Outcome:
     options = (f"--law={job.law}", f"--seed={job.run}", f"--even-over={job.even_over}")
     with known_service(job.workers, job.workers / rate, *options) as known:
         began = time.monotonic()
-        strategy = STRATEGIES[job.method](Settings(budget_s=job.budget_s))
-        found, trials = search(strategy, measuring(known.port))
+        found, trials = searched(known.port, job.budget_s, job.method)
     wall_s = time.monotonic() - began
     figures = [found.rate_rps, found.low_rps, found.high_rps]
     shown = [f"{figure:.2f}" if figure else "-" for figure in figures]
     error = found.rate_rps / rate - 1 if found.rate_rps else math.nan
-    load_s = sum(trial.summary.load_s for trial in trials)
+    load_s = sum(trial.stats.load_s for trial in trials)
     is_stated = found.rate_rps is not None
     covers = is_stated and (found.low_rps or 0.0) <= rate <= (found.high_rps or math.inf)
     cells = [f"{rate:g}", job.law, *shown, f"{error * 100:+.2f}", f"{load_s:.0f}", f"{wall_s:.0f}"]

@@ -2,16 +2,18 @@
 
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from bench.builds import BUILDS
 from bench.figures import ratios, spread, table
-from bench.generators import GENERATORS, SOURCES, Bout, Cost, missing
+from bench.generators import GENERATORS, SOURCES, Bout, Cost, h2load, missing
 from bench.settings import Settings
 from bench.target import lean_target, secure_target
 
 CONNECTIONS = (16, 64)
-HTTPS_NAMES = ["loadstone", "wrk"]
+HTTPS_NAMES = [*BUILDS, "wrk"]
+STREAMS = (16, 64)
 
 
 def http(settings: Settings) -> Iterator[str]:
@@ -34,6 +36,23 @@ def https(settings: Settings) -> Iterator[str]:
         yield from _sides(bout, [n for n in HTTPS_NAMES if n not in absent], settings.rounds)
 
 
+def http2(settings: Settings) -> Iterator[str]:
+    """Loadstone and h2load, against nginx over TLS: one connection, its streams the same."""
+    absent = missing(["nginx", "openssl", "h2load"])
+    yield from left_out(absent)
+    if absent:
+        return
+    generators = {build: GENERATORS[build] for build in BUILDS} | {"h2load": h2load}
+    with secure_target(settings.target_core) as target:
+        bout = Bout(target.port, 0, settings.seconds, settings.core, "https", target.ca_file, "2")
+        for streams in STREAMS:
+            one = replace(bout, connections=streams, streams=streams)
+            yield f"{streams} streams on one connection:"
+            yield ""
+            yield from _compared(one, generators, "h2load", settings.rounds)
+            yield ""
+
+
 def left_out(absent: Sequence[str]) -> Iterator[str]:
     """Name what is not installed, and how to get it."""
     for name in absent:
@@ -43,29 +62,35 @@ def left_out(absent: Sequence[str]) -> Iterator[str]:
 
 
 def _sides(bout: Bout, names: list[str], rounds: int) -> Iterator[str]:
+    generators = {name: GENERATORS[name] for name in names}
     for connections in CONNECTIONS:
-        costs: dict[str, list[Cost]] = {name: [] for name in names}
-        for number in range(rounds):
-            for name in names:
-                print(f"{bout.scheme} {connections} {number + 1} {name}", file=sys.stderr)
-                costs[name].append(GENERATORS[name](replace(bout, connections=connections)))
         yield f"{connections} connections:"
         yield ""
-        yield from table(_head("wrk" in names), [_row(name, costs) for name in names])
+        yield from _compared(replace(bout, connections=connections), generators, "wrk", rounds)
         yield ""
 
 
-def _head(has_wrk: bool) -> list[str]:
+def _compared(
+    bout: Bout, generators: dict[str, Callable[[Bout], Cost]], reference: str, rounds: int
+) -> Iterator[str]:
+    """Run each generator in every round, and yield the table."""
+    costs: dict[str, list[Cost]] = {name: [] for name in generators}
+    for number in range(rounds):
+        for name, generator in generators.items():
+            print(f"{bout.scheme} {bout.connections} {number + 1} {name}", file=sys.stderr)
+            costs[name].append(generator(bout))
     head = ["generator", "requests/s", "CPU µs/request", "peak RSS MB"]
-    return [*head, "CPU, to wrk", "requests/s, to wrk"] if has_wrk else head
+    if reference in generators:
+        head += [f"CPU, to {reference}", f"requests/s, to {reference}"]
+    yield from table(head, [_row(name, costs, reference) for name in generators])
 
 
-def _row(name: str, costs: dict[str, list[Cost]]) -> list[str]:
+def _row(name: str, costs: dict[str, list[Cost]], reference: str) -> list[str]:
     own = costs[name]
     rates, cpus = [one.requests_per_s for one in own], [one.cpu_us for one in own]
     memory = statistics.median(one.peak_mb for one in own)
     row = [name, spread(rates, ",.0f"), spread(cpus), f"{memory:.0f}"]
-    if reference := costs.get("wrk"):
-        row.append(ratios(cpus, [one.cpu_us for one in reference]))
-        row.append(ratios(rates, [one.requests_per_s for one in reference]))
+    if other := costs.get(reference):
+        row.append(ratios(cpus, [one.cpu_us for one in other]))
+        row.append(ratios(rates, [one.requests_per_s for one in other]))
     return row

@@ -1,36 +1,23 @@
 """The load generators: each sends the same POST as fast as it can, on one core."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from bench.processes import Ended, afresh, own_peak_mb, program
-from loadstone.engine.local import run
-from loadstone.plan.load import ClosedLoad
-from loadstone.plan.model import Origin, Placement, Plan, Tls
-from loadstone.plan.script import Step, text
+from bench.builds import BUILDS, ROOT
+from bench.engine import BODY, PATH, Figures, Request
+from bench.processes import Ended, program
 
-PATH = "/v3/auth/tokens"
-BODY = (
-    '{"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": "loadstone-user'
-    '-00001", "domain": {"id": "default"}, "password": "a-password-of-some-length"}}}, "scope": '
-    '{"project": {"name": "loadstone-project-00001", "domain": {"id": "default"}}}}}'
-)
-ISSUE = Step(
-    "issue",
-    "POST",
-    text(PATH),
-    headers=(("Content-Type", text("application/json")),),
-    body=text(BODY),
-    expect_status=(201,),
-)
+WRK_COUNT = r"(?P<n>\d+) requests in (?P<s>[\d.]+)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +30,8 @@ class Bout:
     core: int  # the only one that it may use
     scheme: Literal["http", "https"] = "http"
     ca_file: str | None = None
+    http: Literal["1.1", "2"] = "1.1"
+    streams: int = 1  # requests in flight on one connection of HTTP/2
 
     @property
     def url(self) -> str:
@@ -59,37 +48,57 @@ class Cost:
     peak_mb: float
 
 
-def loadstone(bout: Bout) -> Cost:
-    """Measure the engine, with every sample kept, in a process of its own."""
-    return afresh(_engine, bout)
-
-
-def _engine(bout: Bout) -> Cost:
-    plan = Plan(
-        Origin(bout.scheme, "127.0.0.1", bout.port, Tls(ca_file=bout.ca_file)),
-        (ISSUE,),
-        ClosedLoad(bout.connections, duration_s=float(bout.seconds)),
-        placement=Placement(cores=(bout.core,)),
+def loadstone(build: str, bout: Bout) -> Cost:
+    """Measure a build of the engine, with every sample kept."""
+    request = Request(
+        bout.port,
+        bout.core,
+        bout.seconds,
+        bout.connections,
+        scheme=bout.scheme,
+        ca_file=bout.ca_file,
+        http=bout.http,
     )
-    before_s = time.process_time()
-    measured = run(plan)
-    # Of the whole process, what Python does with the samples included.
-    cpu_s = time.process_time() - before_s
-    requests = len(measured.samples)
-    if not requests or measured.samples.outcome.any():
-        raise SystemExit("bench: requests of loadstone have failed")
-    return Cost(requests / measured.health.wall_s, cpu_s / requests * 1e6, own_peak_mb())
+    figures = engine(build, request)
+    return Cost(figures.requests_per_s, figures.cpu_us, figures.peak_mb)
+
+
+def engine(build: str, request: Request) -> Figures:
+    """Run the engine once in a process of that build."""
+    command = [BUILDS[build](), "-m", "bench.engine", json.dumps(asdict(request))]
+    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return Figures(**json.loads(ended.stdout))
 
 
 def wrk(bout: Bout) -> Cost:
     """Measure wrk, one thread."""
+    with _wrk_script() as script:
+        options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", "-s", script]
+        ended = program(["wrk", *options, bout.url], bout.core)
+    return _counted(ended, WRK_COUNT, "wrk")
+
+
+def wrk2_program() -> str | None:
+    """Find wrk2: the program that WRK2 names, else `wrk2` on the PATH."""
+    return shutil.which(os.environ.get("WRK2", "wrk2"))
+
+
+def wrk2(bout: Bout, rate_rps: float) -> Cost:
+    """Measure wrk2 at a fixed rate, one thread."""
+    with _wrk_script() as script:
+        options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", f"-R{rate_rps:.0f}"]
+        command = [wrk2_program() or "wrk2", *options, "-s", script, bout.url]
+        ended = program(command, bout.core)
+    return _counted(ended, WRK_COUNT, "wrk2")
+
+
+@contextmanager
+def _wrk_script() -> Iterator[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
         script.write(f"wrk.method = 'POST'\nwrk.body = [[{BODY}]]\n")
         script.write("wrk.headers['Content-Type'] = 'application/json'\n")
         script.flush()
-        options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", "-s", script.name]
-        ended = program(["wrk", *options, bout.url], bout.core)
-    return _counted(ended, r"(?P<n>\d+) requests in (?P<s>[\d.]+)s", "wrk")
+        yield script.name
 
 
 def ab(bout: Bout) -> Cost:
@@ -135,8 +144,19 @@ def vegeta(bout: Bout) -> Cost:
     return Cost(requests / wall_s, ended.cpu_s / requests * 1e6, ended.peak_mb)
 
 
+def h2load(bout: Bout) -> Cost:
+    """Measure h2load: one connection, so many streams, TLS where the target has it."""
+    with tempfile.NamedTemporaryFile("w") as body:
+        Path(body.name).write_text(BODY)
+        options = ["-c1", "-t1", f"-m{bout.streams}", f"-D{bout.seconds}", "-d", body.name]
+        options += ["-H", "content-type: application/json"]
+        ended = program(["h2load", *options, bout.url], bout.core)
+    count = r"finished in (?P<s>[\d.]+)s[\s\S]*, (?P<n>\d+) succeeded, 0 failed"
+    return _counted(ended, count, "h2load")
+
+
 GENERATORS: dict[str, Callable[[Bout], Cost]] = {
-    "loadstone": loadstone,
+    **{build: partial(loadstone, build) for build in BUILDS},
     "wrk": wrk,
     "ab": ab,
     "oha": oha,
@@ -145,9 +165,11 @@ GENERATORS: dict[str, Callable[[Bout], Cost]] = {
 # How to get what may be missing.
 SOURCES = {
     "wrk": "apt-get install wrk",
+    "wrk2": "build https://github.com/giltene/wrk2 and say where it is: WRK2=DIR/wrk",
     "ab": "apt-get install apache2-utils",
     "oha": "cargo install oha",
     "vegeta": "go install github.com/tsenart/vegeta/v12@latest",
+    "h2load": "apt-get install nghttp2-client",
     "nginx": "apt-get install nginx-light",
     "openssl": "apt-get install openssl",
 }
@@ -155,7 +177,11 @@ SOURCES = {
 
 def missing(names: list[str]) -> list[str]:
     """Name those that are not installed."""
-    return [name for name in names if name != "loadstone" and shutil.which(name) is None]
+    return [name for name in names if name not in BUILDS and _program_of(name) is None]
+
+
+def _program_of(name: str) -> str | None:
+    return wrk2_program() if name == "wrk2" else shutil.which(name)
 
 
 def _counted(ended: Ended, count: str, name: str) -> Cost:

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Kind
+from loadstone.keystone.resources import ResourceKind
 from loadstone.target import connect, from_environment
 
 MARK = "LOADSTONE_BENCH_KILLS"  # in the environment of all that an attempt starts
@@ -167,6 +167,8 @@ def _wrong_store(store: Path, environment: dict[str, str]) -> Iterator[str]:
             timeout=PATIENCE_S,
         )
 
+    if not store.exists():
+        return  # the run was ended before it opened its store
     listed = ask("list", "--json", "-")
     if listed.returncode != 0:
         yield f"results list: {listed.stderr}"
@@ -185,7 +187,7 @@ def _left(variables: dict[str, str]) -> Iterator[str]:
     """Name what the cloud still has of any run."""
     with connect(from_environment(variables)) as access:
         identity = Identity(access)
-        for kind in (Kind.USER, Kind.PROJECT, Kind.DOMAIN):
+        for kind in (ResourceKind.USER, ResourceKind.PROJECT, ResourceKind.DOMAIN):
             names = [one.name for one in identity.find(kind) if one.name.startswith("loadstone-")]
             if names:
                 yield f"{len(names)} left of kind {kind}: {', '.join(names[:3])}"

@@ -16,6 +16,7 @@ VERSIONS = {
     "ab": ["ab", "-V"],
     "oha": ["oha", "--version"],
     "vegeta": ["vegeta", "-version"],
+    "h2load": ["h2load", "--version"],
     "nginx": ["nginx", "-v"],
     "rustc": ["rustc", "--version"],
 }

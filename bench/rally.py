@@ -18,7 +18,7 @@ from bench.figures import ratios, spread, table
 from bench.processes import Ended, tree
 from bench.settings import Settings
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from command_line import environment
 from known_service import NAME, serving
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadstone.gate import Allowance
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -13,3 +15,7 @@ class Settings:
     target_core: int
     core: int  # the generator's
     rally: Path | None  # a virtual environment with Rally in it
+
+
+# What a benchmark may load: its own target on loopback, as fast as the generator goes.
+ALLOWED = Allowance(max_rate_rps=1e9, load_s=86_400.0)

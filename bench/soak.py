@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.settings import ALLOWED
 from bench.target import LeanTarget, counting_target
-from loadstone.analysis.tally import tally
-from loadstone.engine.local import Spilled, run_to_file
+from loadstone import gate
+from loadstone.analysis.stats import stats_of_blocks, whole
 from loadstone.engine.progress import Progress
+from loadstone.gate import Spilled
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Origin, Placement, Plan
 from loadstone.plan.script import Step, text
@@ -33,8 +35,7 @@ def main() -> None:
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise SystemExit("bench.soak: needs two cores, one for the target, one for the generator")
-    with TemporaryDirectory() as folder, counting_target() as target:
-        os.sched_setaffinity(target.process.pid, {cores[0]})
+    with TemporaryDirectory() as folder, counting_target(cores[0]) as target:
         load = OpenLoad(options.rate, options.minutes * 60)
         placement = Placement.on((cores[1],))
         plan = Plan(Origin("http", "127.0.0.1", target.port), (STEP,), load, placement=placement)
@@ -52,12 +53,12 @@ def soak(plan: Plan, target: LeanTarget, path: Path) -> int:
             sys.stdout.flush()
         return True
 
-    spilled = run_to_file(plan, path, watch)
+    spilled = gate.run_to_file(plan, path, ALLOWED, watch)
     sent = sum(int((group.sent_ns >= 0).sum()) for group in spilled.file.groups())
     recorded, seen = spilled.file.rows, target.end()
     print(f"sent {sent:,}  recorded {recorded:,}  seen by the target {seen:,}")
-    latency = tally(spilled.file).latency.percentiles()
-    print(f"latency p50 {latency.p50_ms:.3f} ms, p99 {latency.p99_ms:.3f} ms (to 0.05 %)")
+    total = stats_of_blocks(whole(spilled.file), (STEP.action,)).stats.total
+    print(f"latency p50 {1000 * total.median_s:.3f} ms, p99 {1000 * total.p99_s:.3f} ms (0.05 %)")
     print(f"peak RSS {now_mb('VmHWM'):.1f} MB  file {path.stat().st_size / recorded:.1f} B a row")
     return 0 if said_well(spilled) and sent == recorded == seen else 1
 

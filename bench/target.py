@@ -1,7 +1,6 @@
 """The lean servers that every generator is measured against: ours for http, nginx for https."""
 
 import contextlib
-import os
 import socket
 import subprocess
 import time
@@ -11,8 +10,11 @@ from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryDirectory
 
-SOURCE = Path(__file__).parents[1] / "rust/engine/examples/lean_target.rs"
+import psutil
+
 STARTED_WITHIN_S = 10.0
+ROOT = Path(__file__).parents[1]
+PROGRAM = ROOT / "target/release/bench-target"
 # One cipher suite, so that all generators pay for the same one.
 NGINX = """
 daemon off;
@@ -29,7 +31,7 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     server {{
-        listen 127.0.0.1:{port} ssl;
+        listen 127.0.0.1:{port} ssl http2;
         ssl_certificate {folder}/cert.pem;
         ssl_certificate_key {folder}/key.pem;
         ssl_protocols TLSv1.3;
@@ -59,25 +61,34 @@ class LeanTarget:
 @contextlib.contextmanager
 def lean_target(core: int) -> Iterator[int]:
     """Give the port of a server on a core of its own; it ends with the block."""
-    with counting_target() as target:
-        os.sched_setaffinity(target.process.pid, {core})
+    with counting_target(core) as target:
         yield target.port
+        require_core(target.process.pid, core)
         target.end()
 
 
 @contextlib.contextmanager
-def counting_target() -> Iterator[LeanTarget]:
+def counting_target(core: int | None = None) -> Iterator[LeanTarget]:
     """Start a server that counts what it answers; it ends with the block, if not before."""
-    # It needs nothing but the standard library, so there is nothing for cargo to build first.
-    options = ["--edition", "2024", "-C", "opt-level=3"]
-    with TemporaryDirectory() as folder:
-        program = Path(folder) / "lean_target"
-        subprocess.run(["rustc", *options, SOURCE, "-o", program], check=True)
-        with subprocess.Popen([program], stdin=PIPE, stdout=PIPE) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            yield LeanTarget(int(process.stdout.readline()), process)
-            process.stdin.close()
+    build = ["cargo", "build", "--release", "--quiet", "--package", "bench-target"]
+    subprocess.run(build, check=True, cwd=ROOT)
+    bound = [] if core is None else ["taskset", "-c", str(core)]
+    with subprocess.Popen([*bound, PROGRAM], stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        if core is not None:
+            require_core(process.pid, core)
+        yield LeanTarget(port, process)
+        process.stdin.close()
+
+
+def require_core(pid: int, core: int) -> None:
+    """End the benchmark unless every thread of the process is bound to that core alone."""
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        allowed = status.read_text().partition("Cpus_allowed_list:")[2].split()[0]
+        if allowed != str(core):
+            raise SystemExit(f"bench: a thread of the target may use cores {allowed}, not {core}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,8 @@ def secure_target(core: int) -> Iterator[SecureTarget]:
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
                 _wait_for(port)
+                for worker in psutil.Process(process.pid).children():
+                    require_core(worker.pid, core)
                 yield SecureTarget(port, cert)
             finally:
                 process.terminate()

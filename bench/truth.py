@@ -1,34 +1,37 @@
 """Send lag, a stalling target, memory of long runs, summaries of many samples."""
 
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bench.figures import spread, table
-from bench.generators import ISSUE
+from bench.builds import BUILDS, ROOT
+from bench.engine import Figures, Request, plan_of
+from bench.fast import left_out
+from bench.figures import ratios, spread, table
+from bench.generators import Bout, Cost, engine, missing, wrk2
 from bench.processes import afresh, own_peak_mb
-from bench.settings import Settings
+from bench.settings import ALLOWED, Settings
 from bench.target import lean_target
-from loadstone.analysis.iterations import iterations
-from loadstone.analysis.summary import summarise, summary_of
-from loadstone.analysis.tally import tally
-from loadstone.analysis.ticks import ticks, ticks_of
+from loadstone import gate
+from loadstone.analysis.stats import Aggregator, compute_stats
 from loadstone.engine import parquet
-from loadstone.engine.local import run, run_to_file
 from loadstone.engine.samples import Samples
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Origin, Placement, Plan
 from loadstone.plan.script import Column, Step, Text
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from stalling_service import stalling_service
 
 RATES_RPS = (2000.0, 10_000.0)
+# Connections of the open loop: wrk2 uses all of them in turn, Loadstone as many as it needs.
+OPEN_CONNECTIONS = 64
 STALL_EVERY_S, STALL_S, STALL_RATE_RPS, STALL_ROUND_S = 5.0, 0.5, 200.0, 10.0
 LONG_RATE_RPS = 10_000.0
 LONG_S = (10.0, 40.0)
@@ -36,36 +39,67 @@ SUMMARISED = 10_000_000
 
 
 def lag(settings: Settings) -> Iterator[str]:
-    """Open loop at fixed rates: how late requests are taken up, and what they cost."""
+    """Open loop at fixed rates: how late requests are sent, and what they cost beside wrk2's."""
+    absent = missing(["wrk2"])
+    yield from left_out(absent)
     rows = []
     with lean_target(settings.target_core) as port:
         for rate_rps in RATES_RPS:
-            lags = []
-            for number in range(settings.rounds):
-                print(f"lag {rate_rps:.0f}/s {number + 1}", file=sys.stderr)
-                lags.append(afresh(_lag, _open(port, settings, rate_rps, settings.seconds)))
-            p50s_us, p99s_us, cpus_us = zip(*lags, strict=True)
-            row = [spread(figures, form) for figures, form in ((p50s_us, ".0f"), (p99s_us, ".0f"))]
-            rows.append([f"{rate_rps:,.0f}", *row, spread(cpus_us, ".1f")])
-    yield from table(["requests/s", "lag p50 µs", "lag p99 µs", "CPU µs/request"], rows)
+            rows += _at_rate(settings, port, rate_rps, with_wrk2=not absent)
+    head = ["generator", "requests/s", "lag p50 µs", "lag p99 µs", "CPU µs/request"]
+    yield from table(head if absent else [*head, "CPU, to wrk2"], rows)
+
+
+def _at_rate(
+    settings: Settings, port: int, rate_rps: float, *, with_wrk2: bool
+) -> Iterator[list[str]]:
+    runs: dict[str, list[Figures]] = {build: [] for build in BUILDS}
+    costs: list[Cost] = []
+    bout = Bout(port, OPEN_CONNECTIONS, settings.seconds, settings.core)
+    for number in range(settings.rounds):
+        for build, figures in runs.items():
+            print(f"lag {rate_rps:.0f}/s {number + 1} {build}", file=sys.stderr)
+            request = Request(
+                port, settings.core, settings.seconds, OPEN_CONNECTIONS, rate_rps=rate_rps
+            )
+            figures.append(engine(build, request))
+        if with_wrk2:
+            print(f"lag {rate_rps:.0f}/s {number + 1} wrk2", file=sys.stderr)
+            costs.append(wrk2(bout, rate_rps))
+    theirs = [cost.cpu_us for cost in costs]
+    for build, figures in runs.items():
+        yield _lag_row(build, rate_rps, figures, theirs)
+    if theirs:
+        # It does not tell when it sent.
+        yield ["wrk2", f"{rate_rps:,.0f}", "-", "-", spread(theirs, ".1f"), ratios(theirs, theirs)]
+
+
+def _lag_row(
+    build: str, rate_rps: float, figures: list[Figures], theirs: Sequence[float]
+) -> list[str]:
+    for limit in {limit for one in figures for limit in one.limits}:
+        print(limit, file=sys.stderr)
+    cpus = [one.cpu_us for one in figures]
+    row = [
+        build,
+        f"{rate_rps:,.0f}",
+        spread([one.lag_p50_us for one in figures], ".0f"),
+        spread([one.lag_p99_us for one in figures], ".0f"),
+        spread(cpus, ".1f"),
+    ]
+    return [*row, ratios(cpus, theirs)] if theirs else row
 
 
 def _open(port: int, settings: Settings, rate_rps: float, duration_s: float) -> Plan:
-    return Plan(
-        Origin("http", "127.0.0.1", port),
-        (ISSUE,),
-        OpenLoad(rate_rps, float(duration_s)),
-        placement=Placement.on((settings.core,)),
-    )
+    return plan_of(Request(port, settings.core, duration_s, rate_rps=rate_rps))
 
 
-def _lag(plan: Plan) -> tuple[float, float, float]:
-    measured = run(plan)
-    health = measured.health
-    for limit in health.limits:
-        print(limit, file=sys.stderr)
-    cpu_us = health.cpu_s / len(measured.samples) * 1e6
-    return health.lag_p50_ms * 1e3, health.lag_p99_ms * 1e3, cpu_us
+def waits(_: Settings) -> Iterator[str]:
+    """Service times of `loadstone serve`: by its timer, and by looking at the clock."""
+    words = ("cargo", "bench", "--quiet", "--profile", "editable", "-p", "loadstone-serve")
+    command = [*words, "--features", "bench", "--bench", "waits"]
+    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    yield from ended.stdout.splitlines()
 
 
 def stall(settings: Settings) -> Iterator[str]:
@@ -92,14 +126,14 @@ def _stalled(core: int) -> tuple[float, float]:
             {"number": tuple(str(number) for number in range(count))},
             placement=Placement.on((core,)),
         )
-        samples = run(plan).samples
+        samples = gate.run(plan, ALLOWED).samples
         log = np.array(sorted(service.end()))
     read_ns, answered_ns = log[:, 1], log[:, 2]
     # Nothing is read before it is sent: the nearest that the two came is where both clocks meet.
     start_ns = (read_ns - samples.sent_ns[np.argsort(samples.iteration)]).min()
     waited_ms = (answered_ns - start_ns) / 1e6 - np.arange(count) / STALL_RATE_RPS * 1e3
-    summary = summarise(samples, ticks(samples, STALL_ROUND_S), STALL_RATE_RPS)
-    return summary.latency.p99_ms, float(np.percentile(waited_ms, 99))
+    stats = compute_stats(samples, ("get",)).stats
+    return 1000 * stats.total.p99_s, float(np.percentile(waited_ms, 99))
 
 
 def memory(settings: Settings) -> Iterator[str]:
@@ -120,7 +154,7 @@ def _long(plan: Plan, duration_s: float) -> list[str]:
 def _spilled(plan: Plan) -> tuple[int, float, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "long.parquet"
-        requests = run_to_file(plan, path).file.rows
+        requests = gate.run_to_file(plan, path, ALLOWED).file.rows
         return requests, own_peak_mb(), path.stat().st_size / requests
 
 
@@ -128,9 +162,9 @@ def _spilled(plan: Plan) -> tuple[int, float, float]:
 class Summarised:
     """How long it took, in memory and from a file, and the most memory of the latter."""
 
-    summary_s: float
-    tally_s: float
-    tally_peak_mb: float
+    memory_s: float
+    file_s: float
+    file_peak_mb: float
 
 
 def summaries(settings: Settings) -> Iterator[str]:
@@ -141,13 +175,13 @@ def summaries(settings: Settings) -> Iterator[str]:
         took = []
         for number in range(settings.rounds):
             print(f"summaries {number + 1}", file=sys.stderr)
-            from_file = afresh(_tallied, path)
+            from_file = afresh(_from_file, path)
             took.append(Summarised(afresh(_summarised, path), *from_file))
     head = ["all in memory, s", "from a file, s", "peak RSS MB, from a file"]
     columns = (
-        [one.summary_s for one in took],
-        [one.tally_s for one in took],
-        [one.tally_peak_mb for one in took],
+        [one.memory_s for one in took],
+        [one.file_s for one in took],
+        [one.file_peak_mb for one in took],
     )
     yield from table(head, [[spread(columns[0]), spread(columns[1]), spread(columns[2], ".0f")]])
 
@@ -164,10 +198,11 @@ def _draw_to(path: Path) -> None:
         done_ns=done_ns[order],
         first_byte_us=((done_ns - sent_ns)[order] // 1000).astype(np.uint32),
         iteration=order.astype(np.uint32),
-        connection=random.integers(0, 64, SUMMARISED, dtype=np.uint16),
+        connection=random.integers(0, 64, SUMMARISED, dtype=np.uint32),
         status=np.full(SUMMARISED, 201, dtype=np.uint16),
         outcome=np.zeros(SUMMARISED, dtype=np.uint8),
         action=np.zeros(SUMMARISED, dtype=np.uint8),
+        retried=np.zeros(SUMMARISED, dtype=np.uint8),
     )
     parquet.write(path, samples)
 
@@ -175,13 +210,14 @@ def _draw_to(path: Path) -> None:
 def _summarised(path: Path) -> float:
     samples = parquet.read(path)
     began_s = time.perf_counter()
-    rows = iterations(samples)
-    summary_of(rows, ticks_of(rows, SUMMARISED / 10_000), 10_000.0)
+    aggregator = Aggregator.of((), exact=True)
+    aggregator.add(samples, ("get",))
+    aggregator.computed(10_000.0, SUMMARISED / 10_000)
     return time.perf_counter() - began_s
 
 
-def _tallied(path: Path) -> tuple[float, float]:
+def _from_file(path: Path) -> tuple[float, float]:
     began_s = time.perf_counter()
-    counted = tally(parquet.SampleFile(path))
-    counted.summary(counted.counts(SUMMARISED / 10_000), 10_000.0)
+    file = parquet.SampleFile(path)
+    compute_stats(file, ("get",), (), 10_000.0, SUMMARISED / 10_000)
     return time.perf_counter() - began_s, own_peak_mb()

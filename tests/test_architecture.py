@@ -1,5 +1,6 @@
 """The rules that no reviewer should have to remember."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -8,19 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SOURCES = sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "rust").rglob("*.rs"))
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_stay_small(path):
-    assert len(path.read_text().splitlines()) <= 300
-
-
-def test_a_command_is_at_most_100_lines():
-    long = [
-        p.name for p in (ROOT / "src/loadstone/cli").glob("*.py") if p.read_text().count("\n") > 100
-    ]
-    assert long == []
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no git checkout")
@@ -77,3 +65,26 @@ def test_the_help_loads_nothing_heavy():
     )
     assert shown.stderr.strip() == "[]"
     assert "Exit codes" in shown.stdout
+
+
+def test_only_the_engine_itself_calls_what_sends_load():
+    """import-linter holds that only the gate runs an engine; this holds that there is no other."""
+    package = ROOT / "src" / "loadstone"
+    senders = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "loadstone._engine"
+        and "prepare" in {name.name for name in node.names}
+    }
+    assert senders == {"engine/local.py"}
+    starters = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "WorkerPool"
+    }
+    assert starters == {"engine/callables/run.py"}

@@ -1,11 +1,13 @@
 """The documents name what there is."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from loadstone.cli import COMMANDS
+from loadstone.cli import COMMANDS, loadstone
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,3 +27,29 @@ def test_links_lead_somewhere(page):
 def test_the_readme_begins_with_the_two_commands():
     text = (ROOT / "README.md").read_text()
     assert text.index("make demo") < text.index("make test") < text.index("## ")
+
+
+def every_command(group: click.Group, name: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        yield f"{name} {word}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{name} {word}")
+
+
+@pytest.mark.parametrize(("name", "command"), list(every_command(loadstone, "loadstone")))
+def test_every_command_and_option_has_a_help_text(name, command):
+    undocumented = [
+        option.opts[0]
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+    assert command.help, name
+    assert undocumented == []
+
+
+def test_every_page_is_in_the_table_of_contents():
+    contents = (ROOT / "docs/index.md").read_text().split()
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages == pages & set(contents)

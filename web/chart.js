@@ -1,6 +1,6 @@
 // Draws every chart of the page with ECharts, in place of the static drawing below it.
 // The page is whole without this script.
-import { LineChart, ScatterChart } from "echarts/charts";
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   AriaComponent,
   DataZoomInsideComponent,
@@ -14,6 +14,7 @@ import { init, use } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 
 use([
+  CustomChart,
   LineChart,
   ScatterChart,
   AriaComponent,
@@ -36,6 +37,7 @@ const SYMBOLS = {
 };
 const LINE = "path://M0 4H16V6H0Z";
 const MOST_DOTS = 12;
+const SPARSE = 200; // points of a cloud from which on they are drawn smaller
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
@@ -49,16 +51,63 @@ function number(value) {
   return value.toLocaleString("en", { maximumFractionDigits: digits });
 }
 
+// Short enough to stand beside an axis.
+function tick(value) {
+  if (Math.abs(value) < 10000) return number(value);
+  return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 2 });
+}
+
+// A bar has its two ends and its height.
+function barsOf(line, shared) {
+  return {
+    ...shared,
+    type: "custom",
+    data: line.data.slice(0, -1).map(([low, count], i) => [low, line.data[i + 1][0], count]),
+    encode: { x: [0, 1], y: 2 },
+    renderItem: (_, api) => {
+      const [left, top] = api.coord([api.value(0), api.value(2)]);
+      const [right, floor] = api.coord([api.value(1), 0]);
+      const shape = { x: left, y: top, width: Math.max(right - left - 1, 1), height: floor - top };
+      return { type: "rect", shape, style: { fill: shared.color, opacity: 0.8 } };
+    },
+    clip: true,
+  };
+}
+
+// An interval has its two ends and its row.
+function intervalsOf(line, shared) {
+  const pairs = line.data.filter((_, i) => i % 2 === 0).map(([low, row], i) => [low, line.data[2 * i + 1][0], row]);
+  return {
+    ...shared,
+    type: "custom",
+    data: pairs,
+    encode: { x: [0, 1], y: 2 },
+    renderItem: (_, api) => {
+      const [left, y] = api.coord([api.value(0), api.value(2)]);
+      const [right] = api.coord([api.value(1), api.value(2)]);
+      const style = { stroke: shared.color, lineWidth: 2.2 };
+      const stroke = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
+      const children = [stroke(left, y, right, y), stroke(left, y - 5, left, y + 5), stroke(right, y - 5, right, y + 5)];
+      return { type: "group", children };
+    },
+  };
+}
+
 function seriesOf(line, colour) {
   const tone = colour(line.tone);
   const shared = { name: line.name, data: line.data, color: tone, emphasis: { focus: "series" } };
   if (line.kind === "points") {
-    return { ...shared, type: "scatter", symbol: SYMBOLS[line.tone], symbolSize: 13, itemStyle: { opacity: 1 }, z: 5 };
+    return { ...shared, type: "scatter", symbol: SYMBOLS[line.tone] ?? "rect", symbolSize: 13, itemStyle: { opacity: 1 }, z: 5 };
   }
   if (line.kind === "cloud") {
-    const itemStyle = { opacity: 0.35 };
-    return { ...shared, type: "scatter", symbolSize: 4, itemStyle, z: 2, emphasis: { disabled: true } };
+    const few = line.data.length <= SPARSE;
+    const symbol = line.tone === "degraded" ? "triangle" : "circle";
+    const itemStyle = { opacity: few ? 0.85 : 0.55 };
+    const symbolSize = (few ? 6 : 4) + (symbol === "triangle" ? 3 : 0);
+    return { ...shared, type: "scatter", symbol, symbolSize, itemStyle, z: 2, emphasis: { disabled: true } };
   }
+  if (line.kind === "bars") return barsOf(line, shared);
+  if (line.kind === "intervals") return intervalsOf(line, shared);
   return {
     ...shared,
     type: "line",
@@ -119,7 +168,7 @@ function axis(label, range, colour, more) {
     name: label,
     nameLocation: "middle",
     nameTextStyle: { color: colour("quiet") },
-    axisLabel: { color: colour("quiet"), formatter: number, hideOverlap: true },
+    axisLabel: { color: colour("quiet"), formatter: tick, hideOverlap: true },
     axisLine: { lineStyle: { color: colour("rule") } },
     splitLine: { show: false, lineStyle: { color: colour("rule") } },
     min: range[0],
@@ -128,7 +177,32 @@ function axis(label, range, colour, more) {
   };
 }
 
-function option(chart, colour) {
+function words(chart, { componentType, data, seriesName, seriesIndex, value }) {
+  if (componentType === "markArea") {
+    return `${data.name}\n${number(data.span.low)} to ${number(data.span.high)} ${chart.x_label}`;
+  }
+  const kind = chart.series[seriesIndex].kind;
+  const row = chart.rows[chart.rows.length - value[value.length - 1]];
+  if (kind === "intervals") return `${row}\n${number(value[0])} to ${number(value[1])} ${chart.x_label}`;
+  if (kind === "bars") {
+    return `${number(value[0])} to ${number(value[1])} ${chart.x_label}\n${number(value[2])} ${chart.y_label}`;
+  }
+  const y = chart.rows.length ? row : `${number(value[1])} ${chart.y_label}`;
+  return `${seriesName}\n${number(value[0])} ${chart.x_label}\n${y}`;
+}
+
+// A row has its name in place of a number.
+function rowsOf(chart) {
+  if (!chart.rows.length) return {};
+  const formatter = (value) => chart.rows[chart.rows.length - value] ?? "";
+  return { interval: 1, axisLabel: { formatter, interval: 0, overflow: "truncate" }, nameGap: 0 };
+}
+
+function option(chart, colour, width) {
+  const named = rowsOf(chart);
+  const left = chart.rows.length ? Math.min(chart.left, 0.45 * width) : 58;
+  const lines = chart.series.filter((line) => line.kind !== "cloud");
+  const listed = lines.length ? lines : chart.series.filter((line) => line.data.length);
   const series = chart.series.map((line) => seriesOf(line, colour));
   if (chart.band) series.push(bandOf(chart.band, colour));
   if (chart.spans.length) series.push(spansOf(chart.spans, colour));
@@ -136,16 +210,17 @@ function option(chart, colour) {
     animation: false,
     aria: { enabled: true, label: { description: `${chart.title}. ${chart.summary}` } },
     textStyle: { fontFamily: "system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif" },
-    grid: { left: 58, right: 20, top: 56, bottom: 46 },
+    grid: { left, right: 20, top: 56, bottom: 46 },
     legend: {
       top: 0,
       left: 0,
       itemWidth: 16,
       itemHeight: 10,
       textStyle: { color: colour("text") },
-      data: chart.series
-        .filter((line) => line.kind !== "cloud")
-        .map((line) => ({ name: line.name, icon: line.kind === "points" ? undefined : LINE })),
+      data: listed.map((line) => ({
+        name: line.name,
+        icon: ["points", "cloud", "bars"].includes(line.kind) ? undefined : LINE,
+      })),
     },
     tooltip: {
       trigger: "item",
@@ -154,16 +229,21 @@ function option(chart, colour) {
       borderColor: colour("rule"),
       textStyle: { color: colour("text") },
       renderMode: "richText",
-      formatter: ({ componentType, data, seriesName, value }) =>
-        componentType === "markArea"
-          ? `${data.name}\n${number(data.span.low)} to ${number(data.span.high)} ${chart.x_label}`
-          : `${seriesName}\n${number(value[0])} ${chart.x_label}\n${number(value[1])} ${chart.y_label}`,
+      formatter: (item) => words(chart, item),
     },
     dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl" }],
     xAxis: axis(chart.x_label, chart.x_range, colour, { nameGap: 28 }),
     yAxis: axis(chart.y_label, chart.y_range, colour, {
       nameGap: 42,
       splitLine: { show: true, lineStyle: { color: colour("rule") } },
+      ...named,
+      axisLabel: {
+        color: colour("quiet"),
+        formatter: tick,
+        hideOverlap: true,
+        ...named.axisLabel,
+        width: chart.rows.length ? left - 12 : undefined,
+      },
     }),
     series,
   };
@@ -173,13 +253,18 @@ function draw(chart) {
   const figure = document.getElementById(chart.id);
   const box = document.createElement("div");
   box.className = "drawn";
+  if (chart.rows.length) box.style.height = `${chart.height}px`;
   figure.querySelector(".static").before(box);
   figure.classList.add("is-drawn");
   const drawing = init(box, null, { renderer: "svg" });
-  drawing.setOption(option(chart, colours()));
-  new ResizeObserver(() => drawing.resize()).observe(box);
+  const redraw = () => drawing.setOption(option(chart, colours(), box.clientWidth), true);
+  redraw();
+  new ResizeObserver(() => {
+    drawing.resize();
+    if (chart.rows.length) redraw();
+  }).observe(box);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => drawing.setOption(option(chart, colours()), true));
+  dark.addEventListener("change", redraw);
 }
 
 const charts = JSON.parse(document.getElementById("charts").textContent);

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 __all__ = [
     "EngineUnusable",
     "InvalidPlan",
+    "Prepared",
     "__version__",
     "count_samples",
+    "prepare",
+    "read_metrics",
     "read_samples",
-    "run",
     "serve",
-    "spill",
+    "write_metrics",
     "write_samples",
 ]
 __version__: Final[str]
@@ -27,32 +29,54 @@ class _Columns(TypedDict):
     done_ns: NDArray[np.int64]
     first_byte_us: NDArray[np.uint32]
     iteration: NDArray[np.uint32]
-    connection: NDArray[np.uint16]
+    connection: NDArray[np.uint32]
     status: NDArray[np.uint16]
     outcome: NDArray[np.uint8]
     action: NDArray[np.uint8]
+    retried: NDArray[np.uint8]
+
+class _Metrics(TypedDict):
+    time_us: NDArray[np.int64]
+    series: NDArray[np.uint32]
+    value: NDArray[np.float64]
+    names: list[tuple[str, str, str]]
 
 class _Health(TypedDict):
     lag_p50_ms: float
     lag_p99_ms: float
     lag_max_ms: float
+    waited: int
+    wait_p99_ms: float
+    wait_max_ms: float
     cpu_s: float
     wall_s: float
     runqueue_wait_s: float
     threads: int
     retries: int
     connections: int
+    throttled: int
+    throttled_s: float
+    is_cut_short: bool
+    without_port: int
+    lag_buckets: list[tuple[int, int]]
+    wait_buckets: list[tuple[int, int]]
     interrupted: bool
 
-def run(
-    plan: str, watch: Callable[[dict[str, int]], bool] | None, tick_s: float
-) -> tuple[_Columns, _Health]: ...
+@final
+class Prepared:
+    def start(self, at_ns: int | None) -> None: ...
+    def stop_at(self, due_ns: int) -> None: ...
+    def abandon(self) -> None: ...
+    def finish(
+        self, watch: Callable[..., bool] | None, tick_s: float
+    ) -> tuple[_Columns | int, _Health]: ...
+
+def prepare(plan: str, path: Path | None, *, shown: bool, connected: bool) -> Prepared: ...
 def serve(
     settings: str, ready: Callable[[int], object], goes_on: Callable[[], bool], tick_s: float
 ) -> str: ...
-def spill(
-    plan: str, path: Path, watch: Callable[..., bool] | None, tick_s: float, shown: bool
-) -> tuple[int, _Health]: ...
 def write_samples(path: Path, lent: Mapping[str, NDArray[Any]]) -> None: ...
 def read_samples(path: Path, group: int | None = None) -> _Columns: ...
+def write_metrics(path: Path, lent: Mapping[str, object]) -> None: ...
+def read_metrics(path: Path) -> _Metrics: ...
 def count_samples(path: Path) -> list[int]: ...

@@ -5,6 +5,7 @@ LoadstoneError
 ├── InvalidInput           2  the user's words cannot be carried out
 ├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
 └── MeasurementInvalid     4  the generator was the limit, or the target changed underneath
+    └── LoadTimeUsed       4  no load time is left
 
 A failed request is a sample, never an exception.
 """
@@ -37,3 +38,7 @@ class MeasurementInvalid(LoadstoneError):
     """A measurement was made and cannot be believed."""
 
     exit_code = 4
+
+
+class LoadTimeUsed(MeasurementInvalid):
+    """More load is asked for, and none of the permitted time is left."""

@@ -1,4 +1,4 @@
-"""Files that stand under their name whole, or not at all."""
+"""Atomic writes."""
 
 import os
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable
 
 PRIVATE = 0o600
-AS_USUAL = 0o666  # less what the user's umask takes away
+AS_USUAL = 0o666  # minus the umask
 
 
 @contextmanager
 def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
-    """Give a path to write to; what was written takes the place of `path` once it is on the disk.
+    """Yield a temporary path, which replaces `path` once it is written and synced to disk.
 
-    A device or a pipe (/dev/stdout) is written to; a file must not take its place.
+    A device or pipe (/dev/stdout) is written to directly.
     """
     is_file = path.is_file() or not path.exists()
     half = path.with_name(f".{path.name}.{os.getpid()}.part") if is_file else path

@@ -40,8 +40,62 @@ class Capacity:
     stall_every_s: float = 0.0
     stall_s: float = 0.0
     halve_at_s: float | None = None
-    queue: int | None = None  # requests that may wait; the next gets a 503
+    max_queue: int | None = None  # requests that may wait; the next gets a 503
+    queue_timeout_s: float | None = None  # who waits longer gets a 503
     seed: int = 1
+
+
+class LimitMode(StrEnum):
+    """What the rate limiter does with a request for which it has no token."""
+
+    REFUSE = "refuse"  # 429 with Retry-After
+    DELAY = "delay"
+
+
+class LimitPer(StrEnum):
+    """Who shares a token bucket."""
+
+    SERVICE = "service"
+    CONNECTION = "connection"
+    USER = "user"
+
+
+class OverConnections(StrEnum):
+    """What becomes of a connection above the limit."""
+
+    REFUSE = "refuse"  # the port is closed
+    RESET = "reset"  # accepted, then reset
+    WAIT = "wait"  # in the kernel's listen queue
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Token buckets of rate_rps * burst_s tokens, at least one."""
+
+    rate_rps: float
+    burst_s: float = 1.0
+    mode: LimitMode = LimitMode.REFUSE
+    per: LimitPer = LimitPer.SERVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Lockout:
+    """`after` failed token requests within `lasts_s` refuse all others for `lasts_s`."""
+
+    after: int
+    lasts_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """A limit on open connections."""
+
+    most: int
+    over: OverConnections = OverConnections.REFUSE
+
+
+# An address that means "all of this machine's" -> one at which a client reaches it from here.
+_REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (listens nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +109,17 @@ class Settings:
     token_life_s: float = 3600.0
     max_tokens: int = 1_000_000
     only_errors: bool = False
+    idle_timeout_s: float = 75.0  # of connections
     capacity: Capacity | None = None
+    limit: Limit | None = None
+    lockout: Lockout | None = None
+    connections: Connections | None = None
 
 
 def environment_variables(settings: Settings, port: int) -> dict[str, str]:
     """Give what a client needs as OS_*; the password is in it."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    reached = _REACHED.get(settings.host, settings.host)
+    host = f"[{reached}]" if ":" in reached else reached
     return {
         "OS_AUTH_URL": f"http://{host}:{port}/v3",
         "OS_USERNAME": settings.admin.user,

@@ -1,32 +1,126 @@
-"""What is kept of a measurement: the value that the store keeps and the reports show."""
+"""What is kept of a run: the values that the store keeps and the reports show."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from loadstone.analysis.model import Trial
-from loadstone.analysis.performance import Showing
+from loadstone.analysis.model import Stats, Trial
+from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import Output
 from loadstone.engine.health import Health
+from loadstone.monitor.resources import Resources
+from loadstone.monitor.usage import Usage
+from loadstone.plan.hooks import HookRun
 from loadstone.search.model import Capacity
-from loadstone.task.hook_run import HookRun
-from loadstone.task.model import Reduction
-from loadstone.task.sla import Criterion
+
+LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
+Policy = Literal["search", "fixed", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found of one workload: its capacity, and the trials that it rests on."""
+class Reduction:
+    """A setting of the file that --at-most reduced."""
+
+    setting: str  # Rally's name: "times"
+    asked: float  # in the file
+    made: float
+
+
+def config_id(spec: Mapping[str, Any]) -> str:
+    """Return an id of a workload's load. Those that differ only in their SLA have the same id."""
+    load = {key: spec.get(key) or {} for key in ("scenario", "runner", "contexts", "hooks")}
+    text = json.dumps(load, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One scenario under one load policy, with the trials that were made of it."""
 
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
-    request: str  # "POST /v3/auth/tokens (password, project scope)"
+    request: str = ""  # "POST /v3/auth/tokens (password, project scope)"
+    policy: Policy = "search"  # "fixed": one load; "steps": loads that rise until a limit
+    status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
+    failure: str | None = None  # the one line that ended it early
     # None: interrupted or invalid before a number was found, or none was searched for
-    capacity: Capacity | None
-    trials: tuple[Trial, ...]
-    load_s: float
-    wall_s: float
+    capacity: Capacity | None = None
+    trials: tuple[Trial, ...] = ()
+    wall_s: float = 0.0  # with set-up and clean-up
     notes: tuple[str, ...] = ()  # what the figures show, in words
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method: ready to be shown
-    is_search: bool = True  # False: one stretch of load, as it was ordered
+    subtask: str = ""  # of a task
+    description: str = ""
+    # Of a task's workload: JSON in Rally's format (scenario, runner, contexts, sla, hooks);
+    # passwords masked.
+    spec: str = ""
+    reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
+    requests_as_rally: bool = False  # iterations sent all that Rally sends
+
+    @property
+    def load_s(self) -> float:
+        """The duration of its loads."""
+        return sum(trial.stats.load_s for trial in self.trials)
+
+    @property
+    def config_id(self) -> str:
+        """The same for workloads of the same load, whatever their SLA."""
+        return config_id(json.loads(self.spec)) if self.spec else ""
+
+    @property
+    def trial(self) -> Trial | None:
+        """Its only trial, or the first one; None: no load was made."""
+        return self.trials[0] if self.trials else None
+
+    @property
+    def stats(self) -> Stats | None:
+        """The statistics of its only trial."""
+        return self.trial.stats if self.trial else None
+
+    @property
+    def health(self) -> Health | None:
+        """The load generator's health in its only trial."""
+        return self.trial.health if self.trial else None
+
+    @property
+    def usage(self) -> Usage | None:
+        """The CPU usage of its only trial."""
+        return self.trial.usage if self.trial else None
+
+    @property
+    def start_s(self) -> float | None:
+        """Unix time of its first load's start."""
+        return self.trial.start_s if self.trial else None
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """Charts that its iterations gave."""
+        return tuple(output for trial in self.trials for output in trial.outputs)
+
+    @property
+    def outputs_dropped(self) -> int:
+        """Charts that there was no room for."""
+        return sum(trial.outputs_dropped for trial in self.trials)
+
+    @property
+    def hook_runs(self) -> tuple[HookRun, ...]:
+        """What its hooks did."""
+        return tuple(run for trial in self.trials for run in trial.hook_runs)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The results of its criteria; what kept a workload from being measured is a row, too."""
+        found = tuple(check for trial in self.trials for check in trial.checks)
+        if self.failure is None or not self.spec:
+            return found
+        return (*found, Check("something_went_wrong", False, self.failure))  # Rally's own name
+
+    @property
+    def checks_passed(self) -> bool:
+        """Whether all that had to hold held."""
+        return all(check.success for check in self.checks)
 
     @property
     def cpu_per_request_s(self) -> float | None:
@@ -35,41 +129,47 @@ class Finding:
         for trial in self.trials:
             if trial.usage is None or trial.usage.service_cpu_s is None:
                 continue
-            if trial.health.is_valid and not trial.summary.failed:
+            if trial.is_valid and not trial.stats.failed:
                 cpu_s += trial.usage.service_cpu_s
-                done += trial.summary.ok
+                done += trial.stats.ok
         return cpu_s / done if done and cpu_s > 0 else None
 
-
-@dataclass(frozen=True, slots=True)
-class Performance:
-    """One workload of a task as it was performed."""
-
-    subtask: str
-    scenario: str  # Rally's short name
-    description: str
-    given: str  # JSON, Rally's words: scenario, runner, contexts, sla, hooks; passwords masked
-    config_id: str  # the same for workloads of the same load, whatever their SLA
-    status: str  # "running", "finished", "aborted" (by its SLA), "interrupted", "failed"
-    start_s: float | None = None  # Unix time of the load's start
-    full_s: float = 0.0  # contexts included
-    showing: Showing | None = None  # None: no iteration ended
-    sla: tuple[Criterion, ...] = ()
-    health: Health | None = None  # None: another tool's
-    actions: tuple[str, ...] = ()  # names, by the samples' action
-    samples_file: str | None = None  # relative to the run's folder in the store
-    failure: str | None = None  # the one line that ended it early
-    requests_as_rally: bool = False  # iterations sent all that Rally sends
-    is_step: bool = False  # of a workload that is repeated at rising load
-    hook_runs: tuple[HookRun, ...] = ()
-    reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
-    outputs: tuple[Output, ...] = ()  # charts that iterations gave
-    outputs_dropped: int = 0  # charts that there was no room for
+    @property
+    def resources(self) -> Resources | None:
+        """Use of resources in the trial that shows the limit: the one with the highest rate."""
+        found = [one for one in self.trials if one.resources is not None]
+        valid = [one for one in found if one.is_valid] or found
+        # In a short trial too few requests end for their rate to be known.
+        long = [one for one in valid if one.stats.load_s >= LEAST_S] or valid
+        shown = max(long, key=lambda one: one.stats.throughput_rps, default=None)
+        return shown.resources if shown else None
 
     @property
-    def pass_sla(self) -> bool:
-        """Whether all that had to hold held."""
-        return all(row.success for row in self.sla)
+    def each(self) -> tuple["Measurement", ...]:
+        """A workload's steps as measurements of one trial each; anything else alone."""
+        if self.policy != "steps":
+            return (self,)
+        steps = tuple(self.step(trial) for trial in self.trials)
+        if steps and steps[-1].status == self.status:
+            return (*steps[:-1], replace(steps[-1], failure=self.failure))
+        if steps and self.status in ("finished", "aborted"):
+            return steps
+        return (*steps, replace(self, trials=()))  # the step that did not come to its load
+
+    def step(self, trial: Trial) -> "Measurement":
+        """Return one step of a workload as a measurement of that trial alone."""
+        spec = json.loads(self.spec) | {"runner": json.loads(trial.runner)}
+        return replace(
+            self,
+            trials=(trial,),
+            spec=json.dumps(spec),
+            status=trial.status,
+            wall_s=trial.wall_s,
+            failure=None,
+        )
+
+
+BESIDE = "measured beside"  # of the target: other measurements that were at work on it meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,32 +181,41 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One run of Loadstone. Holds no secret."""
+class Run:
+    """One invocation of Loadstone on one target. Holds no secret."""
 
     run_id: str  # "20261121-0931-ab12cd", sorts by time
     kind: str  # "capacity", "demo", "study", "task"
     status: str  # "running", "finished", "interrupted", "failed"
     started_at: str  # ISO 8601, UTC
     ended_at: str | None
-    findings: tuple[Finding, ...]
+    measurements: tuple[Measurement, ...]
     environment: Environment
     command: str  # the command line, for the record
     failure: str | None = None  # the one line that ended it early
-    performances: tuple[Performance, ...] = ()  # of a task's workloads
     title: str = ""  # of a task
+
+    @property
+    def searches(self) -> tuple[Measurement, ...]:
+        """Its searches, and fixed loads that are not of a task."""
+        return tuple(one for one in self.measurements if not one.spec)
+
+    @property
+    def workloads(self) -> tuple[Measurement, ...]:
+        """A task's workloads, each of their steps by itself."""
+        return tuple(one for whole in self.measurements if whole.spec for one in whole.each)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One workload's capacity in a list of runs."""
+    """One search or fixed load in a list of runs."""
 
     scenario: str
     title: str
     rate_rps: float | None
     low_rps: float | None
     high_rps: float | None
-    stretch_rps: float | None = None  # throughput of one stretch of load, where no N was sought
+    stretch_rps: float | None = None  # throughput of a fixed load, where no N was sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +230,19 @@ class Entry:
     findings: tuple[Found, ...]
     trials: int
     performed: tuple["Performed", ...] = ()
+    title: str = ""  # of a task
+    origin: str = ""  # what made it: "capacity", "study ID, turn 3", "imported from Rally 5.1.1"
+    target: str | None = None  # URL, or the name that Rally had for it
+    configuration: tuple[tuple[str, str], ...] = ()  # what is known of the target
+    duration_s: float | None = None  # None: it has not ended, or was killed
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """One performed workload in a list of runs: durations of the iterations that ended well."""
+    """A trial of a task's workload in a list of runs: durations of what ended well."""
 
     run_id: str
-    position: int  # in its run, from 0
+    position: int  # of the workload in its run, each step by itself, from 0
     scenario: str
     config_id: str
     started_at: str  # ISO 8601, UTC

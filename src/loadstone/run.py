@@ -1,281 +1,268 @@
-"""The whole flow on one page: an order in, a Result out, everything kept as soon as it is known."""
+"""How every run goes: a search, a task and a study cell alike.
 
-import secrets
+For each measurement: resources are made, its load policy asks for loads, each is a trial that is
+judged and stored as soon as it has ended, resources are removed.
+"""
+
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Protocol
+from functools import partial
+from typing import Any
 
-from loadstone.analysis.goal import Goal
+from loadstone import resume
 from loadstone.analysis.model import Trial
-from loadstone.analysis.trial import alarm, assess
-from loadstone.engine import local
-from loadstone.engine.progress import Progress
-from loadstone.errors import EnvironmentUnusable, LoadstoneError
-from loadstone.keystone.compile import compile_plan
-from loadstone.keystone.contexts.application_credentials import with_application_credentials
+from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
+from loadstone.gate import Allowance
+from loadstone.generator.model import Load
+from loadstone.hooks import Hooks
 from loadstone.keystone.contexts.existing import own_user
-from loadstone.keystone.contexts.tokens import issue_tokens
-from loadstone.keystone.contexts.users import UsersSettings, users
-from loadstone.keystone.contexts.workload import announce, require_own_users
-from loadstone.keystone.journal import Journal
-from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.things import Token, User
+from loadstone.keystone.contexts.workload import Actors, contexts
+from loadstone.keystone.identity import Unreachable
+from loadstone.keystone.journal import JOURNAL
+from loadstone.keystone.resources import User
+from loadstone.keystone.target import Target, measured_target, secrets_of
 from loadstone.monitor import machine
-from loadstone.monitor.usage import snapshot, usage
-from loadstone.plan.model import Limits, Placement
-from loadstone.result import Environment, Finding, Result
-from loadstone.search.model import Ask, Capacity, Measure, Strategy
+from loadstone.observer import Display, TrialObserver
+from loadstone.policy import Steps
+from loadstone.redaction import secrets_of_environment
+from loadstone.resource_watch import ResourceWatch
+from loadstone.result import BESIDE, Environment, Measurement, Run
+from loadstone.search.model import TrialRequest
 from loadstone.search.repeats import combined
-from loadstone.search.run import search
+from loadstone.sla_abort import SlaAbort
 from loadstone.store.store import Store
-from loadstone.target import Access
-
-JOURNAL = "created.jsonl"
+from loadstone.trial import Conditions, require_alive, run_trial
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One scenario, and how hard it is asked: a search from the start, or one stretch of load."""
-
-    scenario: Scenario
-    how: Callable[[], Strategy] | Ask
-    load_s: float  # at most; for the display
-    parameters: tuple[tuple[str, str], ...]  # the above in words, for the report
-    search: tuple[int, int] = (1, 1)  # which of how many that are combined
-
-    @property
-    def title(self) -> str:
-        """Give the scenario's title, with which search it is where there are several."""
-        number, count = self.search
-        part = f", search {number} of {count}" if count > 1 else ""
-        return f"{self.scenario.title}{part}"
+def run(config: RunConfig, store: Store, display: Display) -> Run:
+    """Make the measurements; what was measured is in the store also when this raises."""
+    known = config.secrets | secrets_of(config.target) | secrets_of_environment()
+    with (
+        hidden(known, store, display) as hiding,
+        measured_target(config.target, display.say) as target,
+    ):
+        return run_on(target, config, hiding, display)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be measured, and within which limits."""
-
-    kind: str
-    jobs: tuple[Job, ...]
-    goal: Goal = field(default_factory=Goal)
-    users: UsersSettings | None = None  # None: the target's own user, nothing is made
-    limits: Limits = field(default_factory=Limits)
-    placement: Placement = field(default_factory=Placement)
+def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
+    """Make the measurements on a target that is connected already."""
+    with hidden(target.secrets, store, display) as hiding:
+        _Flow(config, target, hiding, display).carry_out()
+        return hiding.get(config.run_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is measured, and what can be known of it from this machine."""
-
-    access: Access
-    facts: tuple[tuple[str, str], ...]
-    pids: Callable[[], tuple[int, ...] | None] = field(default=lambda: None)
-    # One line with the log that explains it, once a part of the service has died.
-    failure: Callable[[], str | None] = field(default=lambda: None)
-    # What is known of the service besides the trials, as words for the report.
-    explain: Callable[[Scenario, Finding], tuple[str, ...]] = field(default=lambda _, __: ())
-    # Users that it has, where none can be made as others are: kept in LDAP.
-    people: Callable[[], tuple[User, ...]] | None = None
-
-
-class Observer(Protocol):
-    """Whoever shows what goes on."""
-
-    def say(self, line: str) -> None:
-        """Show one line that stays."""
-
-    def begin(self, load_s: float) -> None:
-        """Say that at most `load_s` seconds of load begin."""
-
-    def watch(self, ask: Ask, progress: Progress) -> None:
-        """Show where a trial stands."""
-
-    def trial(self, trial: Trial) -> None:
-        """Show a trial that has ended."""
-
-
-def run(order: Order, subject: Subject, store: Store, observer: Observer, command: str) -> Result:
-    """Measure what is ordered; what was measured is in the store also when this raises."""
-    result = begun(order.kind, subject, command)
-    folder = store.begin(result)
-    observer.say(f"run {result.run_id}: {subject.access.identity_url}")
-    with closing(result, store) as findings, actors(order, subject, folder, observer) as people:
-        for job in order.jobs:
-            trip = Trip(order, subject, store, observer, result.run_id, len(findings))
-            finding = trip.find(job, people)
-            store.keep_finding(result.run_id, len(findings), finding)
-            findings.append(finding)
-            number, count = job.search
-            if number == count > 1:
-                finding = together(job, findings[-count:])
-                store.keep_finding(result.run_id, len(findings), finding)
-                findings.append(finding)
-    return store.get(result.run_id)
-
-
-@contextmanager
-def actors(
-    order: Order, subject: Subject, folder: Path, observer: Observer
-) -> Iterator[tuple[User, ...]]:
-    """Give those as whom the load is made: the target's own, those that it has, or made ones.
-
-    What is made, by iterations too, goes at the end.
-    """
-    scenarios = [job.scenario for job in order.jobs]
-    if order.users is None or subject.people is not None:
-        for scenario in scenarios:
-            require_own_users(scenario)
-    if order.users is None:
-        yield (own_user(subject.access),)
-    elif subject.people is not None:
-        yield subject.people()[: order.users.tenants * order.users.users_per_tenant]
-    else:
-        journal = folder / JOURNAL
-        with users(subject.access, folder.name, order.users, journal, observer.say) as people:
-            for scenario in scenarios:
-                announce(Journal(journal, folder.name), scenario)
-            yield people
-
-
-@dataclass(frozen=True, slots=True)
-class Trip:
-    """One scenario's way from its actors to its finding."""
-
-    order: Order
-    subject: Subject
+@dataclass(slots=True)
+class _Flow:
+    config: RunConfig
+    target: Target
     store: Store
-    observer: Observer
-    run_id: str
-    index: int  # of the finding in the result
+    display: Display
+    left_s: float = field(init=False)  # of load that may still be made
+    maker: str = field(init=False)  # the run that the users are named after
+    index: int = field(default=-1, init=False)  # of the present measurement in the run
+    present: Measurement = field(init=False)
 
-    def find(self, job: Job, people: tuple[User, ...]) -> Finding:
-        """Carry out one job."""
-        scenario = job.scenario
-        if scenario.needs_application_credentials:
-            people = with_application_credentials(self.subject.access, people)
-        tokens = self.tokens(scenario, people)
-        finding = Finding(
-            scenario=scenario.name,
-            title=job.title,
-            request=scenario.request,
-            capacity=None,
-            trials=(),
-            load_s=0.0,
-            wall_s=0.0,
-            parameters=job.parameters,
-            is_search=not isinstance(job.how, Ask),
-        )
-        # In the store before the first trial, so that a killed run knows what its trials are of.
-        self.store.keep_finding(self.run_id, self.index, finding)
-        self.observer.say(f"{job.title}: {scenario.request}")
-        self.observer.begin(job.load_s)
+    def carry_out(self) -> None:
+        """Make all measurements, and keep how the run ended."""
+        config, run_id, access = self.config, self.config.run_id, self.target.access
+        for one in config.measurements:
+            one.generator.require_permitted(self.target)
+        self.left_s, self.maker = config.budget_s, run_id
+        if config.resumed_run is not None:
+            self.maker = resume.maker(self.store, config.resumed_run, access)
+        begun = _begun(config, self.target)
+        folder = self.store.begin(begun)
+        if self.maker != run_id:
+            resume.link(folder, self.store.folder(self.maker))
+        for warning in config.warnings:
+            self.display.say(warning)
+        self.display.say(f"run {run_id}: {access.identity_url}")
+        with _closing(begun, self.target, self.store):
+            for group in config.groups:
+                self._group(group)
+                if self.present.status == "aborted":
+                    return
+
+    def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()
-        measure = self.measure(scenario, people, tokens)
-        capacity, trials = carried_out(job.how, measure)
-        finding = replace(
-            finding,
+        first, *others = group.measurements
+        self._begin(first)
+        try:
+            first.generator.require_usable(self.target)
+            with self._resources(group) as actors:
+                self._measure(first, actors)
+                for one in others:
+                    self._begin(one)
+                    self._measure(one, actors)
+            if group.is_repeated and others:
+                self._combine(len(group.measurements))
+        except LoadstoneError as error:
+            self._keep(status="failed", failure=str(error))
+            # What one measurement lacks, the next may not need.
+            is_its_own = isinstance(error, EnvironmentUnusable) and not isinstance(
+                error, Unreachable
+            )
+            if not self.config.goes_on_after_failure or not is_its_own:
+                raise
+            self.display.say(f"  this workload failed: {error}")
+        except BaseException:
+            self._keep(status="interrupted")
+            raise
+        if not others:
+            self._keep(wall_s=time.monotonic() - began_s)  # with set-up and clean-up
+
+    @contextmanager
+    def _resources(self, group: MeasurementGroup) -> Iterator[Actors | None]:
+        """Make what the contexts ask for; remove it, and what iterations made, at the end."""
+        if not group.contexts and not any(one.generator.needs_actors for one in group.measurements):
+            yield None
+            return
+        journal = self.store.folder(self.config.run_id) / JOURNAL
+        existing = self._existing_users(group)
+        access, say = self.target.access, self.display.say
+        with contexts(access, self.maker, group.contexts, journal, say, existing) as actors:
+            yield actors
+
+    def _existing_users(self, group: MeasurementGroup) -> tuple[User, ...]:
+        """Return the users that stand for those that a context leaves open; none: they are made."""
+        if group.most_existing == 0:
+            return (own_user(self.target.access),)
+        return self.target.users()[: group.most_existing]
+
+    def _begin(self, config: MeasurementConfig) -> None:
+        # In the store before its first trial, so that a killed run knows what its trials are of.
+        self.index += 1
+        self.present = replace(config.record, requests_as_rally=config.generator.requests_as_rally)
+        self._keep()
+        self.display.say(config.heading)
+
+    def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:
+        began_s = time.monotonic()
+        target, say = self.target, self.display.say
+        with config.generator.prepared(target, self.maker, actors, say) as load:
+            if math.isfinite(config.budget_s):
+                self.display.begin(config.budget_s)
+            capacity, _ = config.policy.carry_out(
+                lambda request: self._trial(request, config, load)
+            )
+        trials = self.present.trials
+        is_aborted = bool(trials) and trials[-1].status == "aborted"
+        self._keep(
             capacity=capacity,
-            trials=trials,
-            load_s=sum(trial.summary.load_s for trial in trials),
+            status="aborted" if is_aborted else "finished",
             wall_s=time.monotonic() - began_s,
         )
-        return replace(finding, notes=self.subject.explain(scenario, finding))
+        notes = target.explain(self.present) if config.goal is not None else ()
+        beside = tuple(f"measured at the same time as {name}" for name in target.beside)
+        self._keep(notes=(*notes, *beside))
 
-    def tokens(self, scenario: Scenario, people: tuple[User, ...]) -> tuple[Token, ...]:
-        """Issue the tokens that the scenario needs."""
-        if not scenario.needs_tokens:
-            return ()
-        self.observer.say(f"issuing {len(people)} tokens to validate")
-        return issue_tokens(self.subject.access, people)
-
-    def measure(
-        self, scenario: Scenario, people: tuple[User, ...], tokens: tuple[Token, ...]
-    ) -> Callable[[Ask], Trial]:
-        """Give the function that the search measures with: one stretch of load on the target."""
-        numbers = iter(range(1, 10**6))
-
-        def trial(ask: Ask) -> Trial:
-            self.require_alive()
-            time.sleep(ask.pause_s)
-            order, access = self.order, self.subject.access
-            fresh = scenario.of_run(self.run_id)
-            plan = compile_plan(fresh, access, people, tokens, ask.load, order.limits)
-            plan = replace(plan, placement=order.placement)
-            watchdog = alarm(ask.load, ask.alarm_s, order.goal)
-
-            def watch(progress: Progress) -> bool:
-                self.observer.watch(ask, progress)
-                return watchdog(progress) and self.subject.failure() is None
-
-            before = snapshot(self.subject.pids())
-            measured = local.run(plan, watch)
-            spent = usage(before, snapshot(self.subject.pids()))
-            offer = ask.offer(next(numbers))
-            judged = assess(offer, measured.samples, measured.health, order.goal)
-            kept = self.store.keep_trial(
-                self.run_id, self.index, replace(judged, usage=spent), measured.samples
+    def _trial(self, request: TrialRequest, config: MeasurementConfig, load: Load) -> Trial:
+        require_alive(self.target)
+        time.sleep(request.pause_s)
+        if isinstance(config.policy, Steps):
+            self.display.say(f"  {request.runner}")
+        number = len(self.present.trials) + 1
+        left_s = config.budget_s - self.present.load_s
+        is_last = self.left_s < left_s  # of the run's load, not of the measurement's
+        beyond = self.target.access.beyond_loopback
+        observers = self._observers(config)
+        try:
+            trial, is_cut_short = run_trial(
+                request,
+                load,
+                Conditions(
+                    config,
+                    self.target,
+                    number,
+                    Allowance(self.config.max_rate_rps, min(left_s, self.left_s), beyond),
+                    self.store.samples_path(self.config.run_id, self.index, number),
+                    observers,
+                    self._keep_trial,
+                    self.display.say,
+                ),
             )
-            self.observer.trial(kept)
-            if measured.interrupted:
-                raise KeyboardInterrupt
-            self.require_alive()
-            return kept
-
+        finally:
+            for observer in observers:
+                observer.close()
+        self.left_s -= trial.stats.load_s
+        if is_cut_short and is_last:
+            raise MeasurementInvalid(
+                f"the load was ended after {self.config.budget_s:.0f} s, in workload "
+                f"{self.index + 1} of {len(self.config.measurements)}; raise --budget, or ask for "
+                "less"
+            )
         return trial
 
-    def require_alive(self) -> None:
-        """Stop the run when a part of the service has died."""
-        if why := self.subject.failure():
-            raise EnvironmentUnusable(why)
+    def _observers(self, config: MeasurementConfig) -> list[TrialObserver]:
+        observers: list[TrialObserver] = [self.display]
+        if self.config.aborts_on_sla_failure:
+            observers.append(SlaAbort(config.criteria))
+        if config.hooks:
+            timeout_s = self.config.hook_timeout_s
+            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s))
+        if self.target.watch is not None:
+            keep = partial(self.store.keep_readings, self.config.run_id, self.index)
+            observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
+        return observers
+
+    def _combine(self, count: int) -> None:
+        """Add what several searches of one scenario found together; each keeps its own trials."""
+        searches = self.store.get(self.config.run_id).measurements[-count:]
+        self.index += 1
+        self.present = replace(
+            searches[0],
+            title=f"{searches[0].title.rpartition(', search ')[0]}, {count} searches",
+            capacity=combined([one.capacity for one in searches if one.capacity is not None]),
+            trials=(),
+            notes=(),
+            wall_s=sum(one.wall_s for one in searches),
+        )
+        self._keep()
+
+    def _keep(self, **changes: Any) -> None:
+        """Store the present measurement; its trials are stored already."""
+        self.present = replace(self.present, **changes)
+        plain = replace(self.present, trials=())
+        self.store.keep_measurement(self.config.run_id, self.index, plain)
+
+    def _keep_trial(self, trial: Trial, samples: Samples | SampleFile | None) -> Trial:
+        kept = self.store.keep_trial(self.config.run_id, self.index, trial, samples)
+        others = (one for one in self.present.trials if one.number != kept.number)
+        self.present = replace(self.present, trials=(*others, kept))
+        return kept
 
 
-def carried_out(
-    how: Callable[[], Strategy] | Ask, measure: Measure
-) -> tuple[Capacity | None, tuple[Trial, ...]]:
-    """Search, or put one stretch of load on the service: it has no capacity."""
-    return (None, (measure(how),)) if isinstance(how, Ask) else search(how(), measure)
-
-
-def together(job: Job, searches: Sequence[Finding]) -> Finding:
-    """Give what several searches of one scenario found together; each keeps its own trials."""
-    return replace(
-        searches[0],
-        title=f"{job.scenario.title}, {len(searches)} searches",
-        capacity=combined([one.capacity for one in searches if one.capacity is not None]),
-        trials=(),
-        notes=(),
-        load_s=sum(one.load_s for one in searches),
-        wall_s=sum(one.wall_s for one in searches),
-    )
-
-
-def begun(kind: str, subject: Subject, command: str) -> Result:
-    """Give the result of a run that has just begun."""
-    now = datetime.now(UTC)
-    target = {"url": subject.access.identity_url} | dict(subject.facts)
-    return Result(
-        run_id=f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}",
-        kind=kind,
+def _begun(config: RunConfig, target: Target) -> Run:
+    """Return a run that has just begun."""
+    if target.reservation is not None:
+        target.reservation.set_run(config.run_id)
+    facts = {"url": target.access.identity_url} | dict(target.facts)
+    return Run(
+        run_id=config.run_id,
+        kind=config.kind,
         status="running",
-        started_at=now.isoformat(timespec="seconds"),
+        started_at=_now(),
         ended_at=None,
-        findings=(),
-        environment=Environment(machine=machine.facts(), target=tuple(target.items())),
-        command=command,
+        measurements=(),
+        environment=Environment(machine=machine.facts(), target=tuple(facts.items())),
+        command=config.command,
+        title=config.title,
     )
 
 
 @contextmanager
-def closing(result: Result, store: Store) -> Iterator[list[Finding]]:
+def _closing(begun: Run, target: Target, store: Store) -> Iterator[None]:
     """Keep how a run ended, however it ends."""
-    findings: list[Finding] = []
     status, failure = "failed", None
     try:
-        yield findings
+        yield
         status = "finished"
     except KeyboardInterrupt:
         status = "interrupted"
@@ -284,7 +271,26 @@ def closing(result: Result, store: Store) -> Iterator[list[Finding]]:
         failure = str(error)
         raise
     finally:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = store.get(result.run_id).findings
-        ended = replace(result, status=status, ended_at=now, failure=failure)
-        store.finish(replace(ended, findings=(*findings, *kept[len(findings) :])))
+        environment = begun.environment
+        if others := target.beside:
+            beside = (BESIDE, ", ".join(others))
+            environment = replace(environment, target=(*environment.target, beside))
+        store.finish(
+            replace(begun, status=status, ended_at=_now(), failure=failure, environment=environment)
+        )
+
+
+@contextmanager
+def hidden(secrets: Iterable[str], store: Store, display: Display) -> Iterator[Store]:
+    """Return a store that keeps none of these secrets; display and errors show none either."""
+    hiding = store.hiding(secrets)
+    display.hide(hiding.redaction)
+    try:
+        yield hiding
+    except LoadstoneError as error:
+        error.args = (hiding.redaction.text(str(error)),)
+        raise
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -15,10 +15,11 @@ def table(numbers: list[int]) -> Samples:
         done_ns=done,
         first_byte_us=np.zeros(len(numbers), np.uint32),
         iteration=np.array(numbers, np.uint32),
-        connection=np.zeros(len(numbers), np.uint16),
+        connection=np.zeros(len(numbers), np.uint32),
         status=np.arange(len(numbers), dtype=np.uint16) + 100,
         outcome=np.full(len(numbers), Outcome.OK, np.uint8),
         action=np.zeros(len(numbers), np.uint8),
+        retried=np.zeros(len(numbers), np.uint8),
     )
 
 

@@ -1,14 +1,16 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_stats import stats_of
 
 from loadstone.analysis.alarm import Alarm, chance_of, replay
 from loadstone.analysis.goal import Goal, Objective, goal
-from loadstone.analysis.judge import Offer, judge
-from loadstone.analysis.model import TICK_S, Cause, Percentiles, State, Summary, Ticks, Verdict
+from loadstone.analysis.judge import TrialSpec, judge
+from loadstone.analysis.model import TICK_S, Cause, State, Stats, Ticks, Verdict
 from loadstone.engine.health import Health
 from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
@@ -28,21 +30,22 @@ def counts(backlog_s: np.ndarray, failed: int = 0, rate: float = RATE) -> Ticks:
     return Ticks(due=due, ok=ok, failed=errors, in_flight=in_flight)
 
 
-def summary(ticks: Ticks, p99_ms: float = 300.0) -> Summary:
-    figures = Percentiles(100.0, 100.0, 200.0, 250.0, p99_ms, 500.0)
+def stats(ticks: Ticks, p99_s: float = 0.3) -> Stats:
+    times_s = (0.05, 0.1, 0.2, 0.25, p99_s, 0.5, 0.1)
     failed = int(ticks.failed.sum())
     errors = (("503 Service Unavailable", failed),) if failed else ()
     seconds = len(ticks.due) * TICK_S
     ok = int(ticks.ok.sum())
-    return Summary(seconds, int(ticks.due.sum()), ok, errors, ok / seconds, figures, figures, 0.0)
+    cut_off = int(ticks.due.sum()) - ok - failed
+    return stats_of(seconds, ok, times_s, errors, cut_off=cut_off)
 
 
 def verdict(
-    ticks: Ticks, planned_s: float | None = None, p99_ms: float = 300.0, *, goal: Goal = DEFAULT
+    ticks: Ticks, planned_s: float | None = None, p99_s: float = 0.3, *, goal: Goal = DEFAULT
 ) -> Verdict:
     seconds = len(ticks.due) * TICK_S
-    offer = Offer(1, "test", RATE, planned_s or seconds, alarm_s=1.0, rise_s=0.5)
-    return judge(offer, summary(ticks, p99_ms), ticks, HEALTHY, goal)
+    offer = TrialSpec(1, "test", RATE, planned_s or seconds, alarm_s=1.0, rise_s=0.5)
+    return judge(offer, stats(ticks, p99_s), ticks, HEALTHY, goal)
 
 
 def level(seconds: float, at_s: float = 0.2) -> np.ndarray:
@@ -77,12 +80,12 @@ def test_a_service_that_becomes_slower_drifts() -> None:
 
 def test_a_burst_that_drains_again_is_sustained_and_mentioned() -> None:
     hill = np.concatenate([level(10), level(5, 0.9), level(25)])
-    quiet = Offer(1, "test", RATE, 40.0, alarm_s=2.0, rise_s=0.3)
+    quiet = TrialSpec(1, "test", RATE, 40.0, alarm_s=2.0, rise_s=0.3)
     ticks = counts(hill)
-    found = judge(quiet, summary(ticks), ticks, HEALTHY, Goal())
+    found = judge(quiet, stats(ticks), ticks, HEALTHY, Goal())
     hill[20:30] = 1.1
     ticks = counts(hill)
-    found = judge(quiet, summary(ticks), ticks, HEALTHY, Goal())
+    found = judge(quiet, stats(ticks), ticks, HEALTHY, Goal())
     assert found.state is State.SUSTAINED
     assert "burst of noise" in found.reasons[1]
 
@@ -103,21 +106,21 @@ def test_no_error_is_allowed_when_none_is() -> None:
 
 
 def test_a_missed_objective_is_told_from_overload() -> None:
-    wanted = Goal(objectives=(Objective("p99", 200.0),))
+    wanted = Goal(objectives=(Objective("p99", 0.2),))
     found = verdict(counts(level(30)), goal=wanted)
     assert (found.state, found.cause) == (State.DEGRADED, Cause.OBJECTIVE)
     assert found.reasons == ("p99 was 300 ms, wanted p99<200ms",)
 
 
 def test_an_objective_is_missed_when_nothing_ended_well() -> None:
-    wanted = Goal(objectives=(Objective("p99", 200.0),))
-    assert verdict(counts(level(30)), p99_ms=math.nan, goal=wanted).cause is Cause.OBJECTIVE
+    wanted = Goal(objectives=(Objective("p99", 0.2),))
+    assert verdict(counts(level(30)), p99_s=math.nan, goal=wanted).cause is Cause.OBJECTIVE
 
 
 def test_a_trial_whose_generator_was_the_limit_is_invalid_whatever_it_shows() -> None:
     ticks = counts(slope(14, 0.15))
     late = Health(5.0, 80.0, 200.0, 9.0, 10.0, 4.0, 1, limits=("sends were late",))
-    found = judge(Offer(1, "", RATE, 14.0), summary(ticks), ticks, late, Goal())
+    found = judge(TrialSpec(1, "", RATE, 14.0), stats(ticks), ticks, late, Goal())
     assert found == Verdict(State.INVALID, ("sends were late",), Cause.GENERATOR)
 
 
@@ -131,8 +134,8 @@ def test_a_rise_just_below_growth_decides_nothing() -> None:
 
 def test_without_a_constant_rate_there_is_nothing_to_sustain() -> None:
     ticks = counts(level(10))
-    offer = Offer(1, "ramp", None, 10.0)
-    found = judge(offer, summary(ticks), ticks, HEALTHY, Goal())
+    offer = TrialSpec(1, "ramp", None, 10.0)
+    found = judge(offer, stats(ticks), ticks, HEALTHY, Goal())
     assert found.state is State.UNDECIDED
 
 
@@ -183,7 +186,7 @@ def test_a_chance_is_one(count: int, expected: float) -> None:
 
 def test_objectives_are_read() -> None:
     read = goal(("p99<500ms", "mean < 0.3 s", "errors<0.1%"))
-    assert read == Goal(0.001, (Objective("p99", 500.0), Objective("mean", 300.0)))
+    assert read == Goal(0.001, (Objective("p99", 0.5), Objective("mean", 0.3)))
 
 
 @pytest.mark.parametrize("word", ["p98<5ms", "p99<5", "errors<1", "p99<0ms", "p99<1.2.3s", ""])
@@ -196,3 +199,25 @@ def test_a_trial_that_its_alarm_stopped_between_two_ticks_is_degraded() -> None:
     # The last whole tick stands at 0.9 of the alarm's height; the rest came after it.
     found = verdict(counts(np.concatenate([level(3), slope(2, 0.45)])), planned_s=30.0)
     assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+
+
+@pytest.mark.parametrize(("median_s", "cause"), [(0.1, Cause.OBJECTIVE), (0.04, None)])
+def test_a_short_trial_misses_an_objective_where_half_of_its_answers_do(
+    median_s: float, cause: Cause | None
+) -> None:
+    wanted = Goal(objectives=(Objective("p99", 0.06),))
+    ticks = counts(level(5))
+    shown = stats(ticks)
+    shown = replace(shown, total=replace(shown.total, median_s=median_s))
+    found = judge(TrialSpec(1, "test", RATE, 30.0, 1.0, 0.5), shown, ticks, HEALTHY, wanted)
+    assert found.cause is cause
+    assert (found.state is State.UNDECIDED) is (cause is None)
+
+
+def test_one_request_at_a_time_that_is_too_slow_misses_an_objective_at_every_rate() -> None:
+    wanted = Goal(objectives=(Objective("p99", 0.06),))
+    ticks = counts(level(2))
+    alone = TrialSpec(1, "ramp", None, 2.0, is_unloaded=True)
+    assert judge(alone, stats(ticks), ticks, HEALTHY, wanted).cause is Cause.OBJECTIVE
+    crowd = replace(alone, is_unloaded=False)
+    assert judge(crowd, stats(ticks), ticks, HEALTHY, wanted).state is State.UNDECIDED

@@ -49,10 +49,11 @@ def test_a_sample_file_is_replayed_as_its_iterations_were_due(tmp_path: Path) ->
         done_ns=due_ns,
         first_byte_us=np.zeros(3, dtype=np.uint32),
         iteration=np.array([0, 1, 0], dtype=np.uint32),
-        connection=np.zeros(3, dtype=np.uint16),
+        connection=np.zeros(3, dtype=np.uint32),
         status=np.full(3, 200, dtype=np.uint16),
         outcome=np.full(3, Outcome.OK, dtype=np.uint8),
         action=np.array([0, 0, 1], dtype=np.uint8),
+        retried=np.zeros(3, dtype=np.uint8),
     )
     write(path, table)
     assert recorded(path).offsets_s == (0.125, 0.25)

@@ -18,10 +18,11 @@ def of(due_s, latency_s, outcome=None) -> Samples:
         done_ns=done_ns,
         first_byte_us=((done_ns - due_ns) // 1000).astype(np.uint32),
         iteration=np.arange(n, dtype=np.uint32),
-        connection=np.zeros(n, np.uint16),
+        connection=np.zeros(n, np.uint32),
         status=np.full(n, 200, np.uint16),
         outcome=np.array(outcome if outcome is not None else [Outcome.OK] * n, np.uint8),
         action=np.zeros(n, np.uint8),
+        retried=np.zeros(n, np.uint8),
     )
 
 

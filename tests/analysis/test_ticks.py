@@ -3,11 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.analysis.iterations import iterations
-from loadstone.analysis.model import TICK_S
-from loadstone.analysis.ticks import ticks
+from loadstone.analysis.model import TICK_S, Ticks
+from loadstone.analysis.stats import compute_stats
 from loadstone.engine.samples import Outcome, Samples
 
 SECOND = 1_000_000_000
+
+
+def ticks(samples: Samples, load_s: float) -> Ticks:
+    return compute_stats(samples, ("first", "second", "third"), offered_s=load_s).timeline
 
 
 def samples(rows: list[tuple[int, int, float, float, Outcome]]) -> Samples:
@@ -21,10 +25,11 @@ def samples(rows: list[tuple[int, int, float, float, Outcome]]) -> Samples:
         done_ns=done,
         first_byte_us=((done - due) // 1000).astype(np.uint32),
         iteration=np.array([row[0] for row in ordered], dtype=np.uint32),
-        connection=np.zeros(len(rows), dtype=np.uint16),
+        connection=np.zeros(len(rows), dtype=np.uint32),
         status=np.array([200 if row[4] is Outcome.OK else 0 for row in ordered], dtype=np.uint16),
         outcome=np.array([row[4] for row in ordered], dtype=np.uint8),
         action=np.array([row[1] for row in ordered], dtype=np.uint8),
+        retried=np.zeros(len(rows), dtype=np.uint8),
     )
 
 

@@ -7,28 +7,34 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_workloads import steps, workload
 from realistic import keystone
+from simulator.service import Service
+from simulator.simulator import Simulator
+from study_files import TWO_BY_TWO, result_of
 
-from loadstone.analysis.performance import show
+from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import Output
 from loadstone.errors import EnvironmentUnusable
+from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html
-from loadstone.result import Performance
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
-from loadstone.search.simulator.service import Service
-from loadstone.search.simulator.simulator import Simulator
 from loadstone.search.strategies import STRATEGIES
 from loadstone.store import Store
-from loadstone.task.hook_run import HookRun
-from loadstone.task.sla import Criterion
+from loadstone.study import journal
+from loadstone.study import page as study_page
+from loadstone.study.order import turns
+from loadstone.study.read import Source
+from loadstone.study.table import Outcome
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="apt-get install chromium"),
 ]
+BLUE = "#2456c7"
 CHARTS = 12  # six for each workload
 QUIET = (
     "--no-sandbox",
@@ -56,7 +62,7 @@ def kept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")
     with Store.open(folder) as store:
         store.begin(replace(result, status="running"))
-        for index, finding in enumerate(result.findings):
+        for index, finding in enumerate(result.measurements):
             for trial in finding.trials:
                 store.keep_trial(result.run_id, index, trial, samples[index, trial.number])
         store.finish(result)
@@ -122,24 +128,24 @@ def test_a_change_of_light_redraws_the_charts(visit):
 def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
     page, _, _ = visit()
     result, _ = kept
-    for index, finding in enumerate(result.findings, 1):
+    for index, finding in enumerate(result.measurements, 1):
         section = page.locator(f"#finding-{index}")
         assert figures.n(finding.capacity) in section.locator(".tile").first.inner_text()
         assert figures.interval(finding.capacity) in section.locator(".tile").first.inner_text()
         rows = section.locator("table.trials tr.figures")
         assert rows.count() == len(finding.trials)
         for place, trial in enumerate(finding.trials):
-            latency = trial.summary.latency
+            times = trial.stats.total
             assert rows.nth(place).locator("th, td").all_inner_texts() == [
                 str(trial.number),
                 figures.verdict(trial),
                 figures.offered(trial),
-                figures.rate(trial.summary.throughput_rps),
-                figures.plain_ms(latency.p50_ms),
-                figures.plain_ms(latency.p95_ms),
-                figures.plain_ms(latency.p99_ms),
-                f"{trial.summary.load_s:.0f}",
-                f"{trial.summary.due:,}",
+                figures.rate(trial.stats.throughput_rps),
+                figures.plain_ms(1000 * times.median_s),
+                figures.plain_ms(1000 * times.p95_s),
+                figures.plain_ms(1000 * times.p99_s),
+                f"{trial.stats.load_s:.0f}",
+                f"{trial.stats.due:,}",
                 "0",
             ]
 
@@ -147,17 +153,17 @@ def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
 def test_the_charts_hold_the_store_s_numbers(visit, kept):
     page, _, _ = visit()
     charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
-    trials = [t for t in kept[0].findings[0].trials if t.rate_rps is not None]
+    trials = [t for t in kept[0].measurements[0].trials if t.rate_rps is not None]
     points = [
         tuple(point)
         for series in charts["finding-1-throughput"]["series"]
         if series["kind"] == "points"
         for point in series["data"]
     ]
-    assert sorted(points) == sorted((t.rate_rps, t.summary.throughput_rps) for t in trials)
+    assert sorted(points) == sorted((t.rate_rps, t.stats.throughput_rps) for t in trials)
     assert charts["finding-1-throughput"]["band"]["at"] == 7.19
     clouds = [s for s in charts["finding-1-time"]["series"] if s["kind"] == "cloud"]
-    assert [len(cloud["data"]) for cloud in clouds] == [trials[0].summary.ok, trials[2].summary.ok]
+    assert [len(cloud["data"]) for cloud in clouds] == [trials[0].stats.ok, trials[2].stats.ok]
 
 
 def test_without_scripts_every_chart_is_still_there(visit):
@@ -186,7 +192,7 @@ def test_on_paper_the_drawings_are_those_that_need_no_script(visit):
 
 def test_a_curve_is_drawn_up_to_n_and_a_little_beyond(browser, tmp_path):
     finding, path = with_a_curve(), tmp_path / "report.html"
-    html.write(replace(keystone()[0], findings=(finding,)), no_samples, path)
+    html.write(replace(keystone()[0], measurements=(finding,)), no_samples, path)
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.goto(path.as_uri())
@@ -208,7 +214,7 @@ def with_a_curve():
     service = Simulator(Service(workers=2, capacity_rps=46.0), seed=1)
     settings = Settings(budget_s=90.0, curve_s=10.0)
     capacity, trials = search(STRATEGIES["meter"](settings), service.measure)
-    finding = keystone()[0].findings[1]
+    finding = keystone()[0].measurements[1]
     return replace(finding, capacity=capacity, trials=trials)
 
 
@@ -225,7 +231,7 @@ def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(brow
     charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
     lines = {s["name"]: s["data"] for s in charts["steps-1-throughput"]["series"]}
     assert [x for x, _ in lines["throughput"]] == [2, 4, 6]
-    assert [x for x, _ in lines["SLA failed"]] == [6]
+    assert [x for x, _ in lines["SLA broken"]] == [6]
     assert {s["name"] for s in charts["steps-1-latency"]["series"]} == {
         "half within",
         "95 % within",
@@ -234,7 +240,9 @@ def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(brow
     assert [y for _, y in charts["steps-1-success"]["series"][0]["data"]] == [100, 100, 100]
     # The second workload of the same name begins at its own first step.
     assert page.locator("section[id^=steps-]").count() == 2
-    assert page.locator("header li").count() == 2
+    rows = page.locator("header table.overview tbody tr")
+    assert rows.count() == 2
+    assert "broken from concurrency 6 on" in rows.first.inner_text()
     drawn = page.locator("figure.is-drawn .drawn svg")
     assert drawn.count() == len(charts)
     profile = page.locator("#workload-1-profile .drawn svg")
@@ -249,42 +257,79 @@ def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(brow
     context.close()
 
 
+def test_a_study_has_a_row_for_each_cell_with_its_point_and_interval(browser, tmp_path):
+    source = Source("mine.yaml", TWO_BY_TWO)
+    begun = journal.begin(tmp_path, source, quick=True, seed=1)
+    found = [
+        Outcome(turn, result_of(f"run-{turn.number}", 40.0 + turn.number))
+        for turn in turns(source.study(quick=True), 1)
+    ]
+    study_page.write(begun, found, tmp_path / "study.html")
+    context = browser.new_context(offline=True, viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "study.html").as_uri())
+    page.wait_for_function("document.documentElement.dataset.charts")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    drawing = page.locator("#chart-1 .drawn svg")
+    blue = page.locator(f"#chart-1 .drawn svg path[stroke='{BLUE}']")
+    assert blue.count() == 3 * len(found)  # of each interval its line and both ends
+    assert drawing.locator(f"path[fill='{BLUE}']").count() >= len(found)
+    page.set_viewport_size({"width": 1200, "height": 800})
+    drawing.get_by_text("web apache, workers 1", exact=True).wait_for()
+    page.locator("table.cells a").first.click()
+    assert page.url.endswith("#cell-1")
+    assert said == []
+    context.close()
+
+
+def test_durations_are_drawn_as_bars(browser, tmp_path):
+    task, samples_of = at_rising_load()
+    html.write(task, samples_of, tmp_path / "report.html")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_function("document.documentElement.dataset.charts")
+    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
+    (series,) = charts["workload-1-histogram"]["series"]
+    bars = page.locator(f"#workload-1-histogram .drawn svg path[fill='{BLUE}'][fill-opacity]")
+    assert bars.count() == len(series["data"]) - 1
+    context.close()
+
+
 def at_rising_load():
     """A task whose workload was made at three loads, then at two; one with a hook that failed."""
     result, samples = keystone()
-    actions = ("authenticate.keystone",)
-    table = samples[0, result.findings[0].trials[0].number]
+    table = samples[0, result.measurements[0].trials[0].number]
     output = json.dumps({"additive": [], "complete": []})
     hook = HookRun(0, "time", 1, 1001.0, 1003.5, output, ("Subprocess returned 3", ""))
     figures = json.dumps({"title": "Rows", "chart_plugin": "Lines", "data": [["read", 7]]})
     text = json.dumps({"title": "Said", "chart_plugin": "TextArea", "data": ["<b>as it is</b>"]})
-    performances = tuple(
-        Performance(
-            subtask="Issue",
-            scenario="Authenticate.keystone",
-            description="",
-            given=json.dumps(
-                {
-                    "scenario": {"Authenticate.keystone": {}},
-                    "runner": {"constant": {"times": 9, "concurrency": concurrency}},
-                    "contexts": {},
-                    "sla": {},
-                    "hooks": [{"action": {"sys_call": "false"}}],
-                }
-            ),
-            config_id="c",
-            status="finished",
-            start_s=1000.0,
-            showing=show(table, actions),
-            sla=(Criterion("failure_rate", concurrency < 6, ""),),
-            actions=actions,
-            is_step=True,
-            hook_runs=(hook,) if not position else (),
-            outputs=(Output(0, (figures,), (text,)), Output(1, (figures,))) if not position else (),
-        )
-        for position, concurrency in enumerate((2, 4, 6, 2, 4))
+    first = workload(
+        table,
+        spec={
+            "scenario": {"Authenticate.keystone": {}},
+            "runner": {"constant": {"times": 9, "concurrency": 2}},
+            "contexts": {},
+            "sla": {},
+            "hooks": [{"action": {"sys_call": "false"}}],
+        },
+        of_trial={"start_s": 1000.0},
     )
-    task = replace(result, kind="task", findings=(), performances=performances)
+    outputs = (Output(0, (figures,), (text,)), Output(1, (figures,)))
+    rising, again = (
+        steps(
+            first,
+            [{"constant": {"times": 9, "concurrency": load}} for load in loads],
+            checks=[(Check("failure_rate", load < 6, ""),) for load in loads],
+            hook_runs=[(hook,) if is_first and load == 2 else () for load in loads],
+            outputs=[outputs if is_first and load == 2 else () for load in loads],
+        )
+        for is_first, loads in ((True, (2, 4, 6)), (False, (2, 4)))
+    )
+    task = replace(result, kind="task", measurements=(rising, again))
     return task, lambda _: table
 
 

@@ -15,8 +15,12 @@ import pytest
         (("capacity", "--max-rate", "1e9"), 2, "range"),
         (("capacity", "--generator-cores", "all"), 2, "write them like 1, 0-1 or 0-1,3"),
         (("capacity", "--generator-cores", "1-0"), 2, "a range goes upwards"),
+        (("capacity", "--tls-resumption", "maybe"), 2, "'maybe' is neither on nor off"),
         (("capacity", "--generator-cores", "0-4095"), 2, "cannot be used; usable are 0"),
         (("capacity", "--objective", "p98<1s"), 2, "p98<1s"),
+        (("capacity", "--objective", "errors<200%"), 2, "at most 100 % fail"),
+        (("capacity", "--users", "0", "--scenario", "user-life"), 2, "needs --users 1 or more"),
+        (("results", "list", "--store", "mistyped"), 2, "mistyped: no such folder"),
         (("capacity", "--method", "none-such"), 2, "none-such"),
         (("run", "task.yaml", "--max-rate", "nan"), 2, "nan is no number"),
         (("run", "task.yaml", "--json", "-", "--junit", "-"), 2, "writes to - already"),
@@ -28,6 +32,7 @@ import pytest
         (("capacity", "--json", "."), 2, ". is a folder"),
         (("run", "task.yaml", "--junit", "no/such/folder.xml"), 2, "cannot be written"),
         (("none-such",), 2, "none-such"),
+        (("capcity",), 2, "Did you mean 'capacity'?"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -108,7 +113,8 @@ def test_a_target_that_is_not_this_machine_needs_permission(loadstone):
 
 def test_a_store_that_cannot_be_written_is_said(at_once, tmp_path):
     (tmp_path / "file").write_text("")
-    ended = at_once("results", "list", "--store", str(tmp_path / "file" / "store"))
+    words = ("results", "import", str(tmp_path / "file"))
+    ended = at_once(*words, "--store", str(tmp_path / "file" / "store"))
     assert ended.returncode == 3
     assert "--store" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -130,3 +136,24 @@ def test_doctor_says_what_is_there(at_once):
     ended = at_once("doctor")
     assert ended.returncode == 0, ended.stdout
     assert "engine" in ended.stdout
+
+
+def test_doctor_looks_for_what_the_bench_compares_with(at_once, tmp_path, monkeypatch):
+    wrk2 = tmp_path / "wrk"
+    wrk2.write_text("#!/bin/sh\n")
+    wrk2.chmod(0o755)
+    monkeypatch.setenv("WRK2", str(wrk2))
+    found = at_once("doctor").stdout.splitlines()
+    assert [line for line in found if " wrk " in line]
+    assert [line for line in found if " h2load " in line]
+    (line,) = [line for line in found if " wrk2 " in line]
+    assert line.startswith("ok")
+    assert line.endswith(str(wrk2))
+
+
+def test_a_method_that_heeds_no_latency_refuses_objectives(at_once):
+    words = ("--method", "closed-loop-peak", "--objective", "p99<500ms")
+    ended = at_once("capacity", "--lab", "none", *words)
+    assert ended.returncode == 2
+    assert "--method closed-loop-peak does not heed latency objectives" in ended.stderr
+    assert "use meter or bisect" in ended.stderr

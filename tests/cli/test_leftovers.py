@@ -5,7 +5,7 @@ import json
 import pytest
 import realistic
 
-from loadstone.run import JOURNAL
+from loadstone.keystone.journal import JOURNAL
 from loadstone.store import Store
 
 

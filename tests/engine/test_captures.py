@@ -1,13 +1,14 @@
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from loopback import OK, Behaviour, Connection, Serve
+from loopback import OK, Behaviour, Connection, Serve, answering
 
 from loadstone.engine.local import run
 from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad
-from loadstone.plan.script import Captured, JsonCapture, Step, Text, text
+from loadstone.plan.script import Captured, HeaderCapture, JsonCapture, Step, Text, text
 
 CREATE = Step(
     "create",
@@ -58,7 +59,6 @@ def test_a_value_of_a_json_body_flows_into_a_later_path(serve: Serve, chunked: b
         pytest.param(b"<html>", id="no JSON"),
         pytest.param(b'{"user": {"id": "8f1c"}', id="cut off"),
         pytest.param(b'{"user": {"id": "a HTTP/1.1\\r\\nX: y"}}', id="no part of a path"),
-        pytest.param(b'{"user": {"id": "8f1c"}, "x": "' + b"x" * 2**20 + b'"}', id="too long"),
     ],
 )
 def test_a_body_without_a_usable_value_fails_the_step(serve: Serve, body: bytes) -> None:
@@ -66,6 +66,20 @@ def test_a_body_without_a_usable_value_fails_the_step(serve: Serve, body: bytes)
     plan = serve(creating(body, seen)).plan(ClosedLoad(1, iterations=1), CREATE, DELETE)
     assert [Outcome(code) for code in run(plan).samples.outcome] == [Outcome.BAD_HTTP]
     assert seen == [b"POST /users HTTP/1.1"]
+
+
+def test_a_body_that_is_too_long_to_search_is_an_outcome_of_its_own(serve: Serve) -> None:
+    body = b'{"user": {"id": "8f1c"}, "x": "' + b"x" * 2**20 + b'"}'
+    seen: list[bytes] = []
+    plan = serve(creating(body, seen)).plan(ClosedLoad(1, iterations=1), CREATE, DELETE)
+    assert [Outcome(code) for code in run(plan).samples.outcome] == [Outcome.TOO_LONG]
+
+
+def test_headers_of_interim_answers_are_not_captured(serve: Serve) -> None:
+    early = b"HTTP/1.1 103 Early Hints\r\nX-Subject-Token: early\r\n\r\n"
+    step = replace(CREATE, captures=(HeaderCapture("id", "X-Subject-Token"),), expect_status=(200,))
+    measured = run(serve(answering(early + OK)).plan(ClosedLoad(1, iterations=1), step))
+    assert [Outcome(code) for code in measured.samples.outcome] == [Outcome.BAD_HTTP]
 
 
 def test_a_value_of_one_iteration_does_not_leak_into_the_next(serve: Serve) -> None:

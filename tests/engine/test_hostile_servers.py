@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import select
 import socket
 from collections import Counter
 from dataclasses import replace
@@ -244,3 +245,44 @@ def test_a_request_that_nobody_reads_is_a_write_timeout(serve: Serve) -> None:
     big = Step("big", "POST", text("/"), body=text("x" * 20_000_000))
     samples = run(server.plan(ONCE, big, limits=IMPATIENT)).samples
     assert [Outcome(code) for code in samples.outcome] == [Outcome.WRITE_TIMEOUT]
+
+
+TOO_LARGE = b"HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlarge"
+BIG = Step("big", "POST", text("/"), body=text("x" * 20_000_000))
+
+
+def refusing_and_closing(connection: Connection) -> None:
+    """Read the beginning of a request, answer, and close: the kernel resets the connection."""
+    connection.socket.recv(1000)
+    connection.send(TOO_LARGE)
+
+
+def refusing_and_holding(connection: Connection) -> None:
+    """Read the beginning of a request, answer, and wait until the client closes."""
+    connection.socket.recv(1000)
+    connection.send(TOO_LARGE)
+    poll = select.poll()
+    poll.register(connection.socket, select.POLLRDHUP)
+    poll.poll(10_000)
+
+
+@pytest.mark.parametrize("behaviour", [refusing_and_closing, refusing_and_holding])
+def test_an_answer_that_comes_before_the_request_was_sent_counts(
+    serve: Serve, behaviour: Behaviour
+) -> None:
+    samples = run(serve(behaviour).plan(ClosedLoad(1, iterations=3), BIG, limits=IMPATIENT)).samples
+    assert [Outcome(code) for code in samples.outcome] == [Outcome.HTTP_STATUS] * 3
+    assert set(samples.status) == {413}
+
+
+def test_an_answer_that_begins_early_does_not_cut_the_request_short(serve: Serve) -> None:
+    received: list[int] = []
+
+    def behave(connection: Connection) -> None:
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        received.append(len(connection.request() or b""))
+        connection.send(b"ok")
+
+    samples = run(serve(behave).plan(ONCE, BIG)).samples
+    assert [Outcome(code) for code in samples.outcome] == [Outcome.OK]
+    assert received[0] > 20_000_000

@@ -1,4 +1,6 @@
+import contextlib
 import socket
+import threading
 from collections import Counter
 from dataclasses import replace
 from typing import Literal
@@ -9,6 +11,8 @@ from loopback import GET, OK, POST, Behaviour, Connection, Serve, answering
 from loadstone.engine.local import run
 from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.model import Limits, Origin, Plan
+from loadstone.plan.script import Step
 
 CLOSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
@@ -50,22 +54,30 @@ def test_an_idle_connection_that_was_closed_is_replaced(serve: Serve) -> None:
     assert Counter(measured.samples.outcome) == {Outcome.OK: 10}
 
 
-def test_a_request_that_crossed_the_close_is_sent_once_more_and_counted(serve: Serve) -> None:
-    """The server reads the second request of its first connection, and closes instead."""
-
-    def behave(connection: Connection) -> None:
-        limit = 1 if connection.number == 0 else 100
-        for _ in range(limit):
-            if connection.request() is None:
-                return
-            connection.send(OK)
+def closing_at_every_second_request(connection: Connection) -> None:
+    """Answer one request, read the next one, and close instead of answering."""
+    if connection.request() is not None:
+        connection.send(OK)
         connection.request()
 
-    server = serve(behave)
-    measured = run(server.plan(ClosedLoad(1, iterations=10), GET))
-    assert Counter(measured.samples.outcome) == {Outcome.OK: 10}
-    assert measured.health.retries == 1
-    assert len(server.accepted) == 2
+
+@pytest.mark.parametrize("step", [GET, POST])
+def test_a_request_that_crossed_the_close_is_sent_once_more_and_says_so(
+    serve: Serve, step: Step
+) -> None:
+    measured = run(serve(closing_at_every_second_request).plan(ClosedLoad(1, iterations=40), step))
+    samples = measured.samples
+    # On a busy machine some closes come too late to have crossed the request: those are failures.
+    assert {Outcome(code) for code in samples.outcome} <= {Outcome.OK, Outcome.CLOSED_EARLY}
+    assert 0 < samples.retried.sum() == measured.health.retries
+    assert set(samples.outcome[samples.retried > 0]) == {Outcome.OK}
+
+
+def test_with_retries_switched_off_each_close_is_a_failure(serve: Serve) -> None:
+    plan = serve(closing_at_every_second_request).plan(ClosedLoad(1, iterations=10), GET)
+    measured = run(replace(plan, retries="never"))
+    assert list(measured.samples.outcome) == [Outcome.OK, Outcome.CLOSED_EARLY] * 5
+    assert measured.health.retries == measured.samples.retried.sum() == 0
 
 
 def test_a_server_that_always_closes_is_not_asked_for_ever(serve: Serve) -> None:
@@ -80,11 +92,15 @@ def test_a_server_that_always_closes_is_not_asked_for_ever(serve: Serve) -> None
         Outcome.CLOSED_EARLY,
         Outcome.CLOSED_EARLY,
     ]
-    assert measured.health.retries == 1
+    assert measured.health.retries <= 1
 
 
-def test_a_crash_while_a_post_is_served_is_not_hidden(serve: Serve) -> None:
-    """A worker that dies long after it took a POST on a busy connection: an error, no retry."""
+@pytest.mark.parametrize("step", [GET, POST])
+@pytest.mark.parametrize("think_s", [0.0, 0.1])
+def test_a_crash_while_a_request_is_served_is_not_hidden(
+    serve: Serve, step: Step, think_s: float
+) -> None:
+    """A worker that dies long after it took a request: an error, also on a rested connection."""
 
     def behave(connection: Connection) -> None:
         connection.request()
@@ -93,9 +109,43 @@ def test_a_crash_while_a_post_is_served_is_not_hidden(serve: Serve) -> None:
         server.stopping.wait(0.1)
 
     server = serve(behave)
-    measured = run(server.plan(ClosedLoad(1, iterations=2), POST))
+    measured = run(server.plan(ClosedLoad(1, iterations=2, think_s=think_s), step))
     assert list(measured.samples.outcome) == [Outcome.OK, Outcome.CLOSED_EARLY]
     assert measured.health.retries == 0
+
+
+def serve_one_connection(listener: socket.socket, fillers: contextlib.ExitStack) -> None:
+    """Answer a request, read the next one and close; nobody accepts any further connection."""
+    accepted, _ = listener.accept()
+    with accepted:
+        connection = Connection(accepted, 0)
+        connection.request()
+        for _ in range(8):
+            filler = fillers.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        connection.send(OK)
+        connection.request()
+
+
+def test_the_second_try_has_what_is_left_of_the_firsts_time() -> None:
+    limits = Limits(connect_timeout_s=60.0, request_timeout_s=0.5)
+    for _ in range(20):
+        with socket.socket() as listener, contextlib.ExitStack() as fillers:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(0)
+            server = threading.Thread(target=serve_one_connection, args=(listener, fillers))
+            server.start()
+            origin = Origin("http", "127.0.0.1", listener.getsockname()[1])
+            samples = run(Plan(origin, (GET,), ClosedLoad(1, iterations=2), limits=limits)).samples
+            server.join(10)
+        # On a busy machine the close comes too late to have crossed the request.
+        if samples.retried[1]:
+            break
+    assert list(samples.retried) == [0, 1]
+    assert list(samples.outcome) == [Outcome.OK, Outcome.CONNECT_TIMEOUT]
+    # Within the time-out of the request, not within that of connecting.
+    assert samples.done_ns[1] - samples.sent_ns[1] < limits.connect_timeout_s * 1e9
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ def test_a_busy_machine_is_named_as_the_reason_of_the_lag() -> None:
     late = replace(GOOD, lag_p99_ms=40.0, runqueue_wait_s=3.0)
     (limit,) = judged(late, OpenLoad(100, 10)).limits
     assert limit == (
-        "1 % of the requests were taken up more than 40.0 ms late (at most 20.0 ms is believed); "
+        "1 % of the requests were sent more than 40.0 ms late (at most 20.0 ms is believed); "
         "it waited for a core during 30% of the run: this machine is busy"
     )
+
+
+def test_a_request_without_a_local_port_is_a_limit() -> None:
+    (limit,) = judged(replace(GOOD, without_port=3), OpenLoad(100, 10)).limits
+    assert limit.startswith("3 requests found no free local port on this machine")

@@ -18,10 +18,11 @@ def table(rows: int) -> Samples:
         done_ns=due + random.integers(10**7, 10**8, rows),
         first_byte_us=random.integers(0, 2**32, rows, dtype=np.uint32),
         iteration=random.integers(0, 2**32, rows, dtype=np.uint32),
-        connection=random.integers(0, 2**16, rows, dtype=np.uint16),
+        connection=random.integers(0, 2**32, rows, dtype=np.uint32),
         status=random.choice(np.array([0, 201, 401, 503], dtype=np.uint16), rows),
         outcome=random.integers(0, 13, rows, dtype=np.uint8),
         action=random.integers(0, 256, rows, dtype=np.uint8),
+        retried=random.integers(0, 2, rows, dtype=np.uint8),
     )
 
 
@@ -37,6 +38,15 @@ def test_what_is_written_is_read_again(tmp_path: Path, rows: int) -> None:
         assert after.dtype == before.dtype
         assert np.array_equal(after, before)
     assert [file.name for file in tmp_path.iterdir()] == ["trial.parquet"]
+
+
+def test_a_file_from_before_retries_were_recorded_is_still_read() -> None:
+    samples = parquet.read(Path(__file__).parents[1] / "data" / "samples_first.parquet")
+    assert list(samples.connection) == [0, 65535, 7]
+    assert samples.connection.dtype == np.uint32
+    assert list(samples.status) == [200, 503, 0]
+    assert list(samples.action) == [0, 1, 0]
+    assert list(samples.retried) == [0, 0, 0]
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:

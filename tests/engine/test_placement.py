@@ -6,7 +6,7 @@ from loopback import OK, Serve, answering
 
 from loadstone.engine.local import run
 from loadstone.engine.progress import Progress
-from loadstone.monitor.usage import snapshot, usage
+from loadstone.monitor.usage import Meter
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Placement
 
@@ -34,8 +34,8 @@ def test_without_cores_there_is_one_thread() -> None:
 
 
 def test_what_the_generator_took_is_measured(serve: Serve) -> None:
-    before = snapshot(None)
+    meter = Meter(lambda: None)
     measured = run(serve(answering(OK)).plan(OpenLoad(500, 0.5)))
-    spent = usage(before, snapshot(None))
+    spent = meter.usage()
     assert spent.generator_cpu_s >= measured.health.cpu_s > 0
     assert 0 < spent.generator_busy <= 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from loopback import GET
 
-from loadstone.engine.local import InvalidPlan, run, run_in_rust
+from loadstone.engine.local import InvalidPlan, prepare_in_rust, run
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
@@ -81,6 +81,18 @@ def test_a_step_that_would_be_no_http_is_refused_by_name(step: Step, words: str)
         (Plan(Origin("http", "a", 70_000), (GET,), ONCE), "origin.port"),
         (Plan(ORIGIN, (GET,), ONCE, limits=Limits(max_connections=0)), "limits.max_connections"),
         (Plan(ORIGIN, (GET,), ONCE, limits=Limits(drain_s=-1)), "limits.drain_s must be zero"),
+        (
+            Plan(ORIGIN, (GET,), ONCE, limits=Limits(drain_s=1e10)),
+            "limits.drain_s must be at most a year",
+        ),
+        (
+            Plan(ORIGIN, (GET,), ONCE, limits=Limits(connect_timeout_s=1e10)),
+            "limits.connect_timeout_s must be at most a year",
+        ),
+        (
+            Plan(ORIGIN, (GET,), ONCE, limits=Limits(request_timeout_s=1e10)),
+            "limits.request_timeout_s must be at most a year",
+        ),
         (Plan(ORIGIN, (GET,), ONCE, placement=Placement(0)), "placement.threads must be at least"),
         (Plan(ORIGIN, (GET,), ONCE, placement=Placement(1, (9999,))), "core 9999 cannot be used"),
     ],
@@ -98,7 +110,7 @@ def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
         ({"columns": {"password": SECRET}}, "columns.password must be lists of texts"),
     ]:
         with pytest.raises(InvalidPlan) as raised:
-            run_in_rust(json.dumps(plan | change), None, 0.1)
+            prepare_in_rust(json.dumps(plan | change), None, shown=False, connected=False)
         assert words in str(raised.value)
         assert SECRET not in str(raised.value)
 
@@ -142,3 +154,36 @@ def test_too_few_open_files_are_told_before_the_run_with_the_mend() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ended.stdout.startswith("264 open files are needed, 150 are allowed: ulimit -Hn 264")
+
+
+WITHOUT_MEMORY = """
+import resource
+from loopback import GET
+from loadstone.engine.local import run
+from loadstone.errors import EnvironmentUnusable
+from loadstone.plan.load import OpenLoad
+from loadstone.plan.model import Limits, Origin, Placement, Plan
+
+most = int(open("/proc/self/statm").read().split()[0]) * 4096 + 1_000_000_000
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+limits, placement = Limits(max_connections=4000), Placement(threads=4000)
+origin = Origin("http", "127.0.0.1", 1)
+try:
+    run(Plan(origin, (GET,), OpenLoad(1, 1), limits=limits, placement=placement))
+except EnvironmentUnusable as error:
+    print(error)
+"""
+
+
+def test_a_thread_that_cannot_be_started_ends_the_run() -> None:
+    """Each of the threads needs an address space of 2 MB for its stack; there is room for few."""
+    support = Path(__file__).parents[1] / "support"
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MEMORY],
+        env={"PYTHONPATH": str(support)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert "of 4000 cannot be started: Resource temporarily unavailable" in ended.stdout

@@ -9,7 +9,7 @@ from loopback import GET, OK, Connection, Serve, answering
 from loadstone.engine.local import run
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Outcome, Samples
-from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad
+from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Captured, Column, HeaderCapture, Step, Text, text
 
@@ -251,3 +251,32 @@ def test_the_generator_tells_its_own_cost(serve: Serve) -> None:
     assert 0 < health.cpu_s <= health.wall_s
     assert health.wall_s >= 0.49
     assert 0 <= health.lag_p50_ms <= health.lag_p99_ms <= health.lag_max_ms
+
+
+def test_what_waits_for_the_generators_thread_is_its_lag(serve: Serve) -> None:
+    """One thread sends fifty requests that are due at one instant one after the other."""
+    offsets_s = (0.0,) * 50 + (2.0,) * 50
+    measured = run(serve(answering(OK)).plan(ReplayLoad(offsets_s)))
+    samples = measured.samples
+    # On a connection that is open already, a request is sent when its iteration begins.
+    is_second = samples.due_ns > 0
+    is_kept = np.isin(samples.connection, samples.connection[~is_second])
+    late_ns = (samples.sent_ns - samples.due_ns)[is_second & is_kept]
+    assert len(late_ns) > 0
+    assert measured.health.waited == 0
+    assert measured.health.lag_max_ms >= late_ns.max() / 1e6
+
+
+def test_what_waits_for_a_free_connection_is_not_the_generators_lag(serve: Serve) -> None:
+    def behave(connection: Connection) -> None:
+        while connection.request() is not None:
+            server.stopping.wait(0.2)
+            connection.send(OK)
+
+    server = serve(behave)
+    limits = Limits(max_connections=1)
+    health = run(server.plan(ReplayLoad((0.0,) * 6), limits=limits)).health
+    assert health.waited == 5
+    # Five answers of 200 ms each came before the last one's turn.
+    assert health.wait_max_ms >= health.wait_p99_ms >= 900
+    assert health.lag_max_ms < health.wait_max_ms

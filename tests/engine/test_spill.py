@@ -19,11 +19,14 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Placement
 
+pytestmark = pytest.mark.alone
+
 
 def command(target: LeanTarget, path: Path, iterations: int) -> list[str]:
     return [sys.executable, long_run.__file__, str(target.port), str(path), str(iterations)]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_requests_and_none_is_lost(
     tmp_path: Path,
 ) -> None:

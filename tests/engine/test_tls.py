@@ -3,6 +3,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from authority import Authority
@@ -11,7 +12,7 @@ from loopback import GET, OK, Behaviour, Connection, Serve, answering
 from loadstone.engine.local import run
 from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad
-from loadstone.plan.model import Plan, Tls
+from loadstone.plan.model import Placement, Plan, Tls
 
 
 @pytest.fixture
@@ -131,3 +132,43 @@ def test_a_server_that_speaks_no_tls_fails_the_handshake(serve: Serve) -> None:
     server = serve(lambda connection: connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
     origin = replace(server.origin, scheme="https", tls=Tls(verify=False))
     assert outcomes(Plan(origin, (GET,), ClosedLoad(1, iterations=1))) == {Outcome.TLS_FAILED: 1}
+
+
+@pytest.mark.parametrize(
+    ("connection", "wanted", "resumed"),
+    [
+        ("kept", None, True),
+        ("kept", False, False),
+        ("iteration", None, False),
+        ("request", None, False),
+        ("request", True, True),
+    ],
+)
+def test_new_connections_resume_tls_sessions_only_where_that_is_wanted(
+    serve: Serve,
+    context: ssl.SSLContext,
+    connection: Literal["kept", "iteration", "request"],
+    wanted: bool | None,
+    resumed: bool,
+) -> None:
+    seen: list[bool | None] = []
+
+    def behave(connection: Connection) -> None:
+        with context.wrap_socket(connection.socket, server_side=True) as wrapped:
+            seen.append(wrapped.session_reused)
+            connection.socket = wrapped
+            connection.request()
+            connection.send(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+
+    origin = replace(serve(behave).origin, scheme="https", tls=Tls(verify=False))
+    plan = Plan(
+        origin,
+        (GET,),
+        ClosedLoad(1, iterations=4),
+        connection=connection,
+        placement=Placement(tls_resumption=wanted),
+    )
+    measured = run(plan)
+    assert Counter(measured.samples.outcome) == {Outcome.OK: 4}
+    assert seen == [False, *[resumed] * 3]
+    assert measured.health.tls_resumption == resumed

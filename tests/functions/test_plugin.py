@@ -13,10 +13,10 @@ from loadstone.functions import plugin
 from loadstone.functions.actor import rows
 from loadstone.functions.catalogue import FUNCTIONS, function_of
 from loadstone.functions.plugin import load_plugins
-from loadstone.keystone.scenarios import rally
-from loadstone.keystone.things import User
+from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
-from loadstone.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally import scenarios
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "team_scenarios.py"
@@ -26,7 +26,7 @@ EXAMPLE = DOCS / "examples" / "team_scenarios.py"
 @pytest.fixture(autouse=True)
 def forgotten():
     """Leave what is known as it was."""
-    known = (SCENARIOS, FUNCTIONS, rally.FIXED, plugin._places)
+    known = (SCENARIOS, FUNCTIONS, scenarios.FIXED, plugin._places)
     before = [dict(one) for one in known]
     yield
     for one, was in zip(known, before, strict=True):
@@ -42,7 +42,7 @@ def written(tmp_path, text):
 
 def test_the_example_makes_a_function_and_a_data_scenario_known():
     assert load_plugins([str(EXAMPLE)]) == ("Team.list_servers", "Team.list_own_domains")
-    assert rally.is_data("Team.list_own_domains")
+    assert scenarios.is_data("Team.list_own_domains")
     arguments = {one.name: one.default for one in SCENARIOS["Team.list_servers"].arguments}
     assert arguments == {"times": 1, "detailed": True}
     assert SCENARIOS["Team.list_servers"].about == "List the user's servers, so many times."
@@ -135,3 +135,11 @@ def test_a_file_that_ends_the_program_is_named(tmp_path):
     path = written(tmp_path, "raise SystemExit('not here')")
     with pytest.raises(InvalidInput, match=r"own\.py: cannot be loaded: SystemExit: not here"):
         load_plugins([path])
+
+
+def test_what_a_plugin_prints_while_it_is_imported_is_kept_off_stdout(tmp_path, capsys):
+    text = EXAMPLE.read_text() + 'print("a plugin that prints")\n'
+    load_plugins([written(tmp_path, text)])
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "a plugin that prints\n"

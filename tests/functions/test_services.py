@@ -10,9 +10,9 @@ from loadstone.engine.callables.model import ITERATION, PAUSE, CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.functions.actor import rows
 from loadstone.functions.catalogue import FUNCTIONS, function_of, sweep_of
-from loadstone.keystone.things import User
+from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
-from loadstone.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
 ANN = User("u", "ann", PASSWORD, "p", "P", "d", "D")
 (USER,) = rows([ANN])

@@ -4,7 +4,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.journal import Journal, read
-from loadstone.keystone.things import Kind, Thing
+from loadstone.keystone.resources import Resource, ResourceKind
 from loadstone.target import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
@@ -55,20 +55,20 @@ def test_a_stranger_in_the_domain_of_the_run_keeps_it(fake, access, journal, sai
     (domain,) = fake.things["domains"].values()
     fake.add("users", "visitor", domain_id=domain["id"], password="x")
     (leftover,) = clean(access, journal, said.append)
-    assert (leftover.thing.kind, leftover.why) == (Kind.DOMAIN, "it holds user visitor")
+    assert (leftover.thing.kind, leftover.why) == (ResourceKind.DOMAIN, "it holds user visitor")
     assert fake.names("users") == ["visitor"]
     assert fake.names("projects") == []
 
 
 def test_what_was_made_without_an_id_coming_back_is_found_by_name(fake, access, journal, said):
-    Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+    Journal.start(journal, RUN, access).create(ResourceKind.DOMAIN, NAME)
     fake.add("domains", NAME)
     assert clean(access, journal, said.append) == ()
     assert fake.names("domains") == []
 
 
 def test_what_was_announced_and_never_made_is_no_leftover(access, journal, said):
-    Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+    Journal.start(journal, RUN, access).create(ResourceKind.DOMAIN, NAME)
     assert len(remaining(journal)) == 1
     assert clean(access, journal, said.append) == ()
     assert remaining(journal) == ()
@@ -107,7 +107,7 @@ def test_another_cloud_is_not_searched(variables, journal, said):
 @pytest.mark.parametrize("chosen", ["OS_*", "--cloud prod"])
 def test_only_a_name_stands_for_a_cloud_that_has_moved(variables, journal, said, chosen):
     with connect(from_environment(variables, chosen)) as access:
-        Journal.start(journal, RUN, access).create(Kind.DOMAIN, NAME)
+        Journal.start(journal, RUN, access).create(ResourceKind.DOMAIN, NAME)
         journal.write_text(journal.read_text().replace("127.0.0.1", "192.0.2.7"))
         if chosen == "OS_*":
             # Else the wrong cloud, which has nothing of it, would pass for a clean one.
@@ -145,7 +145,7 @@ def test_no_journal_is_nothing_to_do(access, journal, said):
 def test_a_dead_service_is_given_up_at_once(fake, access, journal, said):
     started = Journal.start(journal, RUN, access)
     for number in range(1, 50):
-        started.created(Thing(Kind.USER, f"{NAME}-u{number}", "1" * 32))
+        started.created(Resource(ResourceKind.USER, f"{NAME}-u{number}", "1" * 32))
     before = sum(fake.calls.values())
     fake.disturb = lambda _method, _path: 0
     leftovers = clean(access, journal, said.append)

@@ -6,8 +6,8 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.resources import User
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.keystone.things import User
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.script import Captured, Column, Text
 

@@ -7,30 +7,30 @@ import pytest
 from loadstone.keystone.clean import clean
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.journal import Journal, Unwritable, read
-from loadstone.keystone.things import Kind
+from loadstone.keystone.resources import ResourceKind
 
 RUN = "20261121-0931-ab12cd"
 
 
 def test_what_a_full_disk_cuts_short_is_taken_back(access, journal):
     book = Journal.start(journal, RUN, access)
-    book.create(Kind.USER, "first")
+    book.create(ResourceKind.USER, "first")
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     full = journal.stat().st_size + 20
     resource.setrlimit(resource.RLIMIT_FSIZE, (full, most))
     try:
         with pytest.raises(Unwritable, match="cannot be written"):
-            book.create(Kind.USER, "second")
+            book.create(ResourceKind.USER, "second")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    book.create(Kind.USER, "third")
+    book.create(ResourceKind.USER, "third")
     record = read(journal)
     assert [thing.name for thing in record.remaining] == ["first", "third"]
     assert record.unread == ()
 
 
 def test_what_a_kill_cuts_short_is_no_line(access, journal):
-    Journal.start(journal, RUN, access).create(Kind.USER, "first")
+    Journal.start(journal, RUN, access).create(ResourceKind.USER, "first")
     whole = journal.read_bytes()
     journal.write_bytes(whole + b'{"event": "cre')
     assert read(journal).unread == ()

@@ -1,12 +1,17 @@
 import errno
 import json
+import shutil
 import threading
 
 import pytest
+from fake_keystone import handled, serving
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.resources import Resource, ResourceKind, Token, User
+from loadstone.target import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
@@ -161,7 +166,7 @@ def test_the_first_error_is_not_hidden_by_the_clean_up(fake, access, journal, sa
 
 def test_a_second_ctrl_c_leaves_the_rest_to_the_command(fake, access, journal, said, monkeypatch):
     def interrupt(*_):
-        monkeypatch.setattr("loadstone.keystone.contexts.users.clean", interrupt)
+        monkeypatch.setattr("loadstone.keystone.contexts.users.clean_made", interrupt)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), users(access, RUN, SIX, journal, said.append):
@@ -214,3 +219,87 @@ def test_a_token_that_ends_in_the_middle_is_replaced(fake, access, journal, said
     with users(access, RUN, SIX, journal, said.append):
         fake.tokens.clear()
     assert left(fake) == []
+
+
+def in_place_of_json(fake, call):
+    """Serve a proxy's page in place of one call's answer."""
+    page = b"<html>proxy</html>"
+
+    def serve(request):
+        if (request.command, request.path.partition("?")[0]) == call:
+            request.answer(201 if call[0] == "POST" else 200, page)
+        else:
+            fake.serve(request)
+
+    return handled(serve)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (("GET", "/v3/roles"), "list roles"),
+        (("POST", "/v3/domains"), f"create domain {NAME}"),
+        (("POST", "/v3/users"), f"create user {NAME}-u1"),
+        (("GET", "/v3/domains"), "list domains"),
+    ],
+)
+def test_a_proxys_page_in_place_of_json_is_one_line(fake, variables, journal, said, call, what):
+    with (
+        serving(in_place_of_json(fake, call)) as front,
+        connect(from_environment({**variables, "OS_AUTH_URL": f"{front}/v3"})) as access,
+    ):
+        try:
+            with users(access, RUN, UsersSettings(), journal, said.append):
+                pass
+        except EnvironmentUnusable as problem:
+            said.append(str(problem))
+        line = next(line for line in said if "does a proxy" in line)
+    assert f"could not {what}: HTTP 20" in line
+    assert "that is not Keystone's JSON" in line
+
+
+def test_an_id_with_a_space_and_a_slash_is_one_segment_of_a_path(fake, access):
+    made = fake.add("users", "name with / and ?", domain_id="d")
+    odd = fake.things["users"]["a/b c?"] = fake.things["users"].pop(made["id"])
+    odd["id"] = "a/b c?"
+    thing = Resource(ResourceKind.USER, odd["name"], odd["id"])
+    identity = Identity(access)
+    identity.update(thing, {"password": "new"})
+    assert fake.things["users"]["a/b c?"]["password"] == "new"
+    identity.remove(thing)
+    assert fake.names("users") == []
+    fake.add("domains", "our / domain", id="x")
+    assert identity.domain("our / domain").id == "x"
+
+
+def test_an_application_credential_whose_answer_was_lost_is_made_under_another_name(fake, access):
+    answers = iter([409, None])
+    fake.disturb = lambda method, path: (
+        next(answers) if (method, path[-24:]) == ("POST", "/application_credentials") else None
+    )
+    fake.tokens["t"] = {}
+    user = User("u 1", "n", "p", "p-1", "P", "d", "D")
+    made = Identity(access).create_application_credential(user, Token("t", 0.0), "loadstone-1")
+    assert made == ("loadstone-1-again", "its secret")
+
+
+def test_what_was_made_is_removed_also_when_its_journal_is_gone(fake, access, tmp_path, said):
+    folder = tmp_path / "runs" / RUN
+    folder.mkdir(parents=True)
+    with users(access, RUN, SIX, folder / "created.jsonl", said.append):
+        shutil.rmtree(tmp_path / "runs")
+    assert left(fake) == []
+
+
+def test_what_cannot_be_removed_is_named_also_when_its_journal_is_gone(
+    fake, access, tmp_path, said
+):
+    folder = tmp_path / "runs" / RUN
+    folder.mkdir(parents=True)
+    with users(access, RUN, UsersSettings(), folder / "created.jsonl", said.append):
+        shutil.rmtree(tmp_path / "runs")
+        fake.disturb = lambda method, _path: 403 if method == "DELETE" else None
+    (line,) = [one for one in said if " left in " in one]
+    assert f"remove it by hand: all that is named {NAME}*" in line
+    assert any(f"user {NAME}-u1: " in one for one in said)
+    assert any(f"domain {NAME}: " in one for one in said)

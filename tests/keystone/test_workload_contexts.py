@@ -3,17 +3,17 @@ from fake_keystone import FakeKeystone
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.contexts.model import DummyContext, Quotas, Roles, Users
 from loadstone.keystone.contexts.workload import contexts
+from loadstone.keystone.resources import CreatedByIterations, ResourceKind, User
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.things import Kind, Made, User
-from loadstone.task.model import DummyContext, Quotas, Roles, Users
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
 SOMEONE = User("u1", "ann", "x", "p1", "office", "default", "Default")
 
 
-def scenario_that_makes(*made: Made) -> Scenario:
+def scenario_that_makes(*made: CreatedByIterations) -> Scenario:
     return Scenario("A.scenario", "", "", (), makes=made)
 
 
@@ -76,7 +76,7 @@ def test_what_iterations_made_is_removed_and_nothing_of_anyone_else(fake, access
     fake.add("users", f"{NAME}-w1-i1x", domain_id="default", password="x")
     kept = fake.names("users")
     with contexts(access, RUN, [Users()], journal, said.append) as actors:
-        actors.announce(scenario_that_makes(Made(Kind.USER, "default")))
+        actors.announce(scenario_that_makes(CreatedByIterations(ResourceKind.USER, "default")))
         for number in range(30):
             fake.add("users", f"{NAME}-w1-i{number}", domain_id="default", password="x")
     assert fake.names("users") == kept
@@ -85,7 +85,7 @@ def test_what_iterations_made_is_removed_and_nothing_of_anyone_else(fake, access
 
 def test_what_iterations_made_and_would_not_go_is_a_leftover(fake, access, journal, said):
     with contexts(access, RUN, [Users()], journal, said.append) as actors:
-        actors.announce(scenario_that_makes(Made(Kind.USER, "default")))
+        actors.announce(scenario_that_makes(CreatedByIterations(ResourceKind.USER, "default")))
         stuck = fake.add("users", f"{NAME}-w1-i1", domain_id="default", password="x")
         fake.disturb = lambda method, path: (
             403 if (method, path) == ("DELETE", f"/v3/users/{stuck['id']}") else None

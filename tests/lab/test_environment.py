@@ -5,15 +5,15 @@ import pytest
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import environment
-from loadstone.lab.environment import Environment
+from loadstone.lab.environment import ServiceEnvironment
 
 
 def quietly(line: str) -> None:
     """Say nothing."""
 
 
-def wanted(root: Path, *packages: str) -> Environment:
-    return Environment(root, "service-1", packages, None, root / "deployment")
+def wanted(root: Path, *packages: str) -> ServiceEnvironment:
+    return ServiceEnvironment(root, "service-1", packages, None, root / "deployment")
 
 
 @pytest.fixture
@@ -47,3 +47,25 @@ def test_uv_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     made = wanted(tmp_path)
     made.prepare(quietly)
     assert (made.folder / "bin" / "pip").exists()
+
+
+def test_installers_get_no_secret_but_those_of_package_indexes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OS_PASSWORD", "OS_USERNAME", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"):
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("UV_INDEX_OURS_PASSWORD", "of-our-index")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    monkeypatch.setattr(environment, "find_uv", lambda: None)
+    told = tmp_path / "told"
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f'#!/bin/sh\nenv > {told}\nexec {sys.executable} "$@"\n')
+    interpreter.chmod(0o755)
+    made = ServiceEnvironment(
+        tmp_path / "root", "service-1", (), None, tmp_path / "deployment", str(interpreter)
+    )
+    made.prepare(quietly)
+    seen = told.read_text()
+    assert "hunter2" not in seen
+    assert "UV_INDEX_OURS_PASSWORD=of-our-index" in seen
+    assert "LANG=C.UTF-8" in seen

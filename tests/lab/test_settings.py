@@ -1,13 +1,18 @@
+import os
+import re
+from pathlib import Path
+
 import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import conf, settings
-from loadstone.keystone.deploy.settings import Cache, Settings
+from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.settings import Cache, LabSettings
 
 
 def test_settings_are_read_as_they_are_written() -> None:
-    chosen = Settings(
+    chosen = LabSettings(
         workers=3, port=15000, cache=Cache.MEMORY, hash_rounds=4, conf=(("a", "b", "c"),)
     )
     assert settings.read(chosen.pairs()) == chosen
@@ -25,6 +30,10 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("storage=nowhere", "disk, tmpfs, or the full path"),
         ("nodes=0", "from 1 to 16"),
         ("hash-rounds=3", "from 4 to 31"),
+        ("listen=0", "from 1 to 65535"),
+        ("db-connections=1", "from 10 to"),
+        ("db-buffer-mb=some", "whole number"),
+        ("fernet-keys=1001", "from 0 to 1000"),
         ("release=new", "30.0.0"),
         ("conf.token=3", "conf.SECTION.OPTION"),
         ("conf.token.expiration=3\n[cache]", "one line"),
@@ -51,7 +60,7 @@ def test_the_single_process_server_has_one_worker_and_no_more() -> None:
 def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", "/proc/nowhere")
     with pytest.raises(EnvironmentUnusable, match=r"cannot start it in /proc/nowhere[^\n]*$"):
-        deployment.up("it", Settings(), lambda _: None)
+        deployment.up("it", LabSettings(), lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +72,7 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=13.0.2", "token=jws"), "with token fernet, uuid only"),
         (("release=14.2.0", "token=jws"), r"token=jws needs release=15\.0\.0 or later"),
         (("release=12.0.3",), "too old; releases from 13"),
+        (("maxconn=4",), r"maxconn needs nodes=2 or more"),
     ],
 )
 def test_what_a_release_cannot_do_is_refused_with_the_reason(
@@ -76,3 +86,45 @@ def test_queens_may_have_uuid_tokens_and_expired_ones() -> None:
     words = ("release=13.0.2", "token=uuid", "expired-tokens=1000")
     chosen = settings.read([settings.split(word) for word in words])
     assert settings.read(chosen.pairs()) == chosen
+
+
+def test_what_results_keep_of_a_deployment_has_no_secret() -> None:
+    chosen = settings.read([
+        *(("conf.ldap.password", "hunter2"), ("conf.token.expiration", "60")),
+        ("conf.cache.redis_server", "redis://ann:hunter2@127.0.0.1/0"),
+    ])  # fmt: skip
+    facts = dict(deployment.facts_of(chosen, "http://127.0.0.1:5000", ()))
+    assert facts["[token] expiration"] == "60"
+    assert facts["[ldap] password"] == "***"
+    assert "hunter2" not in str(facts)
+
+
+def test_postgresql_is_postgres() -> None:
+    assert settings.read([("database", "postgresql")]) == settings.read([("database", "postgres")])
+
+
+def test_a_data_folder_that_another_user_made_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "home"))
+    chosen = LabSettings(storage=str(tmp_path))
+    data = storage_folder(tmp_path / "home" / "lab" / "deployments" / "it", chosen)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    data.symlink_to(other)
+    refused = re.escape(f"{data} is not a folder of this user (it belongs to user id ")
+    with pytest.raises(EnvironmentUnusable, match=refused):
+        deployment.up("it", chosen, lambda _: None)
+    if os.geteuid() == 0:  # others cannot give a folder away
+        data.unlink()
+        data.mkdir()
+        os.chown(data, 12345, 12345)
+        with pytest.raises(EnvironmentUnusable, match=f"{refused}12345"):
+            deployment.up("it", chosen, lambda _: None)
+        assert list(data.iterdir()) == []
+    assert list(other.iterdir()) == []
+
+
+def test_a_listen_queue_is_uwsgis() -> None:
+    with pytest.raises(InvalidInput, match="web=uwsgi"):
+        settings.read([("web", "gunicorn"), ("listen", "10")])

@@ -4,7 +4,7 @@ import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.settings import Database
+from loadstone.keystone.deploy.settings import DatabaseBackend
 from loadstone.keystone.deploy.settings_file import read_file
 
 
@@ -20,7 +20,7 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
         "database: mariadb\nworkers: 3\nconf:\n  token: {expiration: 60}\n  cache: {debug: true}\n",
     )
     chosen = settings.read([*read_file(path), ("workers", "4")])
-    assert chosen.database is Database.MARIADB
+    assert chosen.database is DatabaseBackend.MARIADB
     assert chosen.workers == 4
     assert chosen.conf == (("token", "expiration", "60"), ("cache", "debug", "true"))
 

@@ -16,7 +16,9 @@ from lab_client import quietly, token_of, until, validation_of
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment, Settings
+from loadstone.keystone.deploy.manage import CommandContext
+from loadstone.keystone.deploy.options import CheckedOptions
+from loadstone.keystone.deployment import Deployment, LabSettings
 from loadstone.lab import locks, processes, watcher
 
 pytestmark = pytest.mark.live
@@ -25,7 +27,7 @@ LOADSTONE = [sys.executable, "-m", "loadstone"]
 SMALL = [("workers", "1"), ("hash-rounds", "4")]
 
 
-def small(*pairs: tuple[str, str]) -> Settings:
+def small(*pairs: tuple[str, str]) -> LabSettings:
     return settings.read([*SMALL, *pairs])
 
 
@@ -114,7 +116,7 @@ def test_up_of_one_that_runs_gives_that_one(lab_keystone: Deployment) -> None:
 def test_one_that_runs_is_not_taken_over(lab_keystone: Deployment) -> None:
     code = (
         "import sys; from loadstone.keystone import deployment\n"
-        "deployment.up(sys.argv[1], deployment.Settings(), print, owned=True)"
+        "deployment.up(sys.argv[1], deployment.LabSettings(), print, owned=True)"
     )
     taken = subprocess.run(
         [sys.executable, "-c", code, lab_keystone.name], capture_output=True, text=True, check=False
@@ -166,9 +168,13 @@ def test_a_crash_at_start_shows_the_line_that_explains_it(name: str) -> None:
 
 
 def test_a_server_that_cannot_load_shows_its_log(name: str) -> None:
+    folder = deployment.up(name, small(), quietly).folder
+    deployment.down(name)
+    # Only the web server looks for modules here; Keystone's commands do not.
+    (folder / "app" / "flask.py").write_text("raise ImportError('flask is broken')\n")
     with pytest.raises(EnvironmentUnusable, match=r"ended while starting[\s\S]*uwsgi\.log"):
-        deployment.up(name, small(("conf.wsgi.debug_middleware", "maybe")), quietly)
-    assert processes.marked(deployment.known(name).folder) == ()
+        deployment.up(name, small(), quietly)
+    assert processes.marked(folder) == ()
 
 
 def test_a_port_that_is_taken_is_named(lab_keystone: Deployment, name: str) -> None:
@@ -227,3 +233,36 @@ def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
         folder = deployment.known(name).folder
         starting.kill()
     await_end(folder)
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("conf.tokn.expiration=10", r"has no \[tokn\]; did you mean conf\.token\.expiration\?"),
+        ("conf.token.expirationn=10", r"no option expirationn in \[token\]; did you mean conf"),
+        ("conf.DEFAULT.expiration=10", r"did you mean conf\.token\.expiration\?"),
+        ("conf.token.expiration=soon", "does not take it: .*soon"),
+        ("conf.database.max_pool_sizes=5", r"did you mean conf\.database\.max_pool_size\?"),
+    ],
+)
+def test_a_setting_that_the_release_does_not_know_is_refused(
+    lab_keystone: Deployment,  # noqa: ARG001 (the environment is there)
+    word: str,
+    words: str,
+) -> None:
+    with pytest.raises(InvalidInput, match=rf"^{word.partition('=')[0]}.*{words}"):
+        deployment.up("mistyped", small(settings.split(word)), lambda _: None)
+    assert "mistyped" not in [one.name for one in deployment.every()]
+
+
+def test_settings_of_keystones_libraries_are_known(lab_keystone: Deployment) -> None:
+    pairs = ("conf.token.expiration=60", "conf.cache.expiration_time=5", "conf.DEFAULT.debug=true")
+    known = small(*(settings.split(pair) for pair in pairs))
+    place = CommandContext(
+        lab_keystone.python, lab_keystone.folder, lab_keystone.folder / "check.log"
+    )
+    options = CheckedOptions(place, known.release, known.conf)
+    options.prepare(lambda _: None)
+    said: list[str] = []
+    options.prepare(said.append)
+    assert said == []  # looked at once

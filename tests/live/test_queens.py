@@ -12,7 +12,7 @@ from loadstone.keystone import deployment
 from loadstone.keystone.deploy import queens, settings
 from loadstone.keystone.deployment import Deployment
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 SMALL = ("release=13.0.2", "workers=1", "hash-rounds=4")
 Start = Callable[..., Deployment | None]

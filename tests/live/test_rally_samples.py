@@ -11,10 +11,10 @@ from rally_files import NEW, OLD, RALLY
 
 from loadstone.cli import main
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Kind
+from loadstone.keystone.resources import ResourceKind
 from loadstone.target import connect, from_environment
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 KEYSTONE = (
     "add-and-remove-user-role",
@@ -123,7 +123,11 @@ WITH_ARGUMENTS = [
 ONE = ("--at-most", "times=1,duration=1,concurrency=1")
 SMALL = ("--at-most", "times=1,concurrency=1,tenants=1,users_per_tenant=1")
 # What samples expect to find in the cloud.
-EXPECTED = ((Kind.ROLE, "role"), (Kind.DOMAIN, "project"), (Kind.DOMAIN, "demo"))
+EXPECTED = (
+    (ResourceKind.ROLE, "role"),
+    (ResourceKind.DOMAIN, "project"),
+    (ResourceKind.DOMAIN, "demo"),
+)
 # By turns a new one from YAML and an old one from JSON.
 IN_TURN = (
     NEEDS_KEYSTONE[1 : len(NEEDS_KEYSTONE) // 2 : 4],
@@ -147,7 +151,7 @@ def cloud(lab_keystone):
 
 
 def held(identity):
-    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in Kind}
+    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
 
 
 @pytest.fixture

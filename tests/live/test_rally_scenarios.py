@@ -6,15 +6,15 @@ from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.model import Roles, Users
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import contexts
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.scenarios.rally import Ground, scenario
-from loadstone.keystone.things import Kind
+from loadstone.keystone.resources import ResourceKind
 from loadstone.plan.load import ClosedLoad
+from loadstone.rally.scenarios import BuildContext, scenario
+from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 from loadstone.target import connect, from_environment
-from loadstone.task.catalogue.identity import AUTHENTICATE, KEYSTONE
-from loadstone.task.model import Roles, Users
 
 pytestmark = pytest.mark.live
 
@@ -43,7 +43,7 @@ def access(lab_keystone):
 
 def everything(access):
     identity = Identity(access)
-    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in Kind}
+    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def actors(access, journal):
 
 @pytest.mark.parametrize(("name", "arguments"), CASES)
 def test_a_scenario_of_rally_succeeds(access, actors, name, arguments):
-    chosen = scenario(name, arguments, Ground(RUN, Identity(access)))
+    chosen = scenario(name, arguments, BuildContext(RUN, Identity(access)))
     actors.announce(chosen)
     tokens = issue_tokens(access, actors.users) if chosen.needs_tokens else ()
     # Two iterations show that names differ; one worker, since SQLite refuses a second writer.

@@ -10,7 +10,7 @@ from loadstone.keystone import deployment
 from loadstone.store import Store
 from loadstone.study import journal
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.slow]
 
 TINY = """\
 title: Two tiny cells
@@ -50,6 +50,8 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     assert found["missing"] == 0
     assert len(started) == 3
     with Store.open(store) as opened:
-        cells = [dict(opened.get(r["run_ids"][0]).findings[0].parameters) for r in found["rows"]]
+        cells = [
+            dict(opened.get(r["run_ids"][0]).measurements[0].parameters) for r in found["rows"]
+        ]
     assert [one["cell"] for one in cells] == ["workers 1", "workers 2"]
     assert not [one.name for one in deployment.every() if one.name == f"study-{study_id}"]

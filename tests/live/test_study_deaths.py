@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from lab_client import until
 
-from loadstone import places
+from loadstone import paths
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab import processes
 from loadstone.study import journal
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.alone, pytest.mark.slow]
 
 STUDY = [sys.executable, "-m", "loadstone", "study", "run"]
 UNDER_LOAD = "  validate |"  # how a live line of the step begins
@@ -73,7 +73,7 @@ def kill(part: str) -> None:
 @pytest.fixture
 def home(lab_home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     """A home of its own, with no other study in it; environments and templates are shared."""
-    kept = places.labs()
+    kept = paths.labs()
     (tmp_path / "lab").mkdir()
     for shared in ("environments", "templates"):
         (kept / shared).mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Kind
+from loadstone.keystone.resources import ResourceKind
 from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
@@ -36,7 +36,7 @@ subtasks:
 def names(variables):
     with connect(from_environment(variables, "--lab test")) as access:
         identity = Identity(access)
-        return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in Kind}
+        return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
 
 
 def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(lab_keystone, tmp_path):

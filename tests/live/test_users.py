@@ -16,12 +16,12 @@ from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.application_credentials import with_application_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.users import UsersSettings, make_users, users
 from loadstone.keystone.contexts.workload import announce
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
+from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.keystone.things import Kind
 from loadstone.plan.load import ClosedLoad
 from loadstone.target import connect, from_environment
 
@@ -57,7 +57,7 @@ def journal(tmp_path):
 
 def names(access):
     identity = Identity(access)
-    return {kind: sorted(t.name for t in identity.find(kind)) for kind in Kind}
+    return {kind: sorted(t.name for t in identity.find(kind)) for kind in ResourceKind}
 
 
 def outcomes(plan):
@@ -68,7 +68,9 @@ def outcomes(plan):
 def test_every_user_gets_a_token_that_is_valid(access, journal):
     before = names(access)
     with users(access, RUN, UsersSettings(2, 3), journal, print) as people:
-        assert [user.name for user in people if user.name not in names(access)[Kind.USER]] == []
+        assert [
+            user.name for user in people if user.name not in names(access)[ResourceKind.USER]
+        ] == []
         load = ClosedLoad(workers=2, iterations=len(people))
         issue = compile_plan(SCENARIOS["issue"], access, people, (), load)
         assert outcomes(issue) == [("OK", 201)] * len(people)
@@ -79,11 +81,27 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
     assert remaining(journal) == ()
 
 
+def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(access, journal):
+    settings = UsersSettings(2, 3)
+    before = make_users(
+        Identity(access), settings, Journal.start(journal, RUN, access), print
+    )  # and the run is killed
+    with users(access, RUN, settings, journal, print) as people:
+        assert [user.id for user in people] == [user.id for user in before]
+        assert not {user.password for user in people} & {user.password for user in before}
+        load = ClosedLoad(workers=2, iterations=2 * len(people))
+        # A changed password revokes the user's earlier tokens, and none that is issued here.
+        tokens = issue_tokens(access, people)
+        validate = compile_plan(SCENARIOS["validate"], access, people, tokens, load)
+        assert outcomes(validate) == [("OK", 200)] * 2 * len(people)
+        for user in before:  # with the password that it had
+            with pytest.raises(Refused, match="HTTP 401"):
+                Identity(access).log_in(user)
+
+
 def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch):
     odd = ["q\"uo'te", "back\\slash\\n", "ünï ∞ 𝄞 code", "{brace}<user>%s"]
-    monkeypatch.setattr(
-        "loadstone.keystone.contexts.users.passwords", lambda *_: lambda _name: odd.pop()
-    )
+    monkeypatch.setattr("loadstone.keystone.contexts.users.new_password", odd.pop)
     with users(access, RUN, UsersSettings(1, 4), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=4)
         plan = compile_plan(SCENARIOS["issue"], access, people, (), load)

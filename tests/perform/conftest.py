@@ -21,6 +21,7 @@ class Told:
 def _no_waiting(monkeypatch):
     """Retries stay, their waits go."""
     monkeypatch.setattr("loadstone.keystone.identity._RETRY_WAITS_S", (0.0,) * 4)
+    monkeypatch.setattr("loadstone.keystone.contexts.users._REVOKED_S", 0.0)
 
 
 @pytest.fixture

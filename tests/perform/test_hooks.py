@@ -1,11 +1,13 @@
 """Hooks as the users of `loadstone run` meet them."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
 
-from loadstone.perform.hooks import moments
-from loadstone.task.model import Event, Periodic
+from loadstone.hooks import moments
+from loadstone.plan.hooks import Event, Periodic
 
 CHART = {"title": "Nodes", "chart_plugin": "Pie", "data": [["up", 3]]}
 LINES = {"title": "Load <of> it", "chart_plugin": "Lines", "data": [["user", [[0, 1], [1, 2.5]]]]}
@@ -89,3 +91,88 @@ def marked_and_drawn(page):
 )
 def test_no_moment_is_left_out_or_taken_twice(trigger, first, last, at):
     assert list(moments(trigger, first, last)) == at
+
+
+def hooked(*hooks):
+    """A task of 20 iterations with these (command, trigger)."""
+    lines = [
+        f"      - {{action: {{sys_call: {json.dumps(command)}}}, trigger: {json.dumps(trigger)}}}"
+        for command, trigger in hooks
+    ]
+    return TASK.partition("      - description")[0] + "\n".join(lines) + "\n"
+
+
+def hook_runs(loadstone):
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    return [hook["results"] for hook in shown["workloads"][0]["hooks"]]
+
+
+def living(group):
+    """The processes of a group that have not ended."""
+    stats = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            stats.append((path.parent.name, path.read_text().rpartition(")")[2].split()))
+    return [pid for pid, (state, _, pgrp, *_) in stats if int(pgrp) == group and state not in "ZX"]
+
+
+FIRST = {"event": {"unit": "iteration", "at": [1]}}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trap '' TERM; echo begun; sleep 1000",
+        "sleep 1000 & echo begun",  # what stays behind holds the output open
+        "echo begun; exec >&- 2>&-; sleep 1000",
+    ],
+)
+def test_a_hook_that_never_ends_is_ended_with_its_whole_group(
+    loadstone, write, tmp_path, monkeypatch, command
+):
+    monkeypatch.setattr("loadstone.hooks.GRACE_S", 0.2)
+    write("echo $$ > group\n" + command, "never.sh")
+    write(hooked(("sh never.sh", FIRST), ("echo well", FIRST)))
+    told = loadstone("run", "task.yaml", "--hook-timeout", "1s")
+    assert told.returncode == 0, told.stderr
+    ((never,), (well,)) = hook_runs(loadstone)
+    assert never["status"] == "failed"
+    assert never["error"]["msg"] == "Subprocess was ended after 1 s"
+    assert "begun" in str(never["output"])
+    assert well["status"] == "success"
+    assert living(int((tmp_path / "group").read_text())) == []
+
+
+def test_of_a_long_output_the_beginning_is_kept(loadstone, write):
+    write("head -c 30000000 /dev/zero | tr '\\0' x; head -c 3000000 /dev/zero >&2", "long.sh")
+    write(hooked(("sh long.sh", FIRST)))
+    assert loadstone("run", "task.yaml").returncode == 0
+    (((run,),),) = (hook_runs(loadstone),)
+    assert run["status"] == "success"
+    _, out, err = run["output"]["complete"][0]["data"]
+    assert out == f"StdOut: {'x' * 65_536}\n(cut: 30,000,000 bytes in all)"
+    assert err.endswith("(cut: 3,000,000 bytes in all)")
+
+
+def test_so_many_hooks_run_at_once_and_the_others_wait(loadstone, write):
+    each = {"periodic": {"unit": "iteration", "step": 1}}
+    write(hooked(("sleep 0.3", each), ("sleep 0.3", each)))
+    assert loadstone("run", "task.yaml").returncode == 0
+    runs = [run for results in hook_runs(loadstone) for run in results]
+    assert len(runs) == 40
+    assert all(run["status"] == "success" for run in runs)
+    at_once = [
+        sum(one["started_at"] <= run["started_at"] < one["finished_at"] for one in runs)
+        for run in runs
+    ]
+    assert max(at_once) <= 16
+
+
+def test_of_too_many_hook_runs_one_line_says_that_there_are_no_more(loadstone, write, monkeypatch):
+    monkeypatch.setattr("loadstone.hooks.MOST_RUNS", 5)
+    write(hooked(("echo well", {"periodic": {"unit": "iteration", "step": 1}})))
+    assert loadstone("run", "task.yaml").returncode == 0
+    ((*begun, last),) = hook_runs(loadstone)
+    assert [run["status"] for run in begun] == ["success"] * 5
+    assert "at most" in last["error"]["msg"]
+    assert last["triggered_by"]["value"] == 6

@@ -9,17 +9,12 @@ from known_service import NAME, serving
 
 from loadstone.store import Store
 
-# Clients of OpenStack's services, what makes a database, the forms of task files, what only some
-# tasks or reports need.
+# What makes a database, and what only some tasks or reports need.
 NEEDLESS = {
-    "pydantic",
-    "openstack.connection",
     "alembic",
     "numpy.ma",
-    "psutil",
-    "jinja2",
     "multiprocessing",
-    "loadstone.report.rally_json",
+    "loadstone.rally.export",
 }
 RUN = """
 import atexit, json, sys

@@ -40,7 +40,7 @@ def test_the_page_of_a_task_shows_figures_sla_failures_curves_and_the_workload(
         "&#34;concurrency&#34;: 4",
     ):
         assert words in page
-    assert "its SLA failed" in page
+    assert "1 of 1 workload broke the SLA" in page
     assert "bears" not in page.partition("</header>")[0]
 
 

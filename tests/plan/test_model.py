@@ -62,9 +62,9 @@ def plan(load: Load, connection: Connection = "kept") -> Plan:
         steps=(issue, validate),
         load=load,
         columns={"user": ("ann", "bob"), "password": ("pässword", "b")},
-        limits=Limits(max_connections=64),
+        limits=Limits(64, max_rate_rps=250.0, load_s=60.0, loopback_only=False),
         connection=connection,
-        placement=Placement(threads=2, cores=(0, 1)),
+        placement=Placement(threads=2, cores=(0, 1), tls_resumption=False),
     )
 
 
@@ -93,6 +93,7 @@ COURSE = Plan(
     limits=Limits(iteration_timeout_s=2.5),
     seed=7,
     mix=MIX,
+    retries="never",
 )
 PLANS = {
     "plan_course.json": COURSE,

@@ -1,19 +1,18 @@
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
+from made_stats import nothing_ended
 from realistic import keystone
 
-from loadstone.analysis.model import Percentiles
 from loadstone.report.data import as_data
 from loadstone.search.model import Capacity
 
 RESULT, _ = keystone()
 SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
-ISSUE = replace(RESULT, kind="capacity", findings=RESULT.findings[:1])
+ISSUE = replace(RESULT, kind="capacity", measurements=RESULT.measurements[:1])
 
 
 def check(data: dict) -> None:
@@ -22,7 +21,12 @@ def check(data: dict) -> None:
 
 @pytest.mark.parametrize(
     "result",
-    [RESULT, ISSUE, replace(RESULT, findings=()), replace(RESULT, status="failed", failure="x")],
+    [
+        RESULT,
+        ISSUE,
+        replace(RESULT, measurements=()),
+        replace(RESULT, status="failed", failure="x"),
+    ],
     ids=["two findings", "one", "none", "failed"],
 )
 def test_what_is_given_fits_the_schema(result):
@@ -34,13 +38,13 @@ def test_a_single_search_gives_its_figures_at_the_top():
     assert data["capacity"]["rate_rps"] == 7.19
     assert (data["capacity"]["low_rps"], data["capacity"]["high_rps"]) == (7.11, 7.27)
     assert data["capacity"]["confidence"] == 0.95
-    assert data["load_seconds"] == ISSUE.findings[0].load_s
-    assert data["wall_seconds"] == ISSUE.findings[0].wall_s
-    trial, kept = data["trials"][2], ISSUE.findings[0].trials[2]
+    assert data["load_seconds"] == ISSUE.measurements[0].load_s
+    assert data["wall_seconds"] == ISSUE.measurements[0].wall_s
+    trial, kept = data["trials"][2], ISSUE.measurements[0].trials[2]
     assert trial["rate_rps"] == 6.9
     assert trial["verdict"] == "sustained"
-    assert trial["throughput_rps"] == kept.summary.throughput_rps
-    assert trial["latency_ms"]["p99"] == kept.summary.latency.p99_ms
+    assert trial["throughput_rps"] == kept.stats.throughput_rps
+    assert trial["latency_ms"]["p99"] == kept.stats.total.p99_s * 1000
 
 
 def test_several_searches_stand_in_a_list():
@@ -50,10 +54,10 @@ def test_several_searches_stand_in_a_list():
 
 
 def test_a_percentile_that_is_not_a_number_is_null():
-    finding = ISSUE.findings[0]
-    summary = replace(finding.trials[0].summary, latency=Percentiles(*[math.nan] * 6))
-    trial = replace(finding.trials[0], summary=summary, usage=None)
-    data = as_data(replace(ISSUE, findings=(replace(finding, trials=(trial,)),)))
+    finding = ISSUE.measurements[0]
+    stats = nothing_ended(finding.trials[0].stats)
+    trial = replace(finding.trials[0], stats=stats, usage=None)
+    data = as_data(replace(ISSUE, measurements=(replace(finding, trials=(trial,)),)))
     check(data)
     assert data["trials"][0]["latency_ms"]["p99"] is None
 
@@ -67,13 +71,13 @@ def test_a_trial_that_the_generator_spoilt_does_not_spoil_the_number_that_rests_
 
 
 def test_a_search_that_the_generator_ended_is_not_valid():
-    finding = ISSUE.findings[0]
+    finding = ISSUE.measurements[0]
     starved = replace(
         finding,
         capacity=Capacity(None, 6.9, None, 0.0, ("the load generator was the limit",)),
         trials=(finding.trials[3],),
     )
-    data = as_data(replace(ISSUE, findings=(starved,)))
+    data = as_data(replace(ISSUE, measurements=(starved,)))
     check(data)
     assert data["capacity"]["rate_rps"] is None
     assert not data["generator"]["valid"]

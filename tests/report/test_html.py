@@ -1,21 +1,28 @@
+import json
 import re
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
+import made_workloads
+import numpy as np
 import pytest
 from realistic import keystone
 
+from loadstone.analysis.sla import Check
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html, words
-from loadstone.search.model import Capacity
+from loadstone.report.html.scale import written
+from loadstone.report.html.workload import bars
+from loadstone.report.workload import load_of_given
+from loadstone.search.model import Capacity, Kind
 
 RESULT, SAMPLES = keystone()
 KEPT = replace(
     RESULT,
-    findings=tuple(
+    measurements=tuple(
         replace(f, trials=tuple(replace(t, samples_file=f"{i}-{t.number}") for t in f.trials))
-        for i, f in enumerate(RESULT.findings)
+        for i, f in enumerate(RESULT.measurements)
     ),
 )
 
@@ -65,12 +72,12 @@ def test_the_page_is_whole_and_asks_nothing_of_any_network():
 
 def test_n_and_every_figure_of_every_trial_stand_in_the_page():
     text = words_of(page())
-    for finding in KEPT.findings:
+    for finding in KEPT.measurements:
         assert words.headline(finding) in text
         for sentence in words.of(finding):
             assert sentence in text
         for trial in finding.trials:
-            assert figures.plain_ms(trial.summary.latency.p99_ms) in text
+            assert figures.plain_ms(1000 * trial.stats.total.p99_s) in text
             for reason in trial.verdict.reasons:
                 assert reason in text
 
@@ -98,7 +105,7 @@ def test_what_a_service_is_called_cannot_become_part_of_the_page():
         failure=evil,
         command=evil,
         environment=replace(KEPT.environment, target=(("release", evil), (evil, evil))),
-        findings=tuple(replace(f, title=evil, notes=(evil,)) for f in KEPT.findings),
+        measurements=tuple(replace(f, title=evil, notes=(evil,)) for f in KEPT.measurements),
     )
     text = page(odd)
     assert "<img" not in text
@@ -116,16 +123,17 @@ def test_what_a_service_is_called_cannot_become_part_of_the_page():
     ],
 )
 def test_a_search_without_an_interval_still_gives_a_page(capacity):
-    findings = tuple(replace(finding, capacity=capacity) for finding in KEPT.findings)
-    Balanced().feed(page(replace(KEPT, findings=findings)))
+    findings = tuple(replace(finding, capacity=capacity) for finding in KEPT.measurements)
+    Balanced().feed(page(replace(KEPT, measurements=findings)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_an_interrupted_run_gives_a_page_of_what_it_has(count):
     findings = tuple(
-        replace(finding, capacity=None, trials=finding.trials[:count]) for finding in KEPT.findings
+        replace(finding, capacity=None, trials=finding.trials[:count])
+        for finding in KEPT.measurements
     )
-    text = words_of(page(replace(KEPT, status="interrupted", ended_at=None, findings=findings)))
+    text = words_of(page(replace(KEPT, status="interrupted", ended_at=None, measurements=findings)))
     assert "This run is interrupted." in text
     assert "nan" not in text.lower().split()
 
@@ -151,3 +159,149 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
 def test_a_written_report_leaves_nothing_else(tmp_path):
     html.write(KEPT, samples_of, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_page_begins_with_a_table_whose_rows_lead_to_each_measurement():
+    text = page()
+    table = text.partition('<table class="overview"')[2].partition("</table>")[0]
+    for index, finding in enumerate(KEPT.measurements, 1):
+        assert f'<a href="#finding-{index}">{finding.title}</a>' in table
+        assert f"N = {figures.n(finding.capacity)} per s" in table
+        assert f'<section id="finding-{index}"' in text
+    assert text.index('<table class="overview"') < text.index("</header>")
+
+
+def test_the_first_tile_gives_n_with_its_margin_and_interval():
+    tile = words_of(page().partition('<li class="tile')[2].partition("</li>")[0])
+    assert "± 1.1 % (95 % interval 7.11 to 7.27)" in tile
+    assert "How sure" not in page()
+
+
+@pytest.mark.parametrize("capacity", [None, Capacity(None, None, None, 0.0)])
+def test_without_n_no_caption_speaks_of_what_is_next_to_it(capacity):
+    findings = tuple(replace(finding, capacity=capacity) for finding in KEPT.measurements)
+    text = words_of(page(replace(KEPT, measurements=findings)))
+    assert "Latency over time" in text
+    assert "next to N" not in text
+    assert "next to N" in words_of(page())
+
+
+def test_a_fixed_load_has_one_throughput_and_no_charts_of_a_search():
+    finding = KEPT.measurements[0]
+    fixed = replace(finding, capacity=None, policy="fixed", trials=finding.trials[1:2])
+    text = words_of(page(replace(KEPT, measurements=(fixed,))))
+    throughput = figures.rate(finding.trials[1].stats.throughput_rps)
+    assert f"Completed {throughput} per second" in text
+    assert f"{throughput} per s" in text
+    assert f"{throughput} a second" in words.stretch(fixed)
+    assert "next to N" not in text
+    assert "kept busy" not in text
+
+
+def test_the_caption_of_completions_names_the_time_that_a_point_stands_for():
+    assert re.search(r"averaged over (0\.5|[1-9][\d.]*) s each", words_of(page()))
+    assert "0 s at a time" not in page()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), (9500, "9,500"), (12500, "12.5K"), (100_000, "100K"), (2_500_000, "2.5M")],
+)
+def test_labels_of_an_axis_stay_short(value, text):
+    assert written(value) == text
+
+
+BROKEN = (
+    Check("failure_rate", True, ""),
+    Check("max_avg_duration", False, "0.20s <= 0.10s - Failed"),
+)
+
+
+def workload(checks=BROKEN):
+    usage = KEPT.measurements[0].trials[2].usage
+    return made_workloads.workload(SAMPLES[0, 3], checks, of_trial={"usage": usage})
+
+
+def task(*workloads):
+    return replace(KEPT, kind="task", title="Nightly", measurements=workloads)
+
+
+def test_a_broken_sla_differs_from_one_that_held_in_text_colour_and_shape():
+    held = workload(BROKEN[:1])
+    text = html.render(task(held, workload()), lambda _: SAMPLES[0, 3])
+    table = text.partition('<table class="overview"')[2].partition("</table>")[0]
+    first, second = re.findall(
+        r'<span class="badge (\w+)">.*? d="([^"]+)".*?</svg> ([^<]+)<', table
+    )
+    assert (first[0], first[2]) == ("sustained", "held")
+    assert (second[0], second[2]) == ("degraded", "broken: max_avg_duration")
+    assert first[1] != second[1]
+    header = words_of(text.partition("</header>")[0])
+    assert "1 of 2 workloads broke the SLA" in header
+    assert "2 at a time, 9 iterations" in header
+    assert "CPU: service" in words_of(text)
+
+
+def test_each_of_many_workloads_is_reached_from_the_table_and_leads_back():
+    text = html.render(task(*[workload()] * 20), lambda _: SAMPLES[0, 3])
+    for number in range(1, 21):
+        assert f'<a href="#workload-{number}">' in text
+    assert text.count('href="#overview"') == 20
+    Balanced().feed(text)
+
+
+def test_the_histogram_of_durations_has_bars_as_many_as_the_data_ask_for():
+    text = html.render(task(workload()), lambda _: SAMPLES[0, 3])
+    charts = {c["id"]: c for c in json.loads(text.partition('id="charts">')[2].partition("<")[0])}
+    (series,) = charts["workload-1-histogram"]["series"]
+    assert series["kind"] == "bars"
+    assert sum(count for _, count in series["data"]) == len(SAMPLES[0, 3])
+    drawn = text.partition('id="workload-1-histogram"')[2].partition("</svg>")[0]
+    assert drawn.count('<rect class="bar ') == sum(count > 0 for _, count in series["data"])
+
+
+def test_the_number_of_bars_is_that_of_numpy_and_bounded():
+    random = np.random.default_rng(1)
+    for size in (2, 30, 1000):
+        values = random.exponential(0.1, size)
+        # Without its least width of a bar for whole numbers, "auto" takes the more of the two.
+        wanted = max(len(np.histogram_bin_edges(values, b)) - 1 for b in ("fd", "sturges"))
+        assert bars(values) == min(wanted, 60)
+    assert bars(np.array([0.1] * 50)) == 7  # Sturges: log2(50) + 1
+    late = np.append(random.normal(0.1, 1e-6, 10_000), 60.0)
+    assert bars(late) == 60
+
+
+@pytest.mark.parametrize(
+    ("runner", "text"),
+    [
+        ({"constant": {"times": 1000, "concurrency": 20}}, "20 at a time, 1,000 iterations"),
+        ({"constant_for_duration": {"duration": 30, "concurrency": 2}}, "2 at a time, 30 s"),
+        ({"rps": {"times": 100, "rps": 2.5}}, "2.5 per s, 100 iterations"),
+        (
+            {"rps": {"times": 9, "rps": {"start": 1, "end": 5, "step": 1}}},
+            "1 to 5 per s, 9 iterations",
+        ),
+        ({"serial": {"times": 1}}, "one at a time, 1 iteration"),
+        ({"serial": None}, "one at a time, 1 iteration"),
+    ],
+)
+def test_a_load_is_said_in_words(runner, text):
+    assert load_of_given(json.dumps({"runner": runner})) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (Kind.SATURATION, "limited by saturation: every worker is busy"),
+        (Kind.REFUSAL, "limited by refusals: requests fail from here on"),
+        (Kind.OBJECTIVE, "limited by the objective: answers get too slow"),
+        (Kind.CEILING, "limited by the load that is allowed, not by the service"),
+    ],
+)
+def test_the_page_says_what_limits_n(kind, sentence):
+    finding = KEPT.measurements[0]
+    limited = replace(finding, capacity=replace(finding.capacity, kind=kind))
+    assert f"What limits N {kind} {sentence}" in words_of(
+        page(replace(KEPT, measurements=(limited,)))
+    )

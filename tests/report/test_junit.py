@@ -32,24 +32,24 @@ def test_each_workload_is_a_case_and_a_degraded_trial_is_no_failure():
 
 def test_a_search_without_a_number_is_an_error_that_says_why():
     finding = replace(
-        RESULT.findings[0],
+        RESULT.measurements[0],
         capacity=Capacity(None, 6.9, None, 0.0, ("the load generator was the limit",)),
-        trials=RESULT.findings[0].trials[3:4],
+        trials=RESULT.measurements[0].trials[3:4],
     )
-    found = suite(replace(RESULT, findings=(finding,)))
+    found = suite(replace(RESULT, measurements=(finding,)))
     assert found.get("errors") == "1"
     message = found.find("testcase/error").get("message")
     assert message.startswith("the load generator was the limit; trial 4: sends were late")
 
 
 def test_a_run_that_failed_before_any_finding_is_an_error():
-    found = suite(replace(RESULT, findings=(), status="failed", failure="Keystone died"))
+    found = suite(replace(RESULT, measurements=(), status="failed", failure="Keystone died"))
     assert found.find("testcase/error").get("message") == "Keystone died"
     assert found.get("tests") == found.get("errors") == "1"
 
 
 def test_what_xml_cannot_hold_does_not_break_the_document():
     odd = 'a\x00b\x1b[31m </testcase> & "\ud800'
-    findings = tuple(replace(f, title=odd, notes=(odd,)) for f in RESULT.findings)
-    found = suite(replace(RESULT, failure=odd, findings=findings))
+    findings = tuple(replace(f, title=odd, notes=(odd,)) for f in RESULT.measurements)
+    found = suite(replace(RESULT, failure=odd, measurements=findings))
     assert 'a?b?[31m </testcase> & "?' in found.find("testcase").get("name")

@@ -24,10 +24,25 @@ def test_without_one_the_longest_time_is_said_and_a_latency_that_is_not_known_is
     assert line.endswith("errors 1 | at most 50 s left")
 
 
+def test_iterations_that_no_rate_makes_due_are_started():
+    line = moment.now("ramp: 4 clients", HALF, latency_ms=None, is_paced=False)
+    assert "| started 10.1/s | done 9.9/s |" in line
+    assert "due" not in line
+
+
 def test_a_stretch_without_a_rate_is_not_called_undecided():
     trial = replace(stretch_of(200, 13.5).trials[0], purpose="issue serially")
     assert moment.ended(trial) == (
         "    1           –  ",  # noqa: RUF001
-        "metered",
+        "saturated",
         "  14.81/s done  issue serially, mean 67.5 ms",
     )
+
+
+def test_when_the_load_is_over_it_is_said_what_is_waited_for():
+    line = moment.now("issue", replace(HALF, due=113, sent=113), latency_ms=None, at_most_s=0.0)
+    assert line.endswith("errors 1 | load over, waiting for 13 answers")
+
+
+def test_without_a_rate_nothing_is_due():
+    assert "| started 10.1/s |" in moment.now("issue", HALF, latency_ms=None, is_paced=False)

@@ -1,13 +1,15 @@
 import io
 from dataclasses import replace
 
+from made_workloads import workload
 from realistic import keystone
 from rich.console import Console
 
+from loadstone.analysis.sla import Check
 from loadstone.report import terminal
 from loadstone.result import Entry, Found
 
-RESULT, _ = keystone()
+RESULT, SAMPLES = keystone()
 
 
 def shown(draw, *, colour: bool = False) -> str:
@@ -27,9 +29,9 @@ def test_a_result_is_readable_at_80_columns_and_without_colour():
 def test_the_table_gives_each_trial_and_why():
     text = shown(lambda console: terminal.show(RESULT, console))
     row = next(line for line in text.splitlines() if "6.90" in line and "sustained" in line)
-    trial = RESULT.findings[0].trials[2]
-    assert f"{trial.summary.throughput_rps:.2f}" in row
-    assert f"{trial.summary.latency.p99_ms:.0f}" in row
+    trial = RESULT.measurements[0].trials[2]
+    assert f"{trial.stats.throughput_rps:.2f}" in row
+    assert f"{1000 * trial.stats.total.p99_s:.0f}" in row
     assert "N: 7.19 per second   interval 7.11 to 7.27" in text
     assert "backlog grew by 3.9 s of work in 30 s" in text
     assert "sends were late" in text
@@ -42,12 +44,12 @@ def test_a_verdict_is_a_word_also_where_there_is_colour():
 
 
 def test_a_run_that_failed_says_why():
-    failed = replace(RESULT, status="failed", failure="Keystone died: exit 137", findings=())
+    failed = replace(RESULT, status="failed", failure="Keystone died: exit 137", measurements=())
     assert "It ended early: Keystone died" in shown(lambda c: terminal.show(failed, c))
 
 
 def test_square_brackets_of_a_service_are_not_taken_for_markup():
-    odd = replace(RESULT, failure="cannot reach [::1]:5000 [red]", findings=())
+    odd = replace(RESULT, failure="cannot reach [::1]:5000 [red]", measurements=())
     assert "[::1]:5000 [red]" in shown(lambda c: terminal.show(odd, c))
 
 
@@ -65,3 +67,38 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "at least 40.0" in text
     assert "33.3" in text
     assert "not found" not in text
+
+
+def test_a_task_says_at_its_end_how_many_workloads_fell_short():
+    held, broken = (workload(SAMPLES[0, 3], (Check("a", good, ""),)) for good in (True, False))
+    failed = replace(broken, failure="no service")
+    result = replace(RESULT, measurements=(held, broken, failed))
+    assert (
+        f"Run {RESULT.run_id}, finished: 1 of 3 workloads could not be carried out, 1 of 3 "
+        "workloads broke their SLA."
+    ) in " ".join(shown(lambda c: terminal.show(result, c)).split())
+
+
+def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():
+    entry = Entry(
+        "20261121-0931-ab12cd",
+        "study",
+        "finished",
+        "2026-11-21T09:31:00+00:00",
+        "2026-11-21T09:35:00+00:00",
+        (),
+        0,
+        origin="study 20261121-0900-ffffff, turn 3",
+        target="http://127.0.0.1:35357/v3",
+        configuration=(
+            ("release", "keystone 30.0.0"),
+            ("web server", "uwsgi 2.0.30 (http-socket)"),
+            ("workers", "2"),
+            ("[token] expiration", "60"),
+        ),
+        duration_s=240.0,
+    )
+    text = shown(lambda c: terminal.listing([entry], c))
+    head, about = text.splitlines()[:2]
+    assert head.split("  ")[1:] == ["finished", "study 20261121-0900-ffffff, turn 3", "4 min"]
+    assert about.strip() == "http://127.0.0.1:35357/v3: keystone 30.0.0, uwsgi 2.0.30, workers 2"

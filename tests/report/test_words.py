@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from made_stats import with_errors
 from realistic import keystone
 
 from loadstone.analysis.model import Cause, State, Verdict
@@ -8,7 +9,7 @@ from loadstone.report import figures, words
 from loadstone.search.model import Capacity
 
 RESULT, _ = keystone()
-ISSUE, VALIDATE = RESULT.findings
+ISSUE, VALIDATE = RESULT.measurements
 
 
 def said(finding) -> str:
@@ -92,8 +93,10 @@ def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
 def test_how_the_service_gives_way_is_said_with_figures():
     assert "At 8.40 a second only 7.17 complete: the work that waits grows by 0.14 s" in said(ISSUE)
     errors = Verdict(State.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
-    summary = replace(ISSUE.trials[4].summary, errors=(("503", 7), ("no answer in time", 2)))
-    failing = replace(ISSUE.trials[4], verdict=errors, summary=summary)
+    known = ISSUE.trials[4].stats
+    known = replace(known, total=replace(known.total, ok=known.ok - 9))
+    stats = with_errors(known, ("503", 7), ("no answer in time", 2))
+    failing = replace(ISSUE.trials[4], verdict=errors, stats=stats)
     text = said(replace(ISSUE, trials=(*ISSUE.trials[:4], failing)))
     assert "At 8.40 a second requests fail: 9 (503 7, ...)." in text
     assert "9 of 1,106 requests failed." in text
@@ -105,7 +108,7 @@ def test_the_generator_is_cleared_or_named():
 
 
 def test_a_search_that_ended_at_once_still_has_words():
-    empty = replace(ISSUE, capacity=None, trials=(), load_s=0.0, notes=())
+    empty = replace(ISSUE, capacity=None, trials=(), notes=())
     assert words.of(empty) == (words.headline(empty),)
 
 
@@ -137,3 +140,29 @@ def test_a_load_over_http_2_says_so():
     assert "Requests went over HTTP/2, one connection a thread" in said(
         replace(ISSUE, trials=tuple(spoken))
     )
+
+
+def test_requests_that_were_sent_a_second_time_are_counted():
+    assert "second time" not in said(ISSUE)
+    first, *rest = ISSUE.trials
+    trials = (replace(first, health=replace(first.health, retries=3)), *rest)
+    assert (
+        "3 requests were sent a second time: the service had closed the kept connection before it "
+        "read the first."
+    ) in said(replace(ISSUE, trials=trials))
+
+
+@pytest.mark.parametrize(
+    ("resumed", "sentence"),
+    [
+        (True, "New connections resumed the TLS session of an earlier one"),
+        (False, "Each new connection made a full TLS handshake"),
+    ],
+)
+def test_over_tls_it_is_said_what_new_connections_began_with(resumed, sentence):
+    assert "TLS" not in said(ISSUE)
+    trials = tuple(
+        replace(trial, health=replace(trial.health, tls_resumption=resumed))
+        for trial in ISSUE.trials
+    )
+    assert sentence in said(replace(ISSUE, trials=trials))

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.analysis.model import TICK_S, Ticks
-from loadstone.search.change import change
 from loadstone.search.pool import Pool, estimate, saturated
 
 
@@ -69,18 +68,3 @@ def test_the_rate_lies_between_the_least_and_the_most(rate: float, stretches: in
     found = estimate(pool(*[rate] * stretches, noise=rate / 10))
     assert found is not None
     assert 0.8 * rate < found.rate_rps < 1.2 * rate
-
-
-def test_a_capacity_that_halves_is_noticed() -> None:
-    changed = change([pool(50.0), pool(49.0), pool(25.0), pool(25.5)])
-    assert changed is not None
-    assert changed.rate_rps is None
-    assert "changed during the search: 49.5/s at first, 25.25/s later" in changed.words[0]
-
-
-def test_noise_is_no_change() -> None:
-    assert change([pool(50.0), pool(45.0), pool(49.0), pool(46.0)]) is None
-
-
-def test_few_requests_prove_no_change() -> None:
-    assert change([pool(3.4, seconds=8.0), pool(2.7, seconds=8.0)]) is None

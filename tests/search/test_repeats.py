@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from simulator.families import draw
+from simulator.simulator import Simulator
 
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
 from loadstone.search.run import search
 from loadstone.search.settings import Settings
-from loadstone.search.simulator.families import draw
-from loadstone.search.simulator.simulator import Simulator
 from loadstone.search.strategies import STRATEGIES
 
 FOUND = Capacity(100.0, 98.0, 101.0, 0.95)

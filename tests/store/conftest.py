@@ -1,9 +1,24 @@
 import pytest
 
-from loadstone.store import Store
+from loadstone.store import Store, location
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def spoken(request, tmp_path):
+    """What LOADSTONE_STORE says of a new store: a folder, or a database of a real server."""
+    folder = tmp_path / "store"
+    if request.param == "sqlite":
+        return str(folder)
+    server = request.getfixturevalue("postgresql")
+    return server.url(server.new_database(), folder)
 
 
 @pytest.fixture
-def store(tmp_path):
-    with Store.open(tmp_path / "store") as store:
+def place(spoken):
+    return location.read(spoken)
+
+
+@pytest.fixture
+def store(place):
+    with Store.open(place) as store:
         yield store

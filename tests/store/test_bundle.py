@@ -14,7 +14,7 @@ RESULT, SAMPLES = keystone()
 @pytest.fixture
 def exported(store, tmp_path):
     store.begin(RESULT)
-    store.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[0], SAMPLES[0, 1])
+    store.keep_trial(RESULT.run_id, 0, RESULT.measurements[0].trials[0], SAMPLES[0, 1])
     path = tmp_path / "run.zip"
     assert bundle.export(store, "latest", path) == RESULT.run_id
     return path
@@ -25,7 +25,7 @@ def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path)
         assert bundle.take_in(other, exported) == RESULT.run_id
         ours, theirs = store.get("latest"), other.get("latest")
         assert codec.dumps(ours) == codec.dumps(theirs)
-        assert len(other.samples(RESULT.run_id, theirs.findings[0].trials[0])) == 76
+        assert len(other.samples(RESULT.run_id, theirs.measurements[0].trials[0])) == 76
 
 
 def test_an_export_below_a_file_is_refused(store, exported):

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.analysis.model import Percentiles, State, Verdict
+from loadstone.analysis.model import Durations, State, Verdict
 from loadstone.monitor.usage import Usage
 from loadstone.result import Environment
 from loadstone.search.model import Capacity
 from loadstone.store import codec
 
-EVERY = [Percentiles, Verdict, Usage, Environment, Capacity]
+EVERY = [Durations, Verdict, Usage, Environment, Capacity]
 values = st.sampled_from(EVERY).flatmap(st.from_type)
 
 
@@ -22,9 +22,9 @@ def test_every_value_comes_back_exactly(value):
 
 
 def test_a_float_that_is_no_number_is_written_as_strict_json():
-    written = codec.dumps(Percentiles(*[float("nan")] * 5, float("inf")))
-    assert '"mean_ms":"NaN"' in written
-    assert '"max_ms":"Infinity"' in written
+    written = codec.dumps(Durations("total", 1, 1, *[float("nan")] * 6, float("inf")))
+    assert '"min_s":"NaN"' in written
+    assert '"mean_s":"Infinity"' in written
 
 
 def test_a_value_of_an_older_version_takes_the_defaults():

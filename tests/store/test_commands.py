@@ -1,7 +1,7 @@
 """`loadstone results` and `loadstone report` as their users meet them."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ def loadstone(tmp_path, monkeypatch, capfd):
     """The command line with a run in its store, in this process: starting one for each is slow."""
     with Store.open(tmp_path / "results") as store:
         store.begin(RESULT)
-        store.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[2], SAMPLES[0, 3])
+        store.keep_trial(RESULT.run_id, 0, RESULT.measurements[0].trials[2], SAMPLES[0, 3])
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
@@ -41,11 +41,28 @@ def loadstone(tmp_path, monkeypatch, capfd):
 def test_runs_are_listed_shown_and_deleted(loadstone):
     listed = json.loads(loadstone("results", "list", "--json", "-").stdout)
     assert [run["run_id"] for run in listed] == [RESULT.run_id]
+    assert (listed[0]["origin"], listed[0]["target"]) == ("demo", "http://127.0.0.1:35357/v3")
+    assert listed[0]["duration_s"] == 295
+    assert listed[0]["configuration"]["workers"] == "2"
     shown = json.loads(loadstone("results", "show", "2026", "--json", "-").stdout)
     assert shown["findings"][0]["capacity"]["rate_rps"] == 7.19
     assert "N: 7.19 per second" in loadstone("results", "show", "latest").stdout
     assert loadstone("results", "delete", "latest").stdout == f"deleted {RESULT.run_id}\n"
     assert "No results yet" in loadstone("results", "list").stdout
+
+
+def test_of_many_runs_the_newest_are_listed(loadstone, tmp_path):
+    with Store.open(tmp_path / "many") as store:
+        for day in (1, 2, 3):
+            run_id = f"2026110{day}-0931-ab12cd"
+            began = f"2026-11-0{day}T09:31:07Z"
+            store.begin(replace(RESULT, run_id=run_id, started_at=began, measurements=()))
+    told = loadstone("results", "list", "--limit", "2", "--store", str(tmp_path / "many"))
+    assert [line.split()[0] for line in told.stdout.splitlines() if "ab12cd" in line] == [
+        "20261103-0931-ab12cd",
+        "20261102-0931-ab12cd",
+    ]
+    assert loadstone("results", "list", "--limit", "0").returncode == 2
 
 
 def test_a_run_travels_to_another_store(loadstone, tmp_path):
@@ -76,13 +93,60 @@ def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
     ("words", "code", "line"),
     [
         (("results", "show", "2019"), 2, "no run '2019'; the nearest is 20261121-0931-ab12cd"),
-        (("results", "list", "--store", "/proc/nowhere"), 3, "cannot hold results"),
+        (("results", "list", "--store", "/proc/nowhere"), 2, "no such folder"),
+        (("results", "import", "pyvenv.cfg", "--store", "/proc/x"), 3, "cannot hold results"),
+        (("report", "--as", "rally-json"), 2, "is no task (demo)"),
+        (("report", "workers-1"), 2, "workers-1 is a study, not a run: loadstone study show wor"),
         (("report", "-o", "/proc/report.html"), 3, "cannot write /proc/report.html"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_a_code(loadstone, words, code, line):
+def test_what_cannot_be_done_is_one_line_and_a_code(loadstone, tmp_path, words, code, line):
+    (tmp_path / "pyvenv.cfg").write_text("")
+    (tmp_path / "results" / "studies" / "workers-1").mkdir(parents=True)
     told = loadstone(*words)
     assert told.returncode == code
     assert told.stdout == ""
     assert line in told.stderr
     assert told.stderr.count("\n") == 1
+
+
+def test_reading_makes_no_store(loadstone, tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "fresh"))
+    assert "No results yet" in loadstone("results", "list").stdout
+    assert loadstone("results", "list", "--json", "-").stdout == "[]\n"
+    assert loadstone("results", "show", "latest").returncode == 2
+    assert loadstone("report").returncode == 2
+    assert not (tmp_path / "fresh").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\xff\xfe\x00", "it is not text"),
+        (b"{", "it is not JSON (line 1: "),
+        (b"{}", '"tasks" is missing in it'),
+        (b'{"tasks": 3}', "its values are not in the form that Rally writes"),
+    ],
+)
+def test_what_is_no_result_is_said_in_plain_words(loadstone, tmp_path, content, why):
+    (tmp_path / "file").write_bytes(content)
+    told = loadstone("results", "import", "file")
+    assert told.returncode == 2
+    assert why in told.stderr
+    assert "Error" not in told.stderr
+
+
+def test_a_failure_is_data_where_data_was_asked_for(loadstone):
+    told = loadstone("results", "show", "none", "--json", "-")
+    assert json.loads(told.stdout)["exit_code"] == told.returncode == 2
+    assert json.loads(told.stdout)["error"] in told.stderr
+    assert loadstone("results", "show", "none").stdout == ""
+
+
+def test_digits_are_whole_where_the_terminal_is_narrow(loadstone, monkeypatch):
+    wide = loadstone("results", "show", "latest").stdout
+    monkeypatch.setenv("COLUMNS", "40")
+    narrow = loadstone("results", "show", "latest").stdout
+    row = next(line for line in wide.splitlines() if "6.90" in line and "sustained" in line)
+    assert row.rstrip() in [line.rstrip() for line in narrow.splitlines()]
+    assert "…" not in narrow + loadstone("results", "list").stdout

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ from alembic.script import ScriptDirectory
 
 import loadstone.store
 from loadstone.errors import EnvironmentUnusable
-from loadstone.store import Store
+from loadstone.store import Store, database, location, postgresql, sqlite
 from loadstone.store.schema import REVISIONS, metadata
 
 
@@ -27,36 +30,62 @@ def test_the_list_of_revisions_is_the_folder_of_migrations():
     assert [r.revision for r in reversed(list(script.walk_revisions()))] == list(REVISIONS)
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path):
-    with Store.open(tmp_path) as store, store._engine.begin() as connection:
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(place):
+    with Store.open(place) as store, database.writing(store._engine) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    before = (tmp_path / "results.db").read_bytes()
     with pytest.raises(EnvironmentUnusable, match=r"newer Loadstone \(revision 9999"):
-        Store.open(tmp_path)
-    assert (tmp_path / "results.db").read_bytes() == before
+        Store.open(place)
+    with database.reading(store._engine) as connection:
+        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    assert found == "9999"
+    store.close()
 
 
-def test_a_database_of_something_else_is_refused(tmp_path):
-    import sqlite3
-
-    with sqlite3.connect(tmp_path / "results.db") as other:
-        other.execute("CREATE TABLE songs (title TEXT)")
-    other.close()
+def test_a_database_of_something_else_is_refused(place):
+    place.folder.mkdir()
+    with database.writing(_engine(place)) as connection:
+        connection.exec_driver_sql("CREATE TABLE songs (title TEXT)")
+    connection.engine.dispose()
     with pytest.raises(EnvironmentUnusable, match="of something else"):
-        Store.open(tmp_path)
+        Store.open(place)
 
 
-def test_a_present_database_is_opened_without_alembic(tmp_path):
-    import subprocess
-    import sys
+def test_an_older_database_is_brought_up_to_date(place):
+    place.folder.mkdir()
+    engine = _engine(place)
+    with database.writing(engine) as connection:
+        database.upgrade(connection, REVISIONS[0])
+        connection.exec_driver_sql(
+            "INSERT INTO runs (run_id, kind, status, started_at, command, environment, owner)"
+            " VALUES ('old', 'capacity', 'finished', '2026-01-01T00:00:00+00:00', 'loadstone', "
+            """ '{"machine":[],"target":[]}', 'host:1:2')"""
+        )
+    engine.dispose()
+    with Store.open(place) as store:
+        assert store.get("old").title == ""
+        with database.reading(store._engine) as connection:
+            found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        assert found == REVISIONS[-1]
 
+
+def _engine(place):
+    if place.database is None:
+        return sqlite.engine(place.folder / database.FILE, 1.0)
+    return postgresql.engine(place.database, 1.0)
+
+
+def test_a_present_database_is_opened_without_alembic(spoken):
     code = (
-        "import sys\nfrom pathlib import Path\nfrom loadstone.store import Store\n"
-        "Store.open(Path(sys.argv[1])).close()\nprint('alembic' in sys.modules)"
+        "import sys\nfrom loadstone.store import Store, location\n"
+        "Store.open(location.usual()).close()\nprint('alembic' in sys.modules)"
     )
     said = [
         subprocess.run(
-            [sys.executable, "-c", code, tmp_path], check=True, capture_output=True, text=True
+            [sys.executable, "-c", code],
+            env=os.environ | {location.VARIABLE: spoken},
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout.strip()
         for _ in range(2)
     ]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InvalidInput
-from loadstone.report.rally_json import as_rally
-from loadstone.store.taking import take_in
+from loadstone.rally.export import as_rally
+from loadstone.rally.import_run import take_in
 
 FOLDER = Path(__file__).parent.parent / "data/rally"
 REPORT, OLD = FOLDER / "report.json", FOLDER / "results-old.json"
@@ -24,34 +24,34 @@ def rows(statistics):
 def test_a_report_becomes_a_run_for_each_task_with_rallys_own_figures(store):
     first, _ = take_in(store, REPORT)
     given = json.loads(REPORT.read_text())["tasks"][0]
-    performances = store.get(first).performances
+    measurements = store.get(first).measurements
     workloads = [one for subtask in given["subtasks"] for one in subtask["workloads"]]
-    assert len(performances) == len(workloads) == 3
-    for performance, workload in zip(performances, workloads, strict=True):
+    assert len(measurements) == len(workloads) == 3
+    for measurement, workload in zip(measurements, workloads, strict=True):
         durations = workload["statistics"]["durations"]
         theirs = [durations["total"], *rows(durations["atomics"])]
-        mine = [performance.showing.total, *performance.showing.actions]
+        mine = [measurement.stats.total, *measurement.stats.actions]
         assert [row.name.rpartition("/")[2] for row in mine] == [row["name"] for row in theirs]
         for row, other in zip(mine, theirs, strict=True):
             found = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.max_s, row.mean_s)
             assert found == pytest.approx([other["data"][name] for name in NAMES], abs=0.0011)
             assert row.count == other["data"]["iteration_count"]
             assert row.repeats == other["count_per_iteration"]
-        assert performance.showing.load_s == workload["load_duration"]
-        assert performance.full_s == workload["full_duration"]
-        assert [row.detail for row in performance.sla] == [
+        assert measurement.stats.load_s == workload["load_duration"]
+        assert measurement.wall_s == workload["full_duration"]
+        assert [row.detail for row in measurement.checks] == [
             row["detail"] for row in workload["sla_results"]["sla"]
         ]
 
 
 def test_a_failed_iteration_keeps_its_message(store):
     _, second = take_in(store, REPORT)
-    (performance,) = store.get(second).performances
-    (failure,) = performance.showing.failures
+    (measurement,) = store.get(second).measurements
+    (failure,) = measurement.stats.failures
     assert failure.count == 1
     assert "Bad Gateway" in failure.message
-    assert performance.showing.total.ok == performance.showing.total.count - 1
-    assert not performance.pass_sla
+    assert measurement.stats.total.ok == measurement.stats.total.count - 1
+    assert not measurement.checks_passed
 
 
 def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
@@ -76,8 +76,8 @@ def shape(actions):
 def test_the_old_form_gives_the_same_workloads_one_history(store):
     take_in(store, REPORT)
     (old,) = take_in(store, OLD)
-    for performance in store.get(old).performances:
-        same = [one for one in store.history() if one.config_id == performance.config_id]
+    for measurement in store.get(old).measurements:
+        same = [one for one in store.history() if one.config_id == measurement.config_id]
         assert len(same) == 2
         assert same[0].median_s == pytest.approx(same[1].median_s, abs=1e-6)
 

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_stats import nothing_ended, with_errors
 from realistic import keystone
 
-from loadstone.analysis.model import Percentiles, State, Trial
+from loadstone.analysis.model import State, Trial
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Result
-from loadstone.store import Store, codec
+from loadstone.result import Run
+from loadstone.store import Store, codec, database, location
 
 RESULT, SAMPLES = keystone()
 
@@ -26,25 +27,25 @@ def assert_same(left: object, right: object) -> None:
     assert codec.dumps(left) == codec.dumps(right)
 
 
-def bare(result: Result) -> Result:
+def bare(result: Run) -> Run:
     """The result as it stands when the run begins: what is to be measured, nothing measured."""
-    found = (replace(f, capacity=None, trials=()) for f in result.findings)
-    return replace(result, status="running", ended_at=None, findings=tuple(found))
+    found = (replace(f, capacity=None, trials=()) for f in result.measurements)
+    return replace(result, status="running", ended_at=None, measurements=tuple(found))
 
 
-def keep(store: Store, result: Result = RESULT) -> Result:
+def keep(store: Store, result: Run = RESULT) -> Run:
     """Keep a run as the flow does it: begin, each trial, each finding, the end."""
     store.begin(bare(result))
     kept = []
-    for index, finding in enumerate(result.findings):
+    for index, finding in enumerate(result.measurements):
         trials = tuple(
             store.keep_trial(result.run_id, index, trial, SAMPLES[index, trial.number])
             for trial in finding.trials
         )
         kept.append(replace(finding, trials=trials))
-        store.keep_finding(result.run_id, index, kept[-1])
-    store.finish(replace(result, findings=tuple(kept)))
-    return replace(result, findings=tuple(kept))
+        store.keep_measurement(result.run_id, index, kept[-1])
+    store.finish(replace(result, measurements=tuple(kept)))
+    return replace(result, measurements=tuple(kept))
 
 
 def test_what_is_kept_comes_back_as_it_was(store):
@@ -54,7 +55,7 @@ def test_what_is_kept_comes_back_as_it_was(store):
 
 def test_the_samples_of_a_trial_come_back_to_the_microsecond(store):
     keep(store)
-    trial = store.get("latest").findings[0].trials[2]
+    trial = store.get("latest").measurements[0].trials[2]
     read = store.samples(RESULT.run_id, trial)
     for field in fields(read):
         column, original = getattr(read, field.name), getattr(SAMPLES[0, 3], field.name)
@@ -63,58 +64,60 @@ def test_the_samples_of_a_trial_come_back_to_the_microsecond(store):
 
 
 def test_a_trial_without_a_number_stays_without_one(store):
-    finding = RESULT.findings[0]
-    nothing = Percentiles(*[float("nan")] * 6)
+    finding = RESULT.measurements[0]
     trial = replace(
         finding.trials[0],
         usage=None,
         rate_rps=None,
-        summary=replace(finding.trials[0].summary, latency=nothing, errors=(("refused", 9),)),
+        stats=with_errors(nothing_ended(finding.trials[0].stats), ("refused", 9)),
     )
     store.begin(bare(RESULT))
     store.keep_trial(RESULT.run_id, 0, trial, None)
-    back = store.get("latest").findings[0].trials[0]
-    assert np.isnan(back.summary.latency.p99_ms)
+    back = store.get("latest").measurements[0].trials[0]
+    assert np.isnan(back.stats.total.p99_s)
     assert_same(back, trial)
 
 
-def test_a_run_killed_between_two_trials_keeps_the_first(tmp_path):
+def test_a_run_killed_between_two_trials_keeps_the_first(place, spoken):
     script = """if True:
         import os, signal, sys
-        from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+        sys.path.insert(0, sys.argv[1])
         from realistic import keystone
-        from loadstone.store import Store
+        from loadstone.store import Store, location
         from dataclasses import replace
         result, samples = keystone()
-        store = Store.open(Path(sys.argv[1]))
-        empty = tuple(replace(f, capacity=None, trials=()) for f in result.findings)
-        store.begin(replace(result, status="running", ended_at=None, findings=empty))
-        store.keep_trial(result.run_id, 0, result.findings[0].trials[0], samples[0, 1])
+        store = Store.open(location.usual())
+        empty = tuple(replace(f, capacity=None, trials=()) for f in result.measurements)
+        store.begin(replace(result, status="running", ended_at=None, measurements=empty))
+        store.keep_trial(result.run_id, 0, result.measurements[0].trials[0], samples[0, 1])
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    tests = os.path.dirname(os.path.dirname(__file__))
-    died = subprocess.run([sys.executable, "-c", script, tmp_path, tests], check=False)
+    tests = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support")
+    died = subprocess.run(
+        [sys.executable, "-c", script, tests],
+        env=os.environ | {location.VARIABLE: spoken},
+        check=False,
+    )
     assert died.returncode == -signal.SIGKILL
-    with Store.open(tmp_path) as store:
+    with Store.open(place) as store:
         result = store.get("latest")
         assert result.status == "interrupted"
         assert "killed" in result.failure
-        (trial,) = result.findings[0].trials
-        assert len(store.samples(result.run_id, trial)) == trial.summary.due
+        (trial,) = result.measurements[0].trials
+        assert len(store.samples(result.run_id, trial)) == trial.stats.due
         assert store.delete("latest") == result.run_id
 
 
 def test_a_trial_judged_anew_at_the_end_keeps_its_samples(store):
     keep(store)
-    finding = RESULT.findings[0]
+    finding = RESULT.measurements[0]
     verdict = replace(finding.trials[2].verdict, state=State.UNDECIDED)
     trials = (*finding.trials[:2], replace(finding.trials[2], verdict=verdict), *finding.trials[3:])
-    findings = (replace(finding, trials=trials), RESULT.findings[1])
-    store.finish(replace(RESULT, findings=findings))
-    trial = store.get("latest").findings[0].trials[2]
+    findings = (replace(finding, trials=trials), RESULT.measurements[1])
+    store.finish(replace(RESULT, measurements=findings))
+    trial = store.get("latest").measurements[0].trials[2]
     assert trial.verdict.state is State.UNDECIDED
-    assert len(store.samples(RESULT.run_id, trial)) == trial.summary.due
+    assert len(store.samples(RESULT.run_id, trial)) == trial.stats.due
 
 
 def test_a_run_is_found_by_a_prefix_that_only_one_has(store):
@@ -161,36 +164,37 @@ def test_a_run_that_is_being_measured_is_not_deleted(store):
         store.delete("latest")
 
 
-def test_two_processes_use_one_store(tmp_path):
-    with Store.open(tmp_path) as one, Store.open(tmp_path) as other:
+def test_two_processes_use_one_store(place):
+    with Store.open(place) as one, Store.open(place) as other:
         one.begin(bare(RESULT))
         other.begin(bare(replace(RESULT, run_id="20261121-0932-ffffff")))
-        one.keep_trial(RESULT.run_id, 0, RESULT.findings[0].trials[0], None)
+        one.keep_trial(RESULT.run_id, 0, RESULT.measurements[0].trials[0], None)
         assert len(other.every()) == 2
-        assert len(other.get(RESULT.run_id).findings[0].trials) == 1
+        assert len(other.get(RESULT.run_id).measurements[0].trials) == 1
 
 
-def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(tmp_path):
+def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(place, spoken):
     script = """if True:
         import sys
         from dataclasses import replace
-        from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+        sys.path.insert(0, sys.argv[1])
         from realistic import keystone
-        from loadstone.store import Store
+        from loadstone.store import Store, location
         result, _ = keystone()
-        result = replace(result, run_id=f"20261121-0931-{sys.argv[3]}")
+        result = replace(result, run_id=f"20261121-0931-{sys.argv[2]}")
         sys.stdin.readline()
-        with Store.open(Path(sys.argv[1])) as store:
-            store.begin(replace(result, status="running", findings=result.findings[1:]))
+        with Store.open(location.usual()) as store:
+            store.begin(replace(result, status="running", measurements=result.measurements[1:]))
             for number in range(10, 20):
-                trial = replace(result.findings[1].trials[0], number=number)
+                trial = replace(result.measurements[1].trials[0], number=number)
                 store.keep_trial(result.run_id, 0, trial, None)
     """
-    tests = Path(__file__).parent.parent
+    tests = Path(__file__).parents[1] / "support"
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", script, tmp_path, tests, str(i)], stdin=subprocess.PIPE
+            [sys.executable, "-c", script, tests, str(i)],
+            stdin=subprocess.PIPE,
+            env=os.environ | {location.VARIABLE: spoken},
         )
         for i in range(3)
     ]
@@ -200,7 +204,7 @@ def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(tmp_path)
     for process in processes:
         process.communicate()
         assert process.returncode == 0
-    with Store.open(tmp_path) as store:
+    with Store.open(place) as store:
         assert [entry.trials for entry in store.every()] == [13, 13, 13]
 
 
@@ -214,17 +218,18 @@ def test_a_locked_database_is_named(tmp_path):
         store.begin(bare(RESULT))
 
 
-def test_a_full_disk_is_named_and_loses_nothing(store):
-    store.begin(bare(RESULT))
-    trial = RESULT.findings[0].trials[0]
-    store.keep_trial(RESULT.run_id, 0, trial, None)
-    with store._engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    large = replace(trial, number=2, purpose="long" * 50_000)
-    with pytest.raises(EnvironmentUnusable, match="disk is full"):
-        store.keep_trial(RESULT.run_id, 0, large, None)
-    assert store.get("latest").findings[0].trials[0].number == 1
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(bare(RESULT))
+        trial = RESULT.measurements[0].trials[0]
+        store.keep_trial(RESULT.run_id, 0, trial, None)
+        with store._engine.connect() as connection:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        large = replace(trial, number=2, purpose="long" * 50_000)
+        with pytest.raises(EnvironmentUnusable, match="disk is full"):
+            store.keep_trial(RESULT.run_id, 0, large, None)
+        assert store.get("latest").measurements[0].trials[0].number == 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -266,7 +271,31 @@ def test_what_is_no_database_is_named_and_left_alone(tmp_path):
 
 def test_samples_that_are_gone_are_named(store):
     keep(store)
-    trial: Trial = store.get("latest").findings[0].trials[0]
+    trial: Trial = store.get("latest").measurements[0].trials[0]
     (store.folder(RESULT.run_id) / trial.samples_file).unlink()
     with pytest.raises(EnvironmentUnusable, match=r"1-001\.parquet is missing"):
         store.samples(RESULT.run_id, trial)
+
+
+def test_texts_keep_all_but_characters_that_postgresql_refuses(store):
+    title = "nul \0, quote ' and \N{SNOWMAN}"
+    store.begin(replace(RESULT, title=title, failure="\0"))
+    result = store.get("latest")
+    assert result.title == title.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def test_a_run_of_another_machine_is_deleted_by_force_only(store):
+    store.begin(bare(RESULT))
+    with database.writing(store._engine) as connection:
+        connection.exec_driver_sql("UPDATE runs SET owner = 'far-away:1:2'")
+    assert store.get("latest").status == "running"
+    with pytest.raises(InvalidInput, match=r"measured on far-away.*--force"):
+        store.delete("latest")
+    store.delete("latest", is_forced=True)
+    assert store.every() == []
+
+
+def test_a_run_that_is_measured_here_is_not_deleted_by_force(store):
+    store.begin(bare(RESULT))
+    with pytest.raises(InvalidInput, match=r"is being measured; end it first \(Ctrl-C\)$"):
+        store.delete("latest", is_forced=True)

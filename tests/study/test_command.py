@@ -62,9 +62,12 @@ def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
     assert f"Study {begun.study_id}, seed 3, 0 of 12 measurements." in shown.output
     data = json.loads(ask("show", *asked, "--json", "-").output)
     assert (data["study_id"], data["missing"]) == (begun.study_id, 12)
+    told = ask("show", *asked, "--html", tmp_path / "page.html")
+    assert (told.exit_code, told.output) == (0, f"{tmp_path / 'page.html'}\n")
+    assert "<h1>Two by two</h1>" in (tmp_path / "page.html").read_text()
     refused = ask("show", "workers", "--markdown")
     assert refused.exit_code == 2
-    assert "give a study's ID" in refused.output
+    assert "name a study by its ID" in refused.output
 
 
 def test_isp_ras_says_in_what_it_differs():

@@ -5,9 +5,9 @@ from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.errors import InvalidInput
 from loadstone.study import read
+from loadstone.study.cell import steps_group
 from loadstone.study.estimate import estimate_s
 from loadstone.study.read import Source
-from loadstone.study.stretches import order_of
 
 QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
 
@@ -64,8 +64,9 @@ def test_the_quick_form_leaves_out_what_it_says():
         ("web: apache}\n    ng", "web: apach}\n    ng", "mine.yaml:4: web must be one of uwsgi, "
          "nginx-uwsgi, apache, gunicorn, granian, single, not 'apach'"),
         ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}", "mine.yaml:5: --with webs: no such key; the "
-         "keys are release, workers, threads, port, web, nodes, balance, database, storage, token, "
-         "identity, cache, hash-rounds, revocation-events, expired-tokens, conf.SECTION.OPTION"),
+         "keys are release, workers, threads, port, web, nodes, balance, maxconn, database, "
+         "storage, token, identity, cache, hash-rounds, listen, db-connections, db-buffer-mb, "
+         "fernet-keys, revocation-events, expired-tokens, conf.SECTION.OPTION"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),
         ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '
@@ -161,8 +162,9 @@ def test_a_step_may_be_a_mix_of_scenarios():
         "scenario: validate,", 'name: validate at 20, scenario: "mix:issue=1,validate=9",'
     )
     found = study(mixed).measurement
-    [job, *_] = [job for job in order_of(found).jobs if job.scenario.name.startswith("mix:")]
-    assert job.scenario.mix
+    scenarios = [one.generator.scenario for one in steps_group(found).measurements]
+    [mix, *_] = [one for one in scenarios if one.name.startswith("mix:")]
+    assert mix.mix
 
 
 def test_a_mix_names_what_is_wrong_with_it():

@@ -2,20 +2,20 @@
 
 import pytest
 
-from loadstone.cli.reference import of_reference
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.target import reference_target
 
 
 def test_it_issues_tokens_and_has_gone_afterwards():
-    with of_reference() as subject:
-        (token,) = issue_tokens(subject.access, (own_user(subject.access),))
+    with reference_target(print) as target:
+        (token,) = issue_tokens(target.access, (own_user(target.access),))
         assert token.value
-        assert subject.failure() is None
-    assert subject.failure() == "loadstone serve died"
+        assert target.failure() is None
+    assert target.failure() == "loadstone serve died"
 
 
 def test_it_ends_when_its_measurement_fails():
-    with pytest.raises(KeyboardInterrupt), of_reference() as subject:
+    with pytest.raises(KeyboardInterrupt), reference_target(print) as target:
         raise KeyboardInterrupt
-    assert subject.failure() is not None
+    assert target.failure() is not None

@@ -35,7 +35,7 @@ class Laboratory:
 
 
 def rate_of(outcome):
-    return outcome.result and outcome.result.findings[0].capacity.rate_rps
+    return outcome.result and outcome.result.measurements[0].capacity.rate_rps
 
 
 @pytest.fixture

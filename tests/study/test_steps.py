@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 from study_files import STEPS, result_with, stretch_of
 
-from loadstone.cli import studied
-from loadstone.cli.outcome import exit_code
+from loadstone.exit_code import exit_code
 from loadstone.report import words
 from loadstone.report.terminal import console
 from loadstone.store import Store
 from loadstone.study import journal, show
+from loadstone.study.cell import steps_group
 from loadstone.study.figure import of_trial
 from loadstone.study.model import Figure
 from loadstone.study.order import turns
+from loadstone.study.outcomes import exit_code as exit_code_of_study
 from loadstone.study.read import Source
-from loadstone.study.stretches import order_of
 from loadstone.study.table import Outcome, differences, rows
 
 STUDY = Source("mine.yaml", STEPS).study(quick=False)
@@ -95,9 +95,9 @@ def test_a_warm_up_that_fell_short_costs_no_figure_and_is_said(tmp_path):
     assert {row.failures for row in lines} == {("issue at 1 (not timed): 1 failed",)}
     begun = journal.begin(tmp_path, Source("mine.yaml", STEPS), quick=False, seed=1)
     with Store.open(tmp_path) as store:
-        assert studied.exit_code(begun, store, [Outcome(turn, run)]) == 0
-        failed = replace(run, findings=(*stretches[:2], stretch_of(500, 10.0, failed=3)))
-        assert studied.exit_code(begun, store, [Outcome(turn, failed)]) == 1
+        assert exit_code_of_study(begun, store, [Outcome(turn, run)]) == 0
+        failed = replace(run, measurements=(*stretches[:2], stretch_of(500, 10.0, failed=3)))
+        assert exit_code_of_study(begun, store, [Outcome(turn, failed)]) == 1
 
 
 def test_a_run_that_a_kill_cut_short_has_the_steps_that_ended():
@@ -120,14 +120,14 @@ def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
 
 
 def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
-    order = order_of(STUDY.measurement)
-    assert [job.how.load.iterations for job in order.jobs] == [10, 200, 500]
-    assert [dict(job.parameters)["step"] for job in order.jobs] == [
+    steps = steps_group(STUDY.measurement).measurements
+    assert [step.policy.request.load.iterations for step in steps] == [10, 200, 500]
+    assert [dict(step.record.parameters)["step"] for step in steps] == [
         "issue at 1 (not timed)",
         "create serially",
         "validate at 20",
     ]
-    assert order.limits.max_connections == 20
+    assert {step.generator.limits.max_connections for step in steps} == {20}
 
 
 def test_a_stretch_says_what_came_of_it_and_not_that_no_capacity_was_found():
@@ -136,7 +136,6 @@ def test_a_stretch_says_what_came_of_it_and_not_that_no_capacity_was_found():
     assert not any("capacity" in one or "search" in one for one in said[:1])
 
 
-def test_the_exit_code_of_stretches_is_that_of_their_errors(tmp_path):
-    with Store.open(tmp_path) as store:
-        assert exit_code(store, result_with("run-1", (stretch_of(100, 20.0),))) == 0
-        assert exit_code(store, result_with("run-1", (stretch_of(100, 20.0, failed=9),))) == 1
+def test_the_exit_code_of_stretches_is_that_of_their_errors():
+    assert exit_code(result_with("run-1", (stretch_of(100, 20.0),))) == 0
+    assert exit_code(result_with("run-1", (stretch_of(100, 20.0, failed=9),))) == 1

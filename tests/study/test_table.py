@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from dataclasses import replace
 from math import exp, log
 
@@ -11,7 +12,7 @@ from loadstone.analysis.interval import of_logs, p_of_no_difference
 from loadstone.monitor.usage import Usage
 from loadstone.report.terminal import console
 from loadstone.result import Environment
-from loadstone.study import journal, markdown, read, show, wording
+from loadstone.study import journal, markdown, page, read, show, wording
 from loadstone.study.order import turns
 from loadstone.study.read import Source
 from loadstone.study.table import Outcome, differences, rows
@@ -77,11 +78,11 @@ def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
 def test_a_search_that_found_no_number_says_why_below_the_table():
     turn, found = turns(STUDY, 1)[0], result_of("run-1", 10.0)
     words = "The capacity changed during the search: 27/s at first, 37/s later"
-    changed = replace(found.findings[0].capacity, rate_rps=None, words=(words,))
-    finding = replace(found.findings[0], capacity=changed)
+    changed = replace(found.measurements[0].capacity, rate_rps=None, words=(words,))
+    finding = replace(found.measurements[0], capacity=changed)
     (shown,) = (
         one
-        for one in rows(STUDY, [Outcome(turn, replace(found, findings=(finding,)))])
+        for one in rows(STUDY, [Outcome(turn, replace(found, measurements=(finding,)))])
         if one.cell == turn.cell
     )
     assert (shown.found, shown.failures) == (0, (words,))
@@ -212,7 +213,9 @@ def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
         result = found[i].result
         found[i] = replace(
             found[i],
-            result=replace(result, findings=(replace(result.findings[0], trials=(trial,)),)),
+            result=replace(
+                result, measurements=(replace(result.measurements[0], trials=(trial,)),)
+            ),
         )
     said = (
         "Other work took 10 % of this machine's CPU or more in 2 of 3 measurements, 51 % at most: "
@@ -226,3 +229,49 @@ def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
 
 def usage(wall_s, service_cpu_s):
     return Usage(wall_s, 2, 0.95, 0.01, service_cpu_s, 1.0)
+
+
+def test_two_repeats_show_that_they_are_too_few_for_an_interval():
+    cells = wording.cells(row(measured({("apache", "2"): [100.0, 220.0, None]}), "apache", "2"))
+    assert "too few repeats" in cells
+    assert cells[2] == "148"
+
+
+def test_two_repeats_have_a_mean_and_no_interval():
+    found = measured({("apache", "2"): [10.0, 20.0, None]})
+    shown = row(found, "apache", "2")
+    assert shown.estimate.value == pytest.approx(200**0.5)
+    assert (shown.estimate.low, shown.estimate.high) == (None, None)
+    assert "Two repeats are too few for an interval; three give one." in list(
+        wording.compared(STUDY, found)
+    )
+
+
+def test_as_a_page_it_has_the_table_a_chart_and_the_command_of_each_run(tmp_path):
+    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    found = measured({("apache", "2"): [40.0, 41.0, 42.0], ("nginx", "1"): [20.0, 21.0, 22.0]})
+    text = page.render(begun, found)
+    table = text.partition('id="overview"')[2].partition("</table>")[0]
+    cells = re.findall(r"<t[hd]\b[^>]*>(?:<a[^>]*>)?([^<]*)", table)
+    assert cells[:7] == ["web", "workers", "N per s", "interval", "found", "published", "valid"]
+    apache = cells[7 * 2 : 7 * 3]
+    assert (apache[:2], apache[4:6]) == (["apache", "2"], ["3/3", "42"])
+    assert apache[2] == "41"
+    assert "seen elsewhere" in text
+    # A chart has a row for each cell; those that were measured have a point and an interval.
+    (chart,) = json.loads(text.partition('id="charts">')[2].partition("</script>")[0])
+    assert chart["rows"] == [f"web {w}, workers {n}" for w in ("apache", "nginx") for n in (1, 2)]
+    series = {one["name"]: one for one in chart["series"]}
+    assert [y for _, y in series["N"]["data"]] == [3, 2]
+    assert series["interval"]["data"][0][0] == pytest.approx(38.6, abs=0.1)
+    assert series["published"]["data"] == [[42, 3]]
+    assert text.count('<svg class="static"') == 1
+    # Each row leads to its cell, each run names the command that shows it.
+    for number in range(1, 5):
+        assert f'<a href="#cell-{number}">' in text
+        assert f'<h3 id="cell-{number}">' in text
+    for outcome in found:
+        if outcome.result:
+            assert f"loadstone report {outcome.result.run_id} --store {tmp_path}" in text
+    assert "apache is not installed" in text
+    assert "6 of 12 measurements are missing" in text

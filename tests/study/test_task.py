@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from study_files import result_with
 
-from loadstone.analysis.performance import Figures, Showing
+from loadstone.analysis.model import NOT_JUDGED, Durations, Stats, Ticks, Trial
 from loadstone.errors import InvalidInput
-from loadstone.result import Performance
+from loadstone.result import Measurement
+from loadstone.study.cell import task_of
 from loadstone.study.order import turns
 from loadstone.study.read import Source
-from loadstone.study.stretches import task_of
 from loadstone.study.table import Outcome, rows
 
 TASK = """\
@@ -30,18 +31,25 @@ measurement:
 published:
   - {cell: {workers: 2}, step: 1. Authenticate.keystone, value: 485}
 """
+NO_TICKS = Ticks(*[np.zeros(0, np.int64)] * 4)
 STUDY = Source("mine.yaml", TASK).study(quick=False)
-FIGURES = Figures("total", 20, 20, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.25)
-SHOWN = Performance("t", "Authenticate.keystone", "", "{}", "x", "finished", showing=Showing(
-    FIGURES, FIGURES, (), 4.0, 5.0, ()))  # fmt: skip
+TOTAL = Durations("total", 20, 20, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.25)
+SHOWN = Measurement(
+    "Authenticate.keystone",
+    "t",
+    policy="fixed",
+    status="finished",
+    spec="{}",
+    trials=(Trial(1, None, "", 4.0, Stats(TOTAL, TOTAL, 4.0, 5.0), NO_TICKS, NOT_JUDGED),),
+)
 
 
 def test_each_workload_is_a_row_in_the_unit_of_its_figure():
     assert STUDY.steps == ("1. Authenticate.keystone", "2. KeystoneBasic.create_user")
     assert STUDY.figure == ("p95", "ms")
     turn = next(one for one in turns(STUDY, 1) if one.cell.levels[0][1] == "2")
-    failed = replace(SHOWN, showing=None, failure="no such role")
-    run = replace(result_with("run-1", ()), performances=(SHOWN, failed))
+    failed = replace(SHOWN, trials=(), failure="no such role")
+    run = result_with("run-1", (SHOWN, failed))
     issue, create = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
     assert (issue.estimate.value, issue.published.value) == (400.0, 485)
     assert create.estimate is None
@@ -49,7 +57,7 @@ def test_each_workload_is_a_row_in_the_unit_of_its_figure():
 
 
 def test_what_is_carried_out_is_the_task_of_the_file():
-    (first, *_) = task_of(STUDY.measurement).task.subtasks
+    (first, *_) = task_of(STUDY.measurement).subtasks
     assert first.workloads[0].scenario.name == "Authenticate.keystone"
     assert json.loads(STUDY.measurement.text).keys() == {
         "Authenticate.keystone",

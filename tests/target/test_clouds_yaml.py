@@ -99,3 +99,10 @@ def test_a_missing_field_is_named_with_its_place(clouds, url):
     with pytest.raises(InvalidInput) as problem:
         from_clouds_yaml("prod")
     assert str(problem.value) == f"{path}: clouds.prod.auth.password is missing"
+
+
+def test_a_file_without_its_section_is_said(clouds):
+    path = clouds({"cloud": {"prod": {}}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == f"--cloud prod: {path} has no `clouds:` section; it has cloud:"

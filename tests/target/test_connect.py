@@ -5,7 +5,7 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from fake_keystone import answering, serving
+from fake_keystone import answering, handled, serving
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.target import connect, from_environment
@@ -111,7 +111,87 @@ def test_a_service_that_never_answers(variables, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         line = refused({**variables, "OS_AUTH_URL": f"http://127.0.0.1:{port}/v3"})
-    assert "connected, and no answer within" in line
+    assert "connected, and no complete answer within" in line
+
+
+def test_a_service_that_drips_is_not_waited_for_without_end(variables, monkeypatch):
+    """A byte now and then: each gap is short, the answer never ends."""
+    monkeypatch.setattr("loadstone.target.session.ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("loadstone.target.session.TELL_S", 0.1)
+    ended = threading.Event()
+
+    def drip(request):
+        request.send_response(200)
+        request.send_header("Content-Length", "1000000")
+        request.end_headers()
+        while not ended.wait(0.05):
+            request.wfile.write(b" ")
+            request.wfile.flush()
+
+    said = []
+    try:
+        with serving(handled(drip)) as url:
+            cloud = from_environment({**variables, "OS_AUTH_URL": url})
+            with pytest.raises(EnvironmentUnusable, match="no complete answer within"):
+                connect(cloud, said.append)
+            ended.set()
+    finally:
+        ended.set()
+    assert said
+    assert all(line.startswith(f"  waiting for GET {url}") for line in said)
+
+
+def test_a_redirect_to_another_server_is_named_and_not_followed(variables):
+    asked = []
+
+    def elsewhere(request):
+        asked.append(request.path)
+        request.answer(200, {})
+
+    def redirect(request):
+        request.answer(302, None, (("Location", f"{other}/login?next=/v3"),))
+
+    with serving(handled(elsewhere)) as other, serving(handled(redirect)) as url:
+        line = refused({**variables, "OS_AUTH_URL": f"{url}/v3"})
+    assert line.endswith(f"redirects to {other}/login; give the URL of Keystone itself")
+    assert asked == []
+
+
+def test_a_redirect_to_another_path_of_the_same_server_is_followed(fake, variables):
+    def add_slash(request):
+        if request.path == "/identity":
+            request.answer(301, None, (("Location", "/identity/"),))
+        else:
+            fake.serve(request)
+
+    fake.prefix = "/identity"
+    with serving(handled(add_slash)) as url:
+        cloud = from_environment({**variables, "OS_AUTH_URL": f"{url}/identity"})
+        with connect(cloud) as access:
+            assert access.identity_url == f"{url}/identity/v3"
+
+
+def test_a_login_page_in_place_of_a_token_is_one_line(fake, variables):
+    def log_in(request):
+        if request.command == "POST":
+            request.answer(200, b"<html>log in</html>")
+        else:
+            fake.serve(request)
+
+    with serving(handled(log_in)) as url:
+        line = refused({**variables, "OS_AUTH_URL": f"{url}/v3"})
+    assert "could not log in: HTTP 200" in line
+    assert "does a proxy or a login page stand in front of it?" in line
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy"])
+def test_a_refused_connection_says_that_the_proxy_is_not_used(variables, monkeypatch, name):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    env = {**variables, "OS_AUTH_URL": f"http://127.0.0.1:{port}/v3"}
+    assert "proxy" not in refused(env)
+    monkeypatch.setenv(name, "http://proxy.invalid:3128")
+    assert f"the proxy of {name} is not used" in refused(env)
 
 
 def test_a_host_that_drops_what_comes(variables, monkeypatch):

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The longest body that is searched; a longer one has nothing to capture.
+/// The longest body that is searched.
 const MAX_BODY: usize = 1024 * 1024;
 
 /// Where a value is found, and which capture keeps it.
@@ -47,12 +47,14 @@ impl Pointer {
 /// One iteration's captures, and the body that is searched for them.
 pub(crate) struct Captured {
     pub values: Vec<Vec<u8>>,
+    /// The body was longer than what is searched.
+    pub is_too_long: bool,
     body: Vec<u8>,
 }
 
 impl Captured {
     pub(crate) fn new(captures: usize) -> Self {
-        Self { values: vec![Vec::new(); captures], body: Vec::new() }
+        Self { values: vec![Vec::new(); captures], is_too_long: false, body: Vec::new() }
     }
 
     /// Forgets what these rules keep.
@@ -65,6 +67,7 @@ impl Captured {
     /// Forgets what these rules kept before, and keeps what goes by.
     pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
         self.body.clear();
+        self.is_too_long = false;
         self.forget(rules);
         let wants_body = rules.iter().any(|rule| matches!(rule.source, Source::Json(_)));
         Listener { rules, wants_body, captured: self }
@@ -95,6 +98,7 @@ impl Listener<'_> {
             self.captured.body.extend_from_slice(bytes);
             if self.captured.body.len() > MAX_BODY {
                 self.captured.body.clear();
+                self.captured.is_too_long = true;
                 self.wants_body = false;
             }
         }

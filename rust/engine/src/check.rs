@@ -1,7 +1,7 @@
 //! Which numbers of a plan make sense; a refusal names the field.
 
 use crate::Refusal;
-use crate::plan::{Http, Limits, Load, Plan, Reuse, Stage};
+use crate::plan::{Http, Limits, Load, Placement, Plan, Reuse, Stage};
 
 impl Plan {
     /// Refuses what cannot be carried out.
@@ -10,11 +10,13 @@ impl Plan {
             return Err(Refusal::plan("origin.host", "must not be empty"));
         }
         let limits = &self.limits;
-        positive("limits.connect_timeout_s", limits.connect_timeout_s)?;
-        positive("limits.request_timeout_s", limits.request_timeout_s)?;
+        duration("limits.connect_timeout_s", limits.connect_timeout_s)?;
+        duration("limits.request_timeout_s", limits.request_timeout_s)?;
         let most_s = limits.iteration_timeout_s;
         most_s.map_or(Ok(()), |value| duration("limits.iteration_timeout_s", value))?;
-        not_negative("limits.drain_s", limits.drain_s)?;
+        seconds("limits.drain_s", limits.drain_s)?;
+        limits.max_rate_rps.map_or(Ok(()), |value| positive("limits.max_rate_rps", value))?;
+        limits.load_s.map_or(Ok(()), |value| duration("limits.load_s", value))?;
         at_least_one("limits.max_connections", u32::from(limits.max_connections))?;
         at_least_one("placement.threads", u32::from(self.placement.threads))?;
         if self.placement.threads > limits.max_connections {
@@ -23,11 +25,37 @@ impl Plan {
                 "must not exceed limits.max_connections",
             ));
         }
+        self.check_parts()?;
         if self.placement.http == Http::Two && self.connection != Reuse::Kept {
             let reason = "must be kept with HTTP/2, where iterations share a connection";
             return Err(Refusal::plan("connection", reason));
         }
         self.load.check(limits)
+    }
+
+    /// Refuses a load that cannot be divided into so many parts.
+    fn check_parts(&self) -> Result<(), Refusal> {
+        let Placement { threads, part, parts, .. } = self.placement;
+        at_least_one("placement.parts", u32::from(parts))?;
+        if part >= parts {
+            let reason = format!("must be below placement.parts ({parts}), is {part}");
+            return Err(Refusal::plan("placement.part", reason));
+        }
+        if threads.checked_mul(parts).is_none() {
+            let reason = format!("times placement.threads must be at most {}", u16::MAX);
+            return Err(Refusal::plan("placement.parts", reason));
+        }
+        let most = match self.load {
+            // It is one number in flight: no part could keep its share of it alone.
+            Load::Band { .. } => 1,
+            Load::Closed { workers, .. } => workers.max(1),
+            Load::Open { .. } | Load::Stages { .. } | Load::Replay { .. } => u32::MAX,
+        };
+        if u32::from(parts) > most {
+            let reason = format!("must be at most {most} for this load, is {parts}");
+            return Err(Refusal::plan("placement.parts", reason));
+        }
+        Ok(())
     }
 }
 

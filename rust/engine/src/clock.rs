@@ -22,14 +22,19 @@ impl Clock {
         Self { start }
     }
 
+    /// Negative before the start.
     #[expect(clippy::cast_possible_truncation, reason = "a run is shorter than 292 years")]
     pub(crate) fn now_ns(self) -> i64 {
-        self.start.elapsed().as_nanos() as i64
+        let now = Instant::now();
+        match now.checked_duration_since(self.start) {
+            Some(since) => since.as_nanos() as i64,
+            None => -(self.start.duration_since(now).as_nanos() as i64),
+        }
     }
 
-    /// The instant of an offset, for tokio's own timers.
+    /// The instant of an offset, for tokio's own timers; the start for one before it.
     pub(crate) fn instant(self, at_ns: i64) -> tokio::time::Instant {
-        (self.start + std::time::Duration::from_nanos(at_ns.unsigned_abs())).into()
+        (self.start + std::time::Duration::from_nanos(at_ns.max(0).unsigned_abs())).into()
     }
 }
 

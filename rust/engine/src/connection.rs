@@ -1,9 +1,10 @@
 //! One connection: opened, then one request and its answer at a time.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -13,6 +14,7 @@ use crate::capture::Listener;
 use crate::clock::Clock;
 use crate::deadline::{Deadline, Passed};
 use crate::dial::dial;
+use crate::http2::Heads;
 use crate::response::{BadHttp, Body, Head, HeadReader, MAX_HEAD};
 use crate::samples::Outcome;
 use crate::target::Target;
@@ -47,6 +49,51 @@ impl Stream {
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
+
+    /// Sends as much as can be sent; ready when all of it was sent, or the rest cannot be.
+    fn poll_send(&mut self, cx: &mut Context<'_>, sending: &mut Sending<'_>) -> Poll<()> {
+        while !sending.rest.is_empty() {
+            match ready!(self.poll_write(cx, sending.rest)) {
+                Ok(0) => sending.fail(Outcome::ClosedEarly),
+                Ok(written) => sending.rest = &sending.rest[written..],
+                Err(error) => sending.fail(io_fault(error.kind())),
+            }
+        }
+        if !sending.is_flushed {
+            let flushed = ready!(self.poll_flush(cx));
+            sending.is_flushed = true;
+            if let Err(error) = flushed {
+                sending.fail(io_fault(error.kind()));
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+/// How far a request was sent.
+struct Sending<'a> {
+    rest: &'a [u8],
+    is_flushed: bool,
+    /// Why the rest cannot be sent. The server may have answered before it closed.
+    fault: Option<Outcome>,
+}
+
+impl<'a> Sending<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, is_flushed: false, fault: None }
+    }
+
+    fn fail(&mut self, fault: Outcome) {
+        (self.rest, self.is_flushed, self.fault) = (&[], true, Some(fault));
+    }
+
+    fn is_pending(&self) -> bool {
+        !self.rest.is_empty() || !self.is_flushed
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.is_pending() && self.fault.is_none()
+    }
 }
 
 /// What is asked of the connection.
@@ -57,6 +104,8 @@ pub(crate) struct Question<'a> {
     pub sent_ns: i64,
     pub deadline: &'a Deadline,
     pub clock: Clock,
+    /// Where HTTP/2 keeps the head for the next iteration; none for one that will not come again.
+    pub heads: Option<&'a Heads>,
 }
 
 /// How it ended; times as in the sample table.
@@ -67,12 +116,14 @@ pub(crate) struct Answer {
     pub status: u16,
     /// None when the answer is complete.
     pub fault: Option<Outcome>,
+    /// Of a second sending: the first met a connection that the server had closed.
+    pub is_retried: bool,
 }
 
 impl Answer {
     /// There is none.
     pub(crate) fn none(fault: Option<Outcome>, done_ns: i64) -> Self {
-        Self { sent_ns: -1, first_byte_ns: -1, done_ns, status: 0, fault }
+        Self { sent_ns: -1, first_byte_ns: -1, done_ns, status: 0, fault, is_retried: false }
     }
 }
 
@@ -87,8 +138,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Opens a connection to the first address that answers; `first` is tried first and updated.
-    pub(crate) async fn open(target: &Target, first: &mut usize) -> Result<Self, Outcome> {
-        let tcp = dial(target, first).await?;
+    pub(crate) async fn open(
+        target: &Target,
+        first: &Cell<usize>,
+        connect_ns: i64,
+    ) -> Result<Self, Outcome> {
+        let tcp = dial(target, first, connect_ns).await?;
         let stream = match &target.tls {
             None => Stream::Plain(tcp),
             Some((connector, name)) => {
@@ -113,13 +168,7 @@ impl Connection {
         question: &Question<'_>,
         listener: &mut Listener<'_>,
     ) -> Answer {
-        let mut answer = Answer {
-            sent_ns: question.sent_ns,
-            first_byte_ns: -1,
-            done_ns: -1,
-            status: 0,
-            fault: None,
-        };
+        let mut answer = Answer { sent_ns: question.sent_ns, ..Answer::none(None, -1) };
         self.is_kept = false;
         match self.converse(question, &mut answer, listener).await {
             Ok(is_kept) => {
@@ -140,33 +189,20 @@ impl Connection {
         answer: &mut Answer,
         listener: &mut Listener<'_>,
     ) -> Result<bool, Outcome> {
-        self.write(question).await?;
-        let (mut head, filled) = self.read_head(question, answer, listener).await?;
+        let mut sending = Sending::new(question.bytes);
+        let (mut head, filled) = self.read_head(question, &mut sending, answer, listener).await?;
         answer.status = head.status;
-        let after_body = self.skip_body(question, (&mut head, filled), answer, listener).await?;
-        Ok(head.keep_alive && after_body == 0)
-    }
-
-    async fn write(&mut self, question: &Question<'_>) -> Result<(), Outcome> {
-        let late = |_: Passed| Outcome::WriteTimeout;
-        let mut rest = question.bytes;
-        while !rest.is_empty() {
-            let write =
-                poll_fn(|cx| question.deadline.poll(cx, |cx| self.stream.poll_write(cx, rest)));
-            match write.await.map_err(late)? {
-                Ok(0) => return Err(Outcome::ClosedEarly),
-                Ok(written) => rest = &rest[written..],
-                Err(error) => return Err(io_fault(error.kind())),
-            }
-        }
-        let flush = poll_fn(|cx| question.deadline.poll(cx, |cx| self.stream.poll_flush(cx)));
-        flush.await.map_err(late)?.map_err(|error| io_fault(error.kind()))
+        let head = (&mut head, filled);
+        let (is_kept, after_body) =
+            self.skip_body(question, &mut sending, head, answer, listener).await?;
+        Ok(is_kept && after_body == 0 && sending.is_complete())
     }
 
     /// Reads up to the end of the final head: the head, and how far the buffer is filled.
     async fn read_head(
         &mut self,
         question: &Question<'_>,
+        sending: &mut Sending<'_>,
         answer: &mut Answer,
         listener: &mut Listener<'_>,
     ) -> Result<(Head, usize), Outcome> {
@@ -182,9 +218,9 @@ impl Connection {
             } else {
                 Outcome::BodyTimeout
             };
-            let read = self.read(question, filled, late).await?;
+            let read = self.read(question, sending, filled, late).await?;
             if read == 0 {
-                return Err(Outcome::ClosedEarly);
+                return Err(sending.fault.unwrap_or(Outcome::ClosedEarly));
             }
             answer.done_ns = question.clock.now_ns();
             if filled == 0 {
@@ -210,44 +246,58 @@ impl Connection {
         }
     }
 
-    /// Reads the body past `listener` and drops it: how many bytes came after it.
+    /// Reads the body past `listener` and drops it: whether the connection may be kept, and how many
+    /// bytes came after the body.
     async fn skip_body(
         &mut self,
         question: &Question<'_>,
+        sending: &mut Sending<'_>,
         (head, filled): (&mut Head, usize),
         answer: &mut Answer,
         listener: &mut Listener<'_>,
-    ) -> Result<usize, Outcome> {
+    ) -> Result<(bool, usize), Outcome> {
         let mut range = head.length..filled;
         loop {
             let skipped = head.body.skip(&self.buffer[range.clone()], |bytes| listener.body(bytes));
             range.start += skipped.map_err(|BadHttp| Outcome::BadHttp)?;
             if head.body.is_complete() {
-                return Ok(range.len());
+                return Ok((head.keep_alive, range.len()));
             }
-            let read = self.read(question, 0, Outcome::BodyTimeout).await?;
+            let read = self.read(question, sending, 0, Outcome::BodyTimeout).await?;
             answer.done_ns = question.clock.now_ns();
             if read == 0 {
                 let is_end = head.body == Body::UntilClose;
-                return if is_end { Ok(0) } else { Err(Outcome::ClosedEarly) };
+                return if is_end { Ok((false, 0)) } else { Err(Outcome::ClosedEarly) };
             }
             range = 0..read;
         }
     }
 
+    /// Reads, and meanwhile sends what is left of the request: a server may answer before it has
+    /// read all of it.
     async fn read(
         &mut self,
         question: &Question<'_>,
+        sending: &mut Sending<'_>,
         from: usize,
         late: Outcome,
     ) -> Result<usize, Outcome> {
         let (stream, buffer) = (&mut self.stream, &mut self.buffer[from..]);
-        let read = poll_fn(|cx| question.deadline.poll(cx, |cx| stream.poll_read(cx, buffer)));
-        match read.await.map_err(|_: Passed| late)? {
-            Ok(read) => Ok(read),
+        let read = poll_fn(|cx| {
+            question.deadline.poll(cx, |cx| {
+                let _ = stream.poll_send(cx, sending);
+                stream.poll_read(cx, buffer)
+            })
+        });
+        match read.await {
+            Ok(Ok(read)) => Ok(read),
             // TLS without close_notify: as good as closed.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
-            Err(error) => Err(io_fault(error.kind())),
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
+            Ok(Err(error)) => Err(io_fault(error.kind())),
+            Err(Passed) if late == Outcome::FirstByteTimeout && sending.is_pending() => {
+                Err(Outcome::WriteTimeout)
+            }
+            Err(Passed) => Err(late),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What other threads may ask of a run.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
@@ -15,8 +16,31 @@ pub(crate) enum Command {
     Abandon,
 }
 
+/// The instant at which a run stops; what is due at or after it is not taken up. Every thread
+/// looks at it after it has read the clock, so that an instant which is set before it has come
+/// stops all threads, and all parts of a load, at the same iteration.
+#[derive(Debug, Clone)]
+pub(crate) struct StopAt(Arc<AtomicI64>);
+
+impl StopAt {
+    pub(crate) fn never() -> Self {
+        Self(Arc::new(AtomicI64::new(i64::MAX)))
+    }
+
+    /// An earlier instant counts, a later one changes nothing.
+    pub(crate) fn set(&self, due_ns: i64) {
+        self.0.fetch_min(due_ns, Ordering::SeqCst);
+    }
+
+    /// `i64::MAX` where none was set.
+    pub(crate) fn due_ns(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Control {
+    pub stop_at: StopAt,
     command: AtomicU8,
     changed: Vec<Notify>,
 }
@@ -24,12 +48,22 @@ pub(crate) struct Control {
 impl Control {
     pub(crate) fn new(threads: u16) -> Self {
         let changed = (0..threads).map(|_| Notify::new()).collect();
-        Self { command: AtomicU8::new(Command::Go as u8), changed }
+        Self { stop_at: StopAt::never(), command: AtomicU8::new(Command::Go as u8), changed }
     }
 
     /// Gives a command; a weaker one than before changes nothing.
     pub(crate) fn give(&self, command: Command) {
         self.command.fetch_max(command as u8, Ordering::Relaxed);
+        self.notify();
+    }
+
+    /// Lets nothing begin that is due at or after an instant.
+    pub(crate) fn stop_at(&self, due_ns: i64) {
+        self.stop_at.set(due_ns);
+        self.notify();
+    }
+
+    fn notify(&self) {
         self.changed.iter().for_each(Notify::notify_one);
     }
 

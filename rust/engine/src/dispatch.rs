@@ -34,12 +34,13 @@ pub(crate) async fn dispatch(
             // What happened was printed by the panic itself; the border turns this into an error.
             std::panic::resume_unwind(Box::new("a lane panicked"));
         }
-        let now_ns = worker.clock.now_ns();
+        let now_ns = worker.clock().now_ns();
         match control.command() {
             Command::Go => worker.pump(now_ns),
             Command::Stop => worker.stop(now_ns),
             Command::Abandon => worker.abandon(now_ns),
         }
+        worker.look_at_load_end(now_ns);
         let is_over = worker.is_over(now_ns);
         if is_over {
             if worker.is_at_rest() {
@@ -59,9 +60,9 @@ pub(crate) async fn dispatch(
         }
         // A closed loop's idle workers stay due for ever; after the end nobody wakes for them.
         let due_ns = worker.next_due_ns().filter(|_| !is_over);
-        let end_ns = give_up_ns.or(worker.end_ns());
+        let ends_ns = [give_up_ns.or(worker.end_ns()), Some(worker.load_end_ns())];
         let look_ns =
-            next_look_ns(now_ns, due_ns.map(|due_ns| due_ns.max(now_ns + grid_ns)), end_ns);
+            next_look_ns(now_ns, due_ns.map(|due_ns| due_ns.max(now_ns + grid_ns)), ends_ns);
         tokio::select! {
             biased;
             woken = alarm.after(look_ns - now_ns) => woken?,
@@ -71,17 +72,17 @@ pub(crate) async fn dispatch(
     }
 }
 
-fn next_look_ns(now_ns: i64, due_ns: Option<i64>, end_ns: Option<i64>) -> i64 {
-    // The schedule's end is a moment to look at, too: a closed loop knows no other.
-    let end_ns = end_ns.filter(|&at_ns| at_ns > now_ns);
-    let soonest = due_ns.into_iter().chain(end_ns).min();
+fn next_look_ns(now_ns: i64, due_ns: Option<i64>, ends_ns: [Option<i64>; 2]) -> i64 {
+    // The ends are moments to look at, too: a closed loop knows no other.
+    let ends_ns = ends_ns.into_iter().flatten().filter(|&at_ns| at_ns > now_ns);
+    let soonest = due_ns.into_iter().chain(ends_ns).min();
     soonest.unwrap_or(i64::MAX).min(now_ns + LONGEST_SLEEP_NS)
 }
 
 /// Ends what has waited too long, for as long as it is polled.
 pub(crate) async fn keep_deadlines(worker: Rc<Worker>) {
     loop {
-        let next_ns = worker.look_at_deadlines(worker.clock.now_ns());
-        tokio::time::sleep_until(worker.clock.instant(next_ns)).await;
+        let next_ns = worker.look_at_deadlines(worker.clock().now_ns());
+        tokio::time::sleep_until(worker.clock().instant(next_ns)).await;
     }
 }

@@ -4,7 +4,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Counts of nanosecond values in buckets whose width is 1/32 of their value.
 #[derive(Debug, Clone)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     counts: Vec<u64>,
     total: u64,
     max: u64,
@@ -13,9 +13,29 @@ pub(crate) struct Histogram {
 const SUB_BITS: u32 = 5;
 const SUB: u64 = 1 << SUB_BITS;
 
-impl Histogram {
-    pub(crate) fn new() -> Self {
+impl Default for Histogram {
+    fn default() -> Self {
         Self { counts: vec![0; bucket(u64::MAX) + 1], total: 0, max: 0 }
+    }
+}
+
+impl Histogram {
+    /// The highest value that each bucket holds, and how many values are in it, in ascending order;
+    /// without empty buckets. The buckets are the same everywhere: counts of equal ones add up.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+        filled.map(|(index, &count)| (upper_edge(index), count))
+    }
+
+    /// Counts 0 so many times.
+    pub(crate) fn record_zeros(&mut self, count: u64) {
+        self.counts[0] += count;
+        self.total += count;
+    }
+
+    /// How many values were counted.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
     }
 
     /// Counts a value; a negative one counts as 0.
@@ -53,7 +73,8 @@ impl Histogram {
         self.max
     }
 
-    pub(crate) fn max(&self) -> u64 {
+    /// The greatest value; 0 when there are none.
+    pub fn max(&self) -> u64 {
         self.max
     }
 }
@@ -80,12 +101,18 @@ fn upper_edge(index: usize) -> u64 {
 /// The generator's own cost and lateness over one run.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
-    /// Median time from due to taken up.
+    /// Median time from due to sent, without the waiting for a free connection.
     pub lag_p50_ms: f64,
     /// Its 99th percentile.
     pub lag_p99_ms: f64,
     /// Its maximum.
     pub lag_max_ms: f64,
+    /// Iterations that waited since all connections were in use.
+    pub waited: u64,
+    /// How long, as the 99th percentile over all iterations.
+    pub wait_p99_ms: f64,
+    /// And at most.
+    pub wait_max_ms: f64,
     /// User and system CPU of the engine's threads.
     pub cpu_s: f64,
     /// From the start to the end of the last request.
@@ -98,6 +125,18 @@ pub struct Health {
     pub retries: u64,
     /// Connections opened.
     pub connections: u64,
+    /// Iterations that `Limits.max_rate_rps` held back.
+    pub throttled: u64,
+    /// By how much, summed over them.
+    pub throttled_s: f64,
+    /// `Limits.load_s` ended the load before its schedule did.
+    pub is_cut_short: bool,
+    /// Requests for whose connection this machine had no local port left.
+    pub without_port: u64,
+    /// Time from due to sent, of every iteration.
+    pub lag: Histogram,
+    /// Time for which each iteration waited since all connections were in use.
+    pub wait: Histogram,
 }
 
 /// CPU clock and run-queue wait of the calling thread.
@@ -138,7 +177,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_known_distribution() {
-        let mut histogram = Histogram::new();
+        let mut histogram = Histogram::default();
         (1..=1000).for_each(|value| histogram.record(value * 1000));
         for (share, exact) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
             #[expect(clippy::cast_precision_loss)]
@@ -151,7 +190,7 @@ mod tests {
 
     #[test]
     fn without_values_there_is_no_lag() {
-        assert_eq!(Histogram::new().quantile(0.99), 0);
+        assert_eq!(Histogram::default().quantile(0.99), 0);
     }
 
     proptest! {

@@ -30,6 +30,7 @@ use crate::{Refusal, machine};
 mod head;
 mod stream;
 
+pub(crate) use head::Heads;
 use stream::fault;
 
 /// What the server may send ahead of our reading: of one answer, and of all.
@@ -42,8 +43,6 @@ const GIVEN_UP_STREAMS: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Shared {
     current: RefCell<Option<Opening>>,
-    /// Index of the address that answered last.
-    address: Cell<usize>,
 }
 
 /// None until it is known how the opening ended.
@@ -128,9 +127,7 @@ impl Shared {
 /// Opens a connection, says how that went, and drives it to its end.
 async fn keep(worker: Rc<Worker>, told: watch::Sender<Option<Result<Connection, Outcome>>>) {
     let _alarm = PanicAlarm(worker.clone());
-    let mut address = worker.shared.address.get();
-    let opened = open_in_time(&worker.target, &mut address, worker.timeouts.connect_ns).await;
-    worker.shared.address.set(address);
+    let opened = open_in_time(&worker.target, &worker.address, worker.timeouts.connect_ns).await;
     match opened {
         Ok((connection, driver)) => {
             worker.connected();
@@ -150,7 +147,7 @@ async fn keep(worker: Rc<Worker>, told: watch::Sender<Option<Result<Connection, 
 pub(crate) fn require(origin: &Origin, target: &Target, connect_ns: i64) -> Result<(), Refusal> {
     let runtime = machine::runtime()?;
     let opened = LocalSet::new()
-        .block_on(&runtime, async { open_in_time(target, &mut 0, connect_ns).await });
+        .block_on(&runtime, async { open_in_time(target, &Cell::default(), connect_ns).await });
     let Err(Unopened::NotHttp2(_)) = opened else { return Ok(()) };
     let Origin { host, port, .. } = origin;
     let (scheme, what) = match origin.scheme {
@@ -164,16 +161,20 @@ pub(crate) fn require(origin: &Origin, target: &Target, connect_ns: i64) -> Resu
 
 async fn open_in_time(
     target: &Target,
-    address: &mut usize,
+    address: &Cell<usize>,
     connect_ns: i64,
 ) -> Result<(Connection, Driver), Unopened> {
     let most = Duration::from_nanos(connect_ns.unsigned_abs());
-    let opened = timeout(most, open(target, address)).await;
+    let opened = timeout(most, open(target, address, connect_ns)).await;
     opened.unwrap_or(Err(Unopened::Fault(Outcome::ConnectTimeout)))
 }
 
-async fn open(target: &Target, address: &mut usize) -> Result<(Connection, Driver), Unopened> {
-    let tcp = dial(target, address).await.map_err(Unopened::Fault)?;
+async fn open(
+    target: &Target,
+    address: &Cell<usize>,
+    connect_ns: i64,
+) -> Result<(Connection, Driver), Unopened> {
+    let tcp = dial(target, address, connect_ns).await.map_err(Unopened::Fault)?;
     let Some((connector, name)) = &target.tls else {
         return begin(tcp, Scheme::Http).await.map_err(Unopened::NotHttp2);
     };

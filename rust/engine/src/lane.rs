@@ -9,12 +9,11 @@ use crate::connection::{Answer, Connection, Question};
 use crate::crossing::{Attempt, is_crossed};
 use crate::deadline::Deadline;
 use crate::http2;
-use crate::pacer::Arrival;
-use crate::plan::{Http, Reuse};
+use crate::plan::{Http, Retries, Reuse};
 use crate::samples::{Outcome, Sample};
 use crate::script::course::Course;
 use crate::script::{Act, Pause, Request};
-use crate::worker::Worker;
+use crate::worker::{Ended, Turn, Worker};
 
 /// A closed loop does not knock at a shut door as fast as the machine goes.
 const REFUSED_PAUSE_NS: i64 = 10_000_000;
@@ -24,14 +23,14 @@ pub(crate) struct Lane {
     /// Its place among its worker's lanes.
     pub index: usize,
     /// Its number among those of all threads.
-    pub number: u16,
+    pub number: u32,
     pub deadline: Deadline,
-    assigned: Cell<Option<Arrival>>,
+    assigned: Cell<Option<Turn>>,
     waker: RefCell<Option<Waker>>,
 }
 
 impl Lane {
-    pub(crate) fn new(index: usize, number: u16, first: Arrival) -> Self {
+    pub(crate) fn new(index: usize, number: u32, first: Turn) -> Self {
         Self {
             index,
             number,
@@ -42,16 +41,16 @@ impl Lane {
     }
 
     /// Hands it the next iteration and wakes it.
-    pub(crate) fn assign(&self, arrival: Arrival) {
-        self.assigned.set(Some(arrival));
+    pub(crate) fn assign(&self, turn: Turn) {
+        self.assigned.set(Some(turn));
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }
 
-    pub(crate) fn poll_assigned(&self, cx: &mut Context<'_>) -> Poll<Arrival> {
-        if let Some(arrival) = self.assigned.take() {
-            return Poll::Ready(arrival);
+    pub(crate) fn poll_assigned(&self, cx: &mut Context<'_>) -> Poll<Turn> {
+        if let Some(turn) = self.assigned.take() {
+            return Poll::Ready(turn);
         }
         *self.waker.borrow_mut() = Some(cx.waker().clone());
         Poll::Pending
@@ -62,22 +61,21 @@ impl Lane {
 pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
     let _alarm = PanicAlarm(worker.clone());
     let mut carrier = Carrier {
-        clock: worker.clock,
+        clock: worker.clock(),
         course: Course::new(&worker.script),
         until_ns: i64::MAX,
+        began_ns: Cell::new(NOT_YET),
         connection: None,
-        address: 0,
         request_bytes: Vec::new(),
         worker: &worker,
         lane: &lane,
     };
-    let mut arrival = std::future::poll_fn(|cx| lane.poll_assigned(cx)).await;
+    let mut turn = std::future::poll_fn(|cx| lane.poll_assigned(cx)).await;
     loop {
-        let end = carrier.iterate(arrival).await;
+        let end = carrier.iterate(turn).await;
         lane.deadline.clear();
-        let pause_ns = if end.was_sent { 0 } else { REFUSED_PAUSE_NS };
-        worker.counters.ended(end.is_ok, end.at_ns - arrival.due_ns);
-        arrival = match worker.next(&lane, arrival, end.at_ns, pause_ns) {
+        worker.counters.ended(end.is_ok, end.ended.at_ns - turn.arrival.due_ns);
+        turn = match worker.next(&lane, end.ended) {
             Some(next) => next,
             None => std::future::poll_fn(|cx| lane.poll_assigned(cx)).await,
         };
@@ -86,11 +84,12 @@ pub(crate) async fn carry(worker: Rc<Worker>, lane: Rc<Lane>) {
 
 /// How an iteration ended.
 struct End {
-    at_ns: i64,
+    ended: Ended,
     is_ok: bool,
-    /// Every request reached a socket.
-    was_sent: bool,
 }
+
+/// Of an instant that is not known yet.
+const NOT_YET: i64 = -1;
 
 /// Tells the dispatcher of a task that panicked: tokio would go on without it, and the run would
 /// wait for ever for what it had taken up.
@@ -109,9 +108,9 @@ struct Carrier<'a> {
     lane: &'a Lane,
     clock: Clock,
     connection: Option<Connection>,
-    /// Index of the address that answered last.
-    address: usize,
     course: Course,
+    /// When the iteration's first request was sent, or its connection begun.
+    began_ns: Cell<i64>,
     /// When the iteration has taken longer than it may.
     until_ns: i64,
     request_bytes: Vec<u8>,
@@ -119,8 +118,8 @@ struct Carrier<'a> {
 
 impl<'a> Carrier<'a> {
     /// Goes through the steps; after a failed one only through those that are always done.
-    async fn iterate(&mut self, arrival: Arrival) -> End {
-        let worker = self.worker;
+    async fn iterate(&mut self, turn: Turn) -> End {
+        let (worker, arrival) = (self.worker, turn.arrival);
         let mut sample = Sample::of(arrival, self.lane.number);
         let mut was_sent = true;
         self.begin();
@@ -148,10 +147,18 @@ impl<'a> Carrier<'a> {
         if worker.reuse == Reuse::Iteration {
             self.connection = None;
         }
-        End { at_ns: sample.done_ns, is_ok: !self.course.has_failed(), was_sent }
+        let began_ns = self.began_ns.get();
+        let ended = Ended {
+            turn,
+            began_ns: if began_ns == NOT_YET { sample.done_ns } else { began_ns },
+            at_ns: sample.done_ns,
+            pause_ns: if was_sent { 0 } else { REFUSED_PAUSE_NS },
+        };
+        End { ended, is_ok: !self.course.has_failed() }
     }
 
     fn begin(&mut self) {
+        self.began_ns.set(NOT_YET);
         self.course.begin();
         let iteration_ns = self.worker.timeouts.iteration_ns;
         if iteration_ns < i64::MAX {
@@ -169,7 +176,7 @@ impl<'a> Carrier<'a> {
 
     /// Waits: the answer of nobody.
     async fn rest(&self, pause: &Pause, iteration: u32) -> Answer {
-        let sent_ns = self.clock.now_ns();
+        let sent_ns = self.now_ns();
         let until_ns = sent_ns + self.worker.script.length_ns(pause, iteration);
         self.lane.deadline.set(self.until_ns);
         let sleep = tokio::time::sleep_until(self.clock.instant(until_ns));
@@ -178,48 +185,65 @@ impl<'a> Carrier<'a> {
         Answer { sent_ns, ..Answer::none(fault, self.clock.now_ns()) }
     }
 
+    /// The time; the first look at it is when the iteration begins to do something.
+    fn now_ns(&self) -> i64 {
+        let now_ns = self.clock.now_ns();
+        if self.began_ns.get() == NOT_YET {
+            self.began_ns.set(now_ns);
+        }
+        now_ns
+    }
+
     /// Sends one request; again where the kept connection turned out to be closed.
     async fn perform(&mut self, request: &Request, iteration: u32) -> Answer {
         self.worker.counters.sent();
         let mut buffer = std::mem::take(&mut self.request_bytes);
         let values = self.course.values();
         let bytes = self.worker.script.fill(request, iteration, values, &mut buffer);
-        let answer = match self.attempt(request, bytes).await {
-            Attempt::Ended(answer) => answer,
-            Attempt::Crossed(answer) => {
-                self.worker.retried();
-                match self.attempt(request, bytes).await {
-                    Attempt::Ended(again) => again,
-                    Attempt::Crossed(_) => answer,
-                }
+        let answer = match self.attempt(request, bytes, self.until_ns).await {
+            Attempt::Crossed(first) if self.worker.retries == Retries::Unread => {
+                self.send_again(request, bytes, &first).await
             }
+            Attempt::Ended(answer) | Attempt::Crossed(answer) => answer,
         };
         self.request_bytes = buffer;
         answer
     }
 
-    async fn attempt(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
+    /// Sends it a second time; its time goes on from the first.
+    async fn send_again(&mut self, request: &Request, bytes: &[u8], first: &Answer) -> Answer {
+        self.worker.retried();
+        let was_sent = first.sent_ns >= 0;
+        let from_ns = if was_sent { first.sent_ns } else { first.done_ns };
+        let until_ns = self.until_ns.min(from_ns + self.worker.timeouts.request_ns);
+        let again = self.attempt(request, bytes, until_ns).await;
+        let (Attempt::Ended(second) | Attempt::Crossed(second)) = again;
+        let sent_ns = if was_sent { first.sent_ns } else { second.sent_ns };
+        Answer { sent_ns, is_retried: true, ..second }
+    }
+
+    async fn attempt(&mut self, request: &Request, bytes: &[u8], until_ns: i64) -> Attempt {
         match self.worker.http {
-            Http::One => self.attempt_alone(request, bytes).await,
-            Http::Two => self.attempt_shared(request, bytes).await,
+            Http::One => self.attempt_alone(request, bytes, until_ns).await,
+            Http::Two => self.attempt_shared(request, bytes, until_ns).await,
         }
     }
 
     /// On a connection of the lane's own.
-    async fn attempt_alone(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
-        let mut connection = match self.connect().await {
+    async fn attempt_alone(&mut self, request: &Request, bytes: &[u8], until_ns: i64) -> Attempt {
+        let mut connection = match self.connect(until_ns).await {
             Ok(connection) => connection,
             Err(fault) => return Attempt::Ended(Answer::none(Some(fault), self.clock.now_ns())),
         };
         let worker = self.worker;
-        let question = self.question(request, bytes);
+        let question = self.question(request, bytes, until_ns);
         let mut listener = self.course.listen(request);
         let last_used_ns = connection.last_used_ns;
         let answer = connection.exchange(&question, &mut listener).await;
         if answer.fault.is_none() {
             listener.finish();
         }
-        if is_crossed(request, &answer, last_used_ns) {
+        if is_crossed(&answer, last_used_ns) {
             return Attempt::Crossed(answer);
         }
         if answer.fault.is_none() && worker.reuse != Reuse::Request {
@@ -229,59 +253,62 @@ impl<'a> Carrier<'a> {
     }
 
     /// In a stream of its own on the connection that the thread's lanes share.
-    async fn attempt_shared(&mut self, request: &Request, bytes: &[u8]) -> Attempt {
-        self.set_connect_deadline();
+    async fn attempt_shared(&mut self, request: &Request, bytes: &[u8], until_ns: i64) -> Attempt {
+        self.set_connect_deadline(until_ns);
         let connected = self.lane.deadline.within(http2::connection(self.worker)).await;
         let mut connection = match connected.unwrap_or(Err(Outcome::ConnectTimeout)) {
             Ok(connection) => connection,
             Err(fault) => return Attempt::Ended(Answer::none(Some(fault), self.clock.now_ns())),
         };
-        let question = self.question(request, bytes);
+        let question = self.question(request, bytes, until_ns);
         let mut listener = self.course.listen(request);
         let last_used_ns = connection.last_used_ns();
         let (answer, is_untouched) = connection.exchange(&question, &mut listener).await;
         if answer.fault.is_none() {
             listener.finish();
         }
-        if is_untouched || is_crossed(request, &answer, last_used_ns) {
+        if is_untouched || is_crossed(&answer, last_used_ns) {
             return Attempt::Crossed(answer);
         }
         Attempt::Ended(answer)
     }
 
     /// What is asked of a connection from this moment on, and until when.
-    fn question<'b>(&self, request: &Request, bytes: &'b [u8]) -> Question<'b>
+    fn question<'b>(&self, request: &Request, bytes: &'b [u8], until_ns: i64) -> Question<'b>
     where
         'a: 'b,
     {
-        let sent_ns = self.clock.now_ns();
-        self.lane.deadline.set(self.until_ns.min(sent_ns + self.worker.timeouts.request_ns));
+        let sent_ns = self.now_ns();
+        self.lane.deadline.set(until_ns.min(sent_ns + self.worker.timeouts.request_ns));
         Question {
             bytes,
             is_head: request.is_head,
             sent_ns,
             deadline: &self.lane.deadline,
             clock: self.clock,
+            heads: request.has_fixed_head.then_some(&self.worker.heads),
         }
     }
 
-    fn set_connect_deadline(&self) {
-        let late_ns = self.clock.now_ns() + self.worker.timeouts.connect_ns;
-        self.lane.deadline.set(self.until_ns.min(late_ns));
+    fn set_connect_deadline(&self, until_ns: i64) {
+        let late_ns = self.now_ns() + self.worker.timeouts.connect_ns;
+        self.lane.deadline.set(until_ns.min(late_ns));
     }
 
-    /// The kept connection, if it still stands, else a fresh one.
-    async fn connect(&mut self) -> Result<Connection, Outcome> {
-        if let Some(mut connection) = self.connection.take()
-            && connection.is_usable()
-        {
-            return Ok(connection);
+    /// The kept connection, if it still stands, or one opened ahead of the load; else a fresh one.
+    async fn connect(&mut self, until_ns: i64) -> Result<Connection, Outcome> {
+        while let Some(mut connection) = self.connection.take().or_else(|| self.worker.spare()) {
+            if connection.is_usable() {
+                return Ok(connection);
+            }
         }
-        self.set_connect_deadline();
-        let open = Connection::open(&self.worker.target, &mut self.address);
+        self.set_connect_deadline(until_ns);
+        let worker = self.worker;
+        let connect_ns = worker.timeouts.connect_ns;
+        let open = Connection::open(&worker.target, &worker.address, connect_ns);
         let opened = self.lane.deadline.within(open).await;
         let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
-        self.worker.connected();
+        worker.connected();
         Ok(connection)
     }
 }

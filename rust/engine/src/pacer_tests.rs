@@ -6,7 +6,20 @@ use crate::plan::Arrivals;
 const ALONE: Share = Share { thread: 0, threads: 1 };
 
 fn pacer(load: &Load, share: Share) -> Pacer {
-    Pacer::new(load, share, Arc::default())
+    Pacer::new(load, &limits(None, None), share, ALONE, Arc::default())
+}
+
+fn limits(max_rate_rps: Option<f64>, load_s: Option<f64>) -> Limits {
+    Limits {
+        max_connections: 256,
+        connect_timeout_s: 10.0,
+        request_timeout_s: 30.0,
+        iteration_timeout_s: None,
+        drain_s: 30.0,
+        max_rate_rps,
+        load_s,
+        loopback_only: true,
+    }
 }
 
 fn open(rate_rps: f64, duration_s: f64, arrivals: Arrivals) -> Load {
@@ -44,6 +57,46 @@ fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
     pacer.ended(7, 0);
     assert_eq!(pacer.take(8), Some(Arrival { iteration: 2, due_ns: 7 }));
     assert!(pacer.is_over(8));
+}
+
+#[test]
+fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
+    let load = Load::Closed { workers: 2, duration_s: Some(1e6), iterations: None, think_s: 0.0 };
+    let started = Arc::new(AtomicU64::new(u64::from(u32::MAX) - 1));
+    let mut pacers: Vec<_> = (0..2)
+        .map(|thread| {
+            let share = Share { thread, threads: 2 };
+            Pacer::new(&load, &limits(None, None), share, ALONE, started.clone())
+        })
+        .collect();
+    let last = Arrival { iteration: u32::MAX - 1, due_ns: 0 };
+    assert_eq!(pacers[0].take(0), Some(last));
+    assert!(pacers.iter_mut().all(|pacer| pacer.take(0).is_none() && pacer.is_over(0)));
+    // However often it is looked at, the count does not come back to the first numbers.
+    started.fetch_add(1 << 33, Ordering::Relaxed);
+    assert!(pacers.iter_mut().all(|pacer| pacer.take(0).is_none() && pacer.is_over(0)));
+}
+
+#[test]
+fn the_parts_of_a_closed_loop_number_its_iterations_together() {
+    let load = Load::Closed { workers: 7, duration_s: None, iterations: Some(100), think_s: 0.0 };
+    let mut workers = 0;
+    let mut numbers: Vec<_> = (0..3)
+        .flat_map(|part| {
+            let part = Share { thread: part, threads: 3 };
+            let mut pacer = Pacer::new(&load, &limits(None, None), part, part, Arc::default());
+            let first: Vec<_> = std::iter::from_fn(|| pacer.take(0)).collect();
+            workers += first.len();
+            let rest = (0..).map_while(|now_ns| {
+                pacer.ended(now_ns, 0);
+                pacer.take(now_ns)
+            });
+            first.into_iter().chain(rest).map(|arrival| arrival.iteration).collect::<Vec<_>>()
+        })
+        .collect();
+    numbers.sort_unstable();
+    assert_eq!(workers, 7);
+    assert!(numbers.into_iter().eq(0..100));
 }
 
 #[test]
@@ -164,6 +217,144 @@ fn an_open_loop_ends_after_so_many_iterations_too() {
         let last_ns = due.iter().map(|arrival| arrival.due_ns).max();
         assert_eq!(pacers.iter().filter_map(Pacer::end_ns).max(), last_ns);
         assert!(pacers.iter().all(|pacer| pacer.is_over(0)));
+    }
+}
+
+/// Plays the pacers of all threads on one clock: when iterations began, in order.
+///
+/// Iterations take `service_ns`; the threads look at the clock every `tick_ns`.
+fn begun(
+    load: &Load,
+    limits: &Limits,
+    threads: u16,
+    (tick_ns, service_ns): (i64, i64),
+) -> (Vec<i64>, Vec<Pacer>) {
+    let started = Arc::default();
+    let mut pacers: Vec<_> = (0..threads)
+        .map(|thread| {
+            Pacer::new(load, limits, Share { thread, threads }, ALONE, Arc::clone(&started))
+        })
+        .collect();
+    let mut ends: Vec<Vec<i64>> = vec![Vec::new(); threads.into()];
+    let mut begun = Vec::new();
+    let mut now_ns = 0;
+    while now_ns < 10_000_000_000 && !pacers.iter().all(|pacer| pacer.is_over(now_ns)) {
+        for (pacer, ends) in pacers.iter_mut().zip(&mut ends) {
+            ends.retain(|&end_ns| {
+                let has_ended = end_ns <= now_ns;
+                if has_ended {
+                    pacer.ended(now_ns, 0);
+                }
+                !has_ended
+            });
+            while let Some(arrival) = pacer.take(now_ns) {
+                assert!(arrival.due_ns <= now_ns);
+                begun.push(now_ns);
+                ends.push(now_ns + service_ns);
+            }
+        }
+        now_ns += tick_ns;
+    }
+    (begun, pacers)
+}
+
+fn every_kind_of_load() -> Vec<Load> {
+    let closed = |workers, think_s| Load::Closed {
+        workers,
+        duration_s: Some(5.0),
+        iterations: None,
+        think_s,
+    };
+    vec![
+        open(400.0, 5.0, Arrivals::Constant),
+        open(50.0, 5.0, Arrivals::Poisson),
+        staged(&[(2.0, 0.0, 500.0), (1.0, 0.0, 0.0), (1.0, 90.0, 90.0)], Arrivals::Constant),
+        staged(&[(2.0, 0.0, 500.0)], Arrivals::Poisson),
+        Load::Replay { offsets_s: vec![0.5; 300] },
+        closed(64, 0.0),
+        closed(64, 0.3),
+        Load::Band { low: 4, high: 64, fill_rps: 1e4, ebb_rps: 2e3, duration_s: 5.0 },
+    ]
+}
+
+#[test]
+fn no_kind_of_load_begins_more_than_the_ceiling_in_any_second() {
+    let limits = limits(Some(50.0), None);
+    for (kind, load) in every_kind_of_load().iter().enumerate() {
+        for threads in [1_u16, 3] {
+            // Bands have one thread.
+            let threads = if matches!(load, Load::Band { .. }) { 1 } else { threads };
+            let (begun, pacers) = begun(load, &limits, threads, (100_000, 1_000_000));
+            let most = 50 + usize::from(threads);
+            assert!(begun.len() > most, "kind {kind} begins {}", begun.len());
+            let second = begun.windows(most + 1).map(|some| some[most] - some[0]).min();
+            assert!(second > Some(1_000_000_000), "kind {kind}: {most} in {second:?} ns");
+            assert!(pacers.iter().map(|pacer| pacer.throttled().iterations).sum::<u64>() > 0);
+        }
+    }
+}
+
+#[test]
+fn a_generator_that_was_late_makes_up_for_ten_milliseconds_at_most() {
+    // It looks once in 100 ms only: without a limit 5 would begin at each look.
+    let load = open(50.0, 5.0, Arrivals::Constant);
+    let (begun, _) = begun(&load, &limits(Some(50.0), None), 1, (100_000_000, 1_000_000));
+    assert!(begun.windows(52).all(|some| some[51] - some[0] >= 1_000_000_000));
+}
+
+#[test]
+fn a_late_generator_moves_nothing_that_is_due_below_the_ceiling() {
+    let load = open(100.0, 1.0, Arrivals::Constant);
+    let mut pacer = Pacer::new(&load, &limits(Some(1e6), None), ALONE, ALONE, Arc::default());
+    // It looks for the first time after half a second.
+    let due_ms: Vec<_> = (0..1000)
+        .filter_map(|step| pacer.take(500_000_000 + step * 1000))
+        .map(|arrival| arrival.due_ns / 1_000_000)
+        .collect();
+    assert_eq!(due_ms, (0..=50).map(|index| index * 10).collect::<Vec<_>>());
+    assert_eq!(pacer.throttled(), Throttled::default());
+}
+
+#[test]
+fn a_load_at_the_ceiling_or_below_is_not_held_back() {
+    for threads in [1_u16, 2, 3] {
+        for load in [
+            open(5000.0, 2.0, Arrivals::Constant),
+            staged(&[(1.0, 0.0, 5000.0), (1.0, 5000.0, 0.0)], Arrivals::Constant),
+        ] {
+            let (free, _) = begun(&load, &limits(None, None), threads, (100_000, 0));
+            let (held, pacers) = begun(&load, &limits(Some(5000.0), None), threads, (100_000, 0));
+            assert_eq!(free, held);
+            assert!(pacers.iter().all(|pacer| pacer.throttled() == Throttled::default()));
+        }
+    }
+}
+
+#[test]
+fn what_the_ceiling_holds_back_is_due_when_it_permits_it() {
+    let load = open(100.0, 1.0, Arrivals::Constant);
+    let mut pacer = Pacer::new(&load, &limits(Some(50.0), None), ALONE, ALONE, Arc::default());
+    let due_ms: Vec<_> = (0..200)
+        .filter_map(|step| pacer.take(step * 5_000_000))
+        .map(|arrival| arrival.due_ns / 1_000_000)
+        .collect();
+    assert_eq!(due_ms[..4], [0, 20, 40, 60]);
+    assert_eq!(pacer.throttled().iterations, 49);
+    assert!(
+        (pacer.throttled().delay_s - (1..50).map(|i| f64::from(i) * 0.01).sum::<f64>()).abs()
+            < 1e-6
+    );
+}
+
+#[test]
+fn every_kind_of_load_ends_when_it_may_last_no_longer() {
+    let limits = limits(None, Some(0.75));
+    for load in every_kind_of_load() {
+        let (begun, pacers) = begun(&load, &limits, 1, (1_000_000, 1_000_000));
+        assert!(begun.iter().all(|&at_ns| at_ns < 750_000_000));
+        assert!(pacers[0].is_over(750_000_000) && pacers[0].end_ns() <= Some(750_000_000));
+        let is_recorded = matches!(load, Load::Replay { .. });
+        assert_eq!(pacers[0].is_cut_short(750_000_000), !is_recorded);
     }
 }
 

@@ -41,6 +41,9 @@ fn the_golden_plans_are_read_field_by_field() {
     assert_eq!(plan.columns["user"], ["ann", "bob"]);
     assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
     assert_eq!(plan.connection, Reuse::Kept);
+    assert_eq!((plan.retries, plan.placement.tls_resumption), (Retries::Unread, Some(false)));
+    assert_eq!(golden("plan_course.json").retries, Retries::Never);
+    assert!(golden("plan_course.json").resumes_tls() && !plan.resumes_tls());
     assert_eq!(golden("plan_closed.json").connection, Reuse::Iteration);
     assert_eq!(golden("plan_band.json").connection, Reuse::Request);
     let iterations = Some(1000);

@@ -41,7 +41,7 @@ pub(crate) struct HeadReader {
 }
 
 impl HeadReader {
-    /// The head at the start of `bytes`, once it is complete; `see` is shown each header.
+    /// The head at the start of `bytes`, once it is complete; `see` is shown each header of a final one.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],
@@ -83,11 +83,13 @@ fn parse(
     let mut fields = Fields::default();
     for header in response.headers.iter() {
         fields.see(header.name, header.value)?;
-        see(header.name, header.value);
     }
     // 101 would hand the connection to another protocol, which was not asked for.
     if status < 100 || status == 101 {
         return Err(BadHttp);
+    }
+    if status >= 200 {
+        response.headers.iter().for_each(|header| see(header.name, header.value));
     }
     let body = if status < 200 || status == 204 || status == 304 || answers_head {
         Body::Empty
@@ -98,8 +100,10 @@ fn parse(
         Some(1) => !fields.close,
         _ => fields.keep_alive && !fields.close,
     };
-    // Both lengths at once is how requests are smuggled (RFC 9112 6.3): believe one, then close.
-    let ambiguous = fields.coding.is_some() && fields.length.is_some();
+    // Both lengths at once is how requests are smuggled (RFC 9112 6.3), and HTTP/1.0 knows no
+    // codings (6.1): believe one, then close.
+    let is_old = response.version != Some(1);
+    let ambiguous = fields.coding.is_some() && (is_old || fields.length.is_some());
     let keep_alive = keep_alive && !ambiguous && body != Body::UntilClose;
     Ok(Some(Head { length, status, body, keep_alive }))
 }
@@ -116,11 +120,14 @@ struct Fields {
 impl Fields {
     fn see(&mut self, name: &str, value: &[u8]) -> Result<(), BadHttp> {
         if name.eq_ignore_ascii_case("content-length") {
-            let length = decimal(value)?;
-            if self.length.is_some_and(|before| before != length) {
-                return Err(BadHttp);
+            // A list of equal lengths is what comes of several headers (RFC 9110 8.6).
+            for token in tokens(value) {
+                let length = decimal(token)?;
+                if self.length.is_some_and(|before| before != length) {
+                    return Err(BadHttp);
+                }
+                self.length = Some(length);
             }
-            self.length = Some(length);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             let is_chunked = tokens(value).next_back().is_some_and(|last| is(last, "chunked"));
             self.coding = Some(if is_chunked { Coding::Chunked } else { Coding::Other });
@@ -156,7 +163,13 @@ fn is(token: &[u8], word: &str) -> bool {
 }
 
 fn decimal(value: &[u8]) -> Result<u64, BadHttp> {
-    if value.is_empty() || value.len() > 19 || !value.iter().all(u8::is_ascii_digit) {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(BadHttp);
+    }
+    let zeros = value.iter().take_while(|&&digit| digit == b'0').count();
+    let value = &value[zeros..];
+    // 20 digits may be more than 64 bits hold.
+    if value.len() > 19 {
         return Err(BadHttp);
     }
     Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
@@ -209,6 +222,7 @@ fn skip_counted(left: &mut u64, bytes: &[u8]) -> usize {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Chunks {
     Size { size: u64, digits: u8 },
+    Space { size: u64, seen: usize },
     Extension { size: u64, seen: usize },
     SizeEnd { size: u64 },
     Data { left: u64 },
@@ -242,12 +256,20 @@ impl Chunks {
     fn after(&self, byte: u8) -> Result<Self, BadHttp> {
         match (self, byte) {
             (&Self::Size { size, digits }, _) => after_size(size, digits, byte),
-            (&(Self::Extension { size, .. } | Self::SizeEnd { size }), b'\n') => Ok(if size == 0 {
+            (&Self::Space { size, .. }, b';') => Ok(Self::Extension { size, seen: 0 }),
+            (&Self::Space { size, seen }, b' ' | b'\t') if seen < MAX_CHUNK_LINE => {
+                Ok(Self::Space { size, seen: seen + 1 })
+            }
+            (&(Self::Space { size, .. } | Self::Extension { size, .. }), b'\r') => {
+                Ok(Self::SizeEnd { size })
+            }
+            (&Self::SizeEnd { size }, b'\n') => Ok(if size == 0 {
                 Self::Trailer { line: 0, seen: 0 }
             } else {
                 Self::Data { left: size }
             }),
-            (&Self::Extension { size, seen }, _) if seen < MAX_CHUNK_LINE => {
+            // A line feed alone in an extension is how requests are smuggled.
+            (&Self::Extension { size, seen }, _) if byte != b'\n' && seen < MAX_CHUNK_LINE => {
                 Ok(Self::Extension { size, seen: seen + 1 })
             }
             (Self::DataEnd, b'\r') => Ok(Self::DataEndLine),
@@ -268,7 +290,8 @@ fn after_size(size: u64, digits: u8, byte: u8) -> Result<Chunks, BadHttp> {
         b'a'..=b'f' => byte - b'a' + 10,
         b'A'..=b'F' => byte - b'A' + 10,
         b'\r' if digits > 0 => return Ok(Chunks::SizeEnd { size }),
-        b';' | b' ' | b'\t' if digits > 0 => return Ok(Chunks::Extension { size, seen: 0 }),
+        b';' if digits > 0 => return Ok(Chunks::Extension { size, seen: 0 }),
+        b' ' | b'\t' if digits > 0 => return Ok(Chunks::Space { size, seen: 0 }),
         _ => return Err(BadHttp),
     };
     if digits == 16 {

@@ -93,9 +93,9 @@ pub(crate) struct Request {
     body: Vec<Piece>,
     /// All of it, when it has no holes.
     fixed: Option<Vec<u8>>,
+    /// Its head is the same in every iteration, but for the length of the body.
+    pub has_fixed_head: bool,
     pub is_head: bool,
-    /// RFC 9110 9.2.2: doing it twice is doing it once.
-    pub is_idempotent: bool,
     pub expect_status: Vec<u16>,
     pub captures: Vec<Rule>,
 }

@@ -5,14 +5,14 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::Refusal;
-use crate::plan::{Http, Origin, Scheme, Tls};
+use crate::plan::{Http, Plan, Scheme, Tls};
 use crate::trust::{BelieveAnyone, BelieveNamed};
 
 /// What HTTP/2 is called in a TLS handshake (RFC 9113 3.2).
@@ -27,27 +27,46 @@ pub(crate) struct Target {
 
 impl Target {
     /// Looks the host up and reads the files that the plan names.
-    pub(crate) fn new(origin: &Origin, http: Http) -> Result<Self, Refusal> {
+    ///
+    /// With `limits.loopback_only` a host with any other address is refused. The addresses that
+    /// were checked are those that are dialled: nothing is looked up again.
+    pub(crate) fn new(plan: &Plan) -> Result<Self, Refusal> {
+        let origin = &plan.origin;
         let tls = match origin.scheme {
             Scheme::Http => None,
             Scheme::Https => {
                 let name = ServerName::try_from(origin.host.clone());
                 let name = name.map_err(|_| Refusal::plan("origin.host", "is no host name"))?;
                 let mut config = config(&origin.tls)?;
-                if http == Http::Two {
+                if !plan.resumes_tls() {
+                    config.resumption = Resumption::disabled();
+                }
+                if plan.placement.http == Http::Two {
                     // Nothing besides: a server that lacks it must not choose HTTP/1.1 instead.
                     config.alpn_protocols = vec![ALPN.to_vec()];
                 }
                 Some((TlsConnector::from(Arc::new(config)), name))
             }
         };
-        Ok(Self { addresses: addresses(&origin.host, origin.port)?, tls })
+        let target = Self { addresses: addresses(&origin.host, origin.port)?, tls };
+        if plan.limits.loopback_only {
+            target.require_local(&origin.host)?;
+        }
+        Ok(target)
     }
 
-    /// It is reached without leaving this machine.
-    pub(crate) fn is_local(&self) -> bool {
-        self.addresses.iter().all(|address| address.ip().is_loopback())
+    fn require_local(&self, host: &str) -> Result<(), Refusal> {
+        let is_outside = |address: &&SocketAddr| !is_loopback(**address);
+        let Some(outside) = self.addresses.iter().find(is_outside) else { return Ok(()) };
+        let ip = outside.ip();
+        let reason = format!("{host} ({ip}) is not loopback, and limits.loopback_only is set");
+        Err(Refusal::plan("origin.host", reason))
     }
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    // ::ffff:127.0.0.1 is 127.0.0.1.
+    address.ip().to_canonical().is_loopback()
 }
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Refusal> {

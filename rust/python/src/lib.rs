@@ -1,6 +1,7 @@
 //! The only place where Rust meets Python: converts, releases the GIL, maps errors.
 
 mod errors;
+mod metrics;
 mod run;
 mod serve;
 mod table;
@@ -14,7 +15,9 @@ mod _engine {
     #[pymodule_export]
     use crate::errors::{EngineUnusable, InvalidPlan};
     #[pymodule_export]
-    use crate::run::{run, spill};
+    use crate::metrics::{read_metrics, write_metrics};
+    #[pymodule_export]
+    use crate::run::{Prepared, prepare};
     #[pymodule_export]
     use crate::serve::serve;
     #[pymodule_export]

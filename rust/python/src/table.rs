@@ -24,10 +24,11 @@ pub(crate) struct Lent<'py> {
     done_ns: PyReadonlyArray1<'py, i64>,
     first_byte_us: PyReadonlyArray1<'py, u32>,
     iteration: PyReadonlyArray1<'py, u32>,
-    connection: PyReadonlyArray1<'py, u16>,
+    connection: PyReadonlyArray1<'py, u32>,
     status: PyReadonlyArray1<'py, u16>,
     outcome: PyReadonlyArray1<'py, u8>,
     action: PyReadonlyArray1<'py, u8>,
+    retried: PyReadonlyArray1<'py, u8>,
 }
 
 /// Write columns to a Parquet file: all of it, or none.
@@ -44,6 +45,7 @@ pub(crate) fn write_samples(py: Python<'_>, path: PathBuf, lent: Lent<'_>) -> Py
         status: lent.status.as_slice()?,
         outcome: lent.outcome.as_slice()?,
         action: lent.action.as_slice()?,
+        retried: lent.retried.as_slice()?,
     };
     py.detach(|| write(&path, &columns)).map_err(raised)
 }
@@ -83,5 +85,6 @@ pub(crate) fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, Py
     columns.set_item("status", samples.status.into_pyarray(py))?;
     columns.set_item("outcome", samples.outcome.into_pyarray(py))?;
     columns.set_item("action", samples.action.into_pyarray(py))?;
+    columns.set_item("retried", samples.retried.into_pyarray(py))?;
     Ok(columns)
 }

@@ -44,36 +44,59 @@ pub(crate) fn caller<'a>(state: &'a State, call: &Call<'_>) -> Result<&'a Token,
 
 /// Whether a token carries the role that may do everything.
 pub(crate) fn is_admin(state: &State, token: &Token) -> bool {
+    has_one_of(state, token, &["admin"])
+}
+
+fn has_one_of(state: &State, token: &Token, names: &[&str]) -> bool {
     let roles = state.directory.roles_at(&token.user, &token.scope);
-    roles.iter().any(|role| role.name == "admin")
+    roles.iter().any(|role| names.contains(&role.name.as_str()))
+}
+
+/// The user that a request claims to come from, as an id; none where it names no known user.
+pub(crate) fn claimed_user(state: &State, call: &Call<'_>) -> Option<Id> {
+    if call.method != "POST" {
+        return Some(state.tokens.find(call.token?, call.now_us)?.user.clone());
+    }
+    let asked: Value = serde_json::from_slice(call.body).ok()?;
+    let identity = asked.get("auth")?.get("identity")?;
+    if let Some(given) = identity.get("password") {
+        return find_user(&state.directory, given.get("user")?).ok()?;
+    }
+    let id = identity.get("token")?.get("id")?.as_str()?;
+    Some(state.tokens.find(id, call.now_us)?.user.clone())
 }
 
 fn living<'a>(state: &'a State, text: &str, now_us: i64) -> Option<&'a Token> {
     state.tokens.find(text, now_us).filter(|token| state.directory.still_holds(token))
 }
 
-/// The token that a request is about, if the caller may ask about it.
-fn subject<'a>(state: &'a State, call: &Call<'_>, action: &str) -> Result<&'a Token, Fault> {
+/// The token that a request is about, if it is the caller's own or one of these roles is.
+fn subject<'a>(
+    state: &'a State,
+    call: &Call<'_>,
+    roles: &[&str],
+    action: &str,
+) -> Result<&'a Token, Fault> {
     let asking = caller(state, call)?;
     let token = call
         .subject
         .and_then(|text| living(state, text, call.now_us))
         .ok_or(Fault::UnknownToken)?;
-    if token.user != asking.user && !is_admin(state, asking) {
+    if token.user != asking.user && !has_one_of(state, asking, roles) {
         return Err(Fault::Forbidden(action.to_owned()));
     }
     Ok(token)
 }
 
 fn validate(state: &State, call: &Call<'_>) -> Result<Reply, Fault> {
-    let token = subject(state, call, "identity:validate_token")?;
+    let token = subject(state, call, &["admin", "service"], "identity:validate_token")?;
     let mut reply = body::reply(200, &state.directory, call, token);
     reply.token = call.subject.map(str::to_owned);
     Ok(reply)
 }
 
 fn revoke(state: &mut State, call: &Call<'_>) -> Result<Reply, Fault> {
-    subject(state, call, "identity:revoke_token")?;
+    subject(state, call, &["admin"], "identity:revoke_token")?;
     state.tokens.revoke(call.subject.unwrap_or_default());
     Ok(Reply::empty())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::lateness::Kept;
 use crate::route::segments;
 
 /// Words of the API; what else stands in a path is an id.
@@ -42,6 +43,22 @@ pub struct Counts {
     pub busy_s: f64,
     /// Requests that found the queue full.
     pub turned_away: u64,
+    /// Requests that waited in the queue too long.
+    pub queue_timeouts: u64,
+    /// Requests that the rate limiter refused.
+    pub limited: u64,
+    /// Requests that the rate limiter delayed.
+    pub delayed: u64,
+    /// Requests refused during a lockout.
+    pub locked_out: u64,
+    /// Connections taken.
+    pub connections: u64,
+    /// Connections reset because too many were open.
+    pub connections_reset: u64,
+    /// Tokens forgotten while valid, because more than `max_tokens` were.
+    pub tokens_evicted: u64,
+    /// With a capacity: whether it was kept.
+    pub kept: Option<Kept>,
 }
 
 impl Counts {

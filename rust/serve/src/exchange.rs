@@ -1,14 +1,19 @@
 //! One request and its answer, as HTTP.
 
 use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::Instant;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, VARY};
 use hyper::http::request::Parts;
 use hyper::{Request, Response};
+use percent_encoding::percent_decode_str;
 
+use crate::alarm::Alarm;
 use crate::fault::Fault;
+use crate::quiet::Quiet;
 use crate::reply::Reply;
 use crate::route::Call;
 use crate::shared::Shared;
@@ -20,11 +25,15 @@ const MOST_BODY_BYTES: usize = 114_688;
 const COUNTS_PATH: &str = "/loadstone/counts";
 
 /// Where a connection comes from and goes to.
-#[derive(Debug, Clone)]
 pub(crate) struct Ends {
+    /// Which connection it is.
+    pub(crate) number: u64,
     /// `host:port` of the service, for callers that name no host.
     pub(crate) here: String,
     pub(crate) is_local: bool,
+    /// The timer of its thread.
+    pub(crate) alarm: Rc<Alarm>,
+    pub(crate) quiet: Quiet,
 }
 
 pub(crate) async fn exchange(
@@ -34,8 +43,9 @@ pub(crate) async fn exchange(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     let host = text(&head, HOST.as_str()).unwrap_or(&ends.here);
-    let base = format!("http://{host}");
-    let (method, path) = (head.method.as_str(), head.uri.path());
+    let base = format!("{}://{host}", scheme(&head));
+    let decoded = percent_decode_str(head.uri.path()).decode_utf8_lossy();
+    let (method, path) = (head.method.as_str(), &*decoded);
     if ends.is_local && path == COUNTS_PATH {
         let counts = serde_json::to_value(shared.counts()).unwrap_or_default();
         return Ok(response(Reply::json(200, &counts), &base));
@@ -49,7 +59,9 @@ pub(crate) async fn exchange(
             return Ok(response(shared.refuse(method, path, fault), &base));
         }
     };
-    let answer = shared.answer(&Call {
+    // From here until its answer the connection waits for us, not we for its client.
+    let _busy = ends.quiet.busy();
+    let call = Call {
         method,
         path,
         query: head.uri.query().unwrap_or_default(),
@@ -57,12 +69,26 @@ pub(crate) async fn exchange(
         subject: text(&head, "x-subject-token"),
         body: &body,
         base: &base,
+        connection: ends.number,
         now_us: stamp::now_us(),
-    });
+    };
+    if let Some(until) = shared.delay(&call) {
+        ends.alarm.sleep_until(until).await;
+    }
+    let answer = shared.answer(&call);
     if let Some(due) = answer.due {
-        tokio::time::sleep_until(due.into()).await;
+        ends.alarm.sleep_until(due).await;
+        shared.lateness.saw(Instant::now().saturating_duration_since(due));
     }
     Ok(response(answer.reply, &base))
+}
+
+/// How callers reach the service: behind a proxy that ends TLS, by https.
+fn scheme(head: &Parts) -> &'static str {
+    match text(head, "x-forwarded-proto") {
+        Some("https") => "https",
+        _ => "http",
+    }
 }
 
 fn text<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
@@ -86,6 +112,9 @@ fn response(reply: Reply, base: &str) -> Response<Full<Bytes>> {
     set("x-openstack-request-id", &request_id());
     if let Some(token) = &reply.token {
         set("x-subject-token", token);
+    }
+    if let Some(retry_after_s) = reply.retry_after_s {
+        set("retry-after", &format!("{:.0}", retry_after_s.ceil().max(1.0)));
     }
     if reply.asks_for_credentials {
         set("www-authenticate", &format!("Keystone uri=\"{base}/v3\""));

@@ -28,6 +28,16 @@ pub(crate) enum Fault {
     /// It was told to answer errors only.
     Told,
     QueueFull,
+    /// It waited in the queue too long.
+    QueueTimeout,
+    /// The rate limiter has no token; the next comes after so long.
+    Limited {
+        retry_s: f64,
+    },
+    /// After many failures; it lasts so much longer.
+    LockedOut {
+        retry_s: f64,
+    },
 }
 
 impl Fault {
@@ -43,19 +53,25 @@ impl Fault {
         let (status, title) = match &self {
             Self::BadRequest(_) => (400, "Bad Request"),
             Self::Unauthorized => (401, "Unauthorized"),
-            Self::Forbidden(_) | Self::Refused(_) => (403, "Forbidden"),
+            Self::Forbidden(_) | Self::Refused(_) | Self::LockedOut { .. } => (403, "Forbidden"),
             Self::NotFound { .. } | Self::UnknownToken | Self::UnknownUrl => (404, "Not Found"),
             Self::MethodNotAllowed => (405, "Method Not Allowed"),
             Self::Conflict { .. } => (409, "Conflict"),
             Self::TooLarge => (413, "Request Entity Too Large"),
+            Self::Limited { .. } => (429, "Too Many Requests"),
             Self::Told => (500, "Internal Server Error"),
-            Self::QueueFull => (503, "Service Unavailable"),
+            Self::QueueFull | Self::QueueTimeout => (503, "Service Unavailable"),
+        };
+        let retry_s = match self {
+            Self::Limited { retry_s } | Self::LockedOut { retry_s } => Some(retry_s),
+            _ => None,
         };
         let mut reply = Reply::json(
             status,
             &json!({"error": {"code": status, "message": self.message(), "title": title}}),
         );
         reply.asks_for_credentials = status == 401;
+        reply.retry_after_s = retry_s;
         reply
     }
 
@@ -81,6 +97,9 @@ impl Fault {
                            request."
                 .into(),
             Self::QueueFull => "The queue is full.".into(),
+            Self::QueueTimeout => "The request waited in the queue too long.".into(),
+            Self::Limited { .. } => "The rate limit is exceeded.".into(),
+            Self::LockedOut { .. } => "Locked out after too many failures.".into(),
         }
     }
 }

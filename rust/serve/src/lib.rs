@@ -1,20 +1,31 @@
 //! A token service in memory that speaks enough of the Identity API v3 to be a target, and that
 //! can be told to bear exactly so much. Knows nothing of Python. Linux only.
 
+#[cfg(not(feature = "bench"))]
+mod alarm;
+#[cfg(feature = "bench")]
+pub mod alarm;
 mod auth;
 mod body;
 mod counts;
 mod directory;
+mod door;
 mod draws;
 mod exchange;
 mod fault;
 mod grants;
+mod lateness;
+mod limiter;
+mod lockout;
 mod manage;
+mod quiet;
 mod reply;
 mod route;
 mod server;
 mod settings;
 mod shared;
+#[cfg(test)]
+mod shared_tests;
 mod stamp;
 mod things;
 mod tokens;
@@ -23,8 +34,12 @@ mod workers;
 mod workers_tests;
 
 pub use counts::Counts;
+pub use lateness::Kept;
 pub use server::Service;
-pub use settings::{Admin, Capacity, Law, Settings};
+pub use settings::{
+    Admin, Capacity, Connections, Law, Limit, LimitMode, LimitPer, Lockout, OverConnections,
+    Settings,
+};
 
 /// Why the service could not start; one line that says what and where.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::reply::Reply;
 use crate::route::{Call, State};
 use crate::things::{Fields, Kind, Thing, text};
-use crate::tokens::{Id, Scope};
+use crate::tokens::{Id, Scope, Token};
 
 /// What a list can be asked for by.
 const FILTERS: [&str; 6] =
@@ -27,8 +27,7 @@ pub(crate) fn answer(
         }
         (_, [], "POST") => create(state, call, kind),
         (_, [id], "GET" | "HEAD") => {
-            let is_self = kind == Kind::User && &*auth::caller(state, call)?.user == *id;
-            if !is_self {
+            if !is_own(kind, id, auth::caller(state, call)?) {
                 require_admin(state, call, action(kind, "get"))?;
             }
             Ok(one(200, kind, state.directory.of(kind).expect(id)?, call))
@@ -51,6 +50,15 @@ pub(crate) fn answer(
             Err(Fault::MethodNotAllowed)
         }
         _ => Err(Fault::UnknownUrl),
+    }
+}
+
+/// Whether it is the token's user, or the project that the token is for.
+fn is_own(kind: Kind, id: &str, token: &Token) -> bool {
+    match (kind, &token.scope) {
+        (Kind::User, _) => *token.user == *id,
+        (Kind::Project, Scope::Project(project)) => **project == *id,
+        _ => false,
     }
 }
 

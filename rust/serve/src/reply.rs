@@ -11,6 +11,8 @@ pub(crate) struct Reply {
     pub(crate) token: Option<String>,
     /// WWW-Authenticate.
     pub(crate) asks_for_credentials: bool,
+    /// Retry-After, rounded up to whole seconds.
+    pub(crate) retry_after_s: Option<f64>,
 }
 
 impl Reply {
@@ -21,10 +23,17 @@ impl Reply {
             body: serde_json::to_vec(body).unwrap_or_default(),
             token: None,
             asks_for_credentials: false,
+            retry_after_s: None,
         }
     }
 
     pub(crate) fn empty() -> Self {
-        Self { status: 204, body: Vec::new(), token: None, asks_for_credentials: false }
+        Self {
+            status: 204,
+            body: Vec::new(),
+            token: None,
+            asks_for_credentials: false,
+            retry_after_s: None,
+        }
     }
 }

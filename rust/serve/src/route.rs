@@ -30,6 +30,8 @@ pub(crate) struct Call<'a> {
     pub(crate) body: &'a [u8],
     /// Scheme, host and port by which the caller knows the service.
     pub(crate) base: &'a str,
+    /// Which connection it came over.
+    pub(crate) connection: u64,
     pub(crate) now_us: i64,
 }
 
@@ -42,6 +44,11 @@ impl Call<'_> {
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}/v3{path}", self.base)
     }
+}
+
+/// Whether a request takes a worker: all below /v3/auth, however its path is spelled.
+pub(crate) fn is_token_request(path: &str) -> bool {
+    matches!(segments(path).as_slice(), ["v3", "auth", _, ..])
 }
 
 /// The parts of a path, without empty ones.

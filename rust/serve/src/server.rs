@@ -1,42 +1,52 @@
 //! Sockets and threads: one accepts, the others serve, each with connections of its own.
 
+use std::future::pending;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::LocalSet;
+use tokio::time::sleep;
 
 use crate::Refusal;
+use crate::alarm::Alarm;
 use crate::counts::Counts;
+use crate::door::Door;
 use crate::exchange::{Ends, exchange};
+use crate::lateness::{Busyness, is_short};
+use crate::quiet::Quiet;
 use crate::settings::Settings;
 use crate::shared::Shared;
-
-/// Connections that wait to be taken, unless the kernel's own limit is lower.
-const BACKLOG: u32 = 4096;
-/// After a connection could not be taken (no more open files).
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A service that has its address, and serves while `run` runs.
 pub struct Service {
     runtime: Runtime,
-    listener: TcpListener,
+    /// Until it is run.
+    door: Mutex<Option<Door>>,
     here: SocketAddr,
     threads: usize,
+    idle_timeout: Duration,
     shared: Arc<Shared>,
     end: Notify,
 }
 
-type Taken = (std::net::TcpStream, SocketAddr);
+/// A connection on its way to the thread that serves it.
+struct Taken {
+    stream: std::net::TcpStream,
+    from: SocketAddr,
+    number: u64,
+    /// Its place among those that may be open.
+    place: Option<OwnedSemaphorePermit>,
+}
 
 impl Service {
     /// Takes the address.
@@ -51,13 +61,20 @@ impl Service {
         let wanted = SocketAddr::new(host, settings.port);
         let unusable =
             |error: io::Error| Refusal::Environment(format!("cannot listen on {wanted}: {error}"));
-        let runtime = runtime().map_err(unusable)?;
-        let listener = {
+        let runtime = runtime(&mut Builder::new_current_thread()).map_err(unusable)?;
+        let door = {
             let _inside = runtime.enter();
-            listen(wanted).map_err(unusable)?
+            Door::open(wanted, settings.connections.as_ref()).map_err(unusable)?
         };
-        let here = listener.local_addr().map_err(unusable)?;
-        Ok(Self { runtime, listener, here, threads: settings.threads, shared, end: Notify::new() })
+        Ok(Self {
+            runtime,
+            here: door.here(),
+            door: Mutex::new(Some(door)),
+            threads: settings.threads,
+            idle_timeout: Duration::from_secs_f64(settings.idle_timeout_s),
+            shared,
+            end: Notify::new(),
+        })
     }
 
     /// The port that it has.
@@ -65,25 +82,35 @@ impl Service {
         self.here.port()
     }
 
-    /// Serves until `stop`; connections that are open then are closed.
+    /// Serves until `stop`, once; connections that are open then are closed.
     pub fn run(&self) -> Result<(), Refusal> {
+        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let door = door.ok_or_else(|| Refusal::Environment("the service ran before".into()))?;
         let started: io::Result<Vec<_>> = (0..self.threads)
             .map(|number| {
                 let (give, take) = unbounded_channel();
+                let busyness = Arc::new(Busyness::new());
+                let runtime = watched_runtime(&busyness)?;
+                let alarm = {
+                    let _inside = runtime.enter();
+                    Alarm::new()?
+                };
                 let (shared, here) = (self.shared.clone(), self.here.to_string());
-                let runtime = runtime()?;
+                let host = Host { shared, here, idle_timeout: self.idle_timeout };
                 let thread = std::thread::Builder::new()
                     .name(format!("serve-{number}"))
-                    .spawn(move || LocalSet::new().block_on(&runtime, serve(take, shared, here)))?;
-                Ok((give, thread))
+                    .spawn(move || LocalSet::new().block_on(&runtime, serve(take, host, alarm)))?;
+                Ok((give, (thread, busyness)))
             })
             .collect();
         let started = started
             .map_err(|error| Refusal::Environment(format!("cannot start a thread: {error}")))?;
         let (gives, threads): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+        let (threads, busynesses): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
         self.runtime.block_on(async {
             tokio::select! {
-                () = accept(&self.listener, &gives) => {}
+                () = accept(door, &gives, &self.shared) => {}
+                () = watch(&self.shared, &busynesses) => {}
                 () = self.end.notified() => {}
             }
         });
@@ -108,51 +135,87 @@ impl Service {
     }
 }
 
-fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+fn runtime(builder: &mut Builder) -> io::Result<Runtime> {
+    builder.enable_all().build()
 }
 
-fn listen(wanted: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if wanted.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Else the port could not be had again for a minute after an end with open connections.
-    socket.set_reuseaddr(true)?;
-    socket.bind(wanted)?;
-    socket.listen(BACKLOG)
+/// A runtime that tells how busy its thread is.
+fn watched_runtime(busyness: &Arc<Busyness>) -> io::Result<Runtime> {
+    let (sleeper, waker) = (busyness.clone(), busyness.clone());
+    let mut builder = Builder::new_current_thread();
+    builder.on_thread_park(move || sleeper.sleeps()).on_thread_unpark(move || waker.wakes());
+    runtime(&mut builder)
 }
 
 /// Deals connections out in turn, so that threads have equally many.
-async fn accept(listener: &TcpListener, gives: &[UnboundedSender<Taken>]) {
+async fn accept(mut door: Door, gives: &[UnboundedSender<Taken>], shared: &Shared) {
     for give in gives.iter().cycle() {
-        let (stream, from) = loop {
-            match listener.accept().await {
-                Ok(taken) => break taken,
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
-        };
+        let (stream, from, place) = door.next(shared).await;
         if let Ok(stream) = stream.into_std() {
+            let number = shared.took_connection();
             // The other end is gone only when its thread has died, which `run` tells.
-            let _ = give.send((stream, from));
+            let _ = give.send(Taken { stream, from, number, place });
         }
     }
 }
 
-async fn serve(mut take: UnboundedReceiver<Taken>, shared: Arc<Shared>, here: String) {
-    while let Some((stream, from)) = take.recv().await {
+/// Looks every second whether the threads keep up with the capacity; without one, there is nothing
+/// to look at.
+async fn watch(shared: &Shared, threads: &[Arc<Busyness>]) {
+    let Some((mut idle_s, workers)) = shared.idle_s() else { return pending().await };
+    let mut before = Instant::now();
+    let mut busy_s: Vec<f64> = threads.iter().map(|thread| thread.busy_s()).collect();
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        let now_busy_s: Vec<f64> = threads.iter().map(|thread| thread.busy_s()).collect();
+        let busiest_s = now_busy_s.iter().zip(&busy_s).map(|(now, then)| now - then);
+        let busiest_s = busiest_s.fold(0.0, f64::max);
+        let now_idle_s = shared.idle_s().map_or(idle_s, |(idle_s, _)| idle_s);
+        let wall_s = before.elapsed().as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "at most 10,000 workers")]
+        let workers = workers as f64;
+        shared.looked(is_short(wall_s, busiest_s, now_idle_s - idle_s, workers));
+        (before, busy_s, idle_s) = (Instant::now(), now_busy_s, now_idle_s);
+    }
+}
+
+/// What all connections of a thread share.
+struct Host {
+    shared: Arc<Shared>,
+    here: String,
+    idle_timeout: Duration,
+}
+
+async fn serve(mut take: UnboundedReceiver<Taken>, host: Host, alarm: Alarm) {
+    let (host, alarm) = (Rc::new(host), Rc::new(alarm));
+    let ringing = alarm.clone();
+    tokio::task::spawn_local(async move { ringing.ring().await });
+    while let Some(Taken { stream, from, number, place }) = take.recv().await {
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let shared = shared.clone();
-        let ends = Rc::new(Ends { here: here.clone(), is_local: from.ip().is_loopback() });
+        let host = host.clone();
+        let ends = Rc::new(Ends {
+            number,
+            here: host.here.clone(),
+            is_local: from.ip().is_loopback(),
+            alarm: alarm.clone(),
+            quiet: Quiet::new(),
+        });
         tokio::task::spawn_local(async move {
             // Else the last segment of an answer would wait for an acknowledgement.
             let _ = stream.set_nodelay(true);
             let service = service_fn(|request| {
-                let (shared, ends) = (shared.clone(), ends.clone());
-                async move { exchange(&shared, &ends, request).await }
+                let (host, ends) = (host.clone(), ends.clone());
+                async move { exchange(&host.shared, &ends, request).await }
             });
-            // What is wrong with a connection is its caller's business: it is closed.
-            let _ = http1::Builder::new()
-                .title_case_headers(true)
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let mut http = http1::Builder::new();
+            let http = http.title_case_headers(true);
+            tokio::select! {
+                biased;
+                // What is wrong with a connection is its caller's business: it is closed.
+                _ = http.serve_connection(TokioIo::new(stream), service) => {}
+                () = ends.quiet.ended(host.idle_timeout) => {}
+            }
+            drop(place);
         });
     }
 }

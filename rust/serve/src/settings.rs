@@ -24,6 +24,14 @@ pub struct Settings {
     pub only_errors: bool,
     /// What token requests take; nothing but their own cost when absent.
     pub capacity: Option<Capacity>,
+    /// A rate limiter in front of token requests.
+    pub limit: Option<Limit>,
+    /// Token requests are refused for a while after many failures.
+    pub lockout: Option<Lockout>,
+    /// A connection is closed when its client has sent nothing to answer for so long.
+    pub idle_timeout_s: f64,
+    /// How many connections may be open.
+    pub connections: Option<Connections>,
 }
 
 /// The user that may do everything, and the project in which it has the role admin.
@@ -57,7 +65,9 @@ pub struct Capacity {
     /// From then on service takes twice as long.
     pub halve_at_s: Option<f64>,
     /// Requests that may wait; further ones are answered with 503.
-    pub queue: Option<usize>,
+    pub max_queue: Option<usize>,
+    /// A request that has waited so long is answered with 503.
+    pub queue_timeout_s: Option<f64>,
     /// Of the service times.
     pub seed: u64,
 }
@@ -74,7 +84,75 @@ pub enum Law {
     Bursty,
 }
 
-/// The longest time that settings may name.
+/// Token buckets: each holds `rate_rps` * `burst_s` tokens, at least one.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Tokens that a bucket gets a second.
+    pub rate_rps: f64,
+    /// Time in which an empty bucket fills.
+    pub burst_s: f64,
+    /// What becomes of a request without a token.
+    pub mode: LimitMode,
+    /// Who shares a bucket.
+    pub per: LimitPer,
+}
+
+/// What a limiter does with a request for which it has no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitMode {
+    /// 429 with Retry-After.
+    Refuse,
+    /// It waits for its token.
+    Delay,
+}
+
+/// Who shares a bucket of the limiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitPer {
+    /// All requests.
+    Service,
+    /// Those of one connection.
+    Connection,
+    /// Those of one user.
+    User,
+}
+
+/// `after` failed token requests within `lasts_s` lock all token requests out for `lasts_s`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lockout {
+    /// Failures that begin it.
+    pub after: usize,
+    /// How long it lasts.
+    pub lasts_s: f64,
+}
+
+/// A limit on open connections.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Open at once.
+    pub most: usize,
+    /// What becomes of the next one.
+    pub over: OverConnections,
+}
+
+/// What becomes of a connection above the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverConnections {
+    /// The port is closed until a connection ends.
+    Refuse,
+    /// It is accepted and reset.
+    Reset,
+    /// It stays in the kernel's listen queue until a connection ends.
+    Wait,
+}
+
+/// The longest time that settings may name. Messages call settings by their options.
 const YEAR_S: f64 = 365.0 * 86_400.0;
 
 impl Settings {
@@ -87,25 +165,56 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        at_least_one("threads", self.threads)?;
-        at_least_one("max_tokens", self.max_tokens)?;
-        time("token_life_s", self.token_life_s, 1.0)?;
-        let Some(capacity) = &self.capacity else { return Ok(()) };
-        at_least_one("workers", capacity.workers)?;
-        time("service_s", capacity.service_s, 1e-6)?;
-        time("stall_every_s", capacity.stall_every_s, 0.0)?;
-        time("stall_s", capacity.stall_s, 0.0)?;
-        time("halve_at_s", capacity.halve_at_s.unwrap_or(0.0), 0.0)?;
-        if capacity.stall_s > 0.0 && capacity.stall_s >= capacity.stall_every_s {
-            return Err(Refusal::Settings("stall_s must be less than stall_every_s".into()));
+        count("--threads", self.threads, 256)?;
+        count("--max-tokens", self.max_tokens, 10_000_000)?;
+        time("--token-life", self.token_life_s, 1.0)?;
+        time("--idle-timeout", self.idle_timeout_s, 0.1)?;
+        if let Some(limit) = &self.limit {
+            limit.check()?;
+        }
+        if let Some(lockout) = &self.lockout {
+            count("--lockout-after", lockout.after, 1_000_000)?;
+            time("--lockout-for", lockout.lasts_s, 1e-3)?;
+        }
+        if let Some(connections) = &self.connections {
+            count("--max-connections", connections.most, 1_000_000)?;
+        }
+        self.capacity.as_ref().map_or(Ok(()), Capacity::check)
+    }
+}
+
+impl Limit {
+    fn check(&self) -> Result<(), Refusal> {
+        if !(1e-3..=1e6).contains(&self.rate_rps) {
+            return Err(Refusal::Settings(format!(
+                "--limit must be from 0.001 to 1000000 a second, not {}",
+                self.rate_rps
+            )));
+        }
+        time("--burst", self.burst_s, 0.0)
+    }
+}
+
+impl Capacity {
+    fn check(&self) -> Result<(), Refusal> {
+        count("--workers", self.workers, 10_000)?;
+        count("--even-over", self.even_over.max(1), 100_000)?;
+        count("--max-queue", self.max_queue.unwrap_or(1).max(1), 1_000_000)?;
+        time("the service time (--workers / --capacity)", self.service_s, 1e-6)?;
+        time("--stall-every", self.stall_every_s, 0.0)?;
+        time("--stall", self.stall_s, 0.0)?;
+        time("--halve-at", self.halve_at_s.unwrap_or(0.0), 0.0)?;
+        time("--queue-timeout", self.queue_timeout_s.unwrap_or(1.0), 1e-3)?;
+        if self.stall_s > 0.0 && self.stall_s >= self.stall_every_s {
+            return Err(Refusal::Settings("--stall must be shorter than --stall-every".into()));
         }
         Ok(())
     }
 }
 
-fn at_least_one(name: &str, value: usize) -> Result<(), Refusal> {
-    if value == 0 {
-        return Err(Refusal::Settings(format!("{name} must be at least 1")));
+fn count(name: &str, value: usize, most: usize) -> Result<(), Refusal> {
+    if !(1..=most).contains(&value) {
+        return Err(Refusal::Settings(format!("{name} must be from 1 to {most}, not {value}")));
     }
     Ok(())
 }

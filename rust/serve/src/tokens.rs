@@ -1,6 +1,6 @@
 //! Tokens in memory: what each opens, and until when.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::stamp;
@@ -37,30 +37,35 @@ pub(crate) struct Token {
     pub(crate) parent_audit: Option<u128>,
 }
 
-/// All tokens that are alive.
+/// All tokens that are valid, up to a number.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     by_key: HashMap<u128, Token>,
-    /// In the order of their issue, revoked ones among them.
-    issued: VecDeque<(i64, u128)>,
+    by_expiry: BTreeSet<(i64, u128)>,
     most: usize,
+    /// Tokens forgotten while they were valid.
+    pub(crate) evicted: u64,
 }
 
 impl Tokens {
     pub(crate) fn new(most: usize) -> Self {
-        Self { by_key: HashMap::new(), issued: VecDeque::new(), most }
+        Self { by_key: HashMap::new(), by_expiry: BTreeSet::new(), most, evicted: 0 }
     }
 
-    /// Keeps a token under a text that nobody can guess.
+    /// Keeps a token under a text that nobody can guess. Expired and revoked ones take no room;
+    /// when there are too many valid ones, the one that expires first is forgotten.
     pub(crate) fn keep(&mut self, token: Token) -> String {
-        while self.issued.len() >= self.most
-            || self.issued.front().is_some_and(|(expires_us, _)| *expires_us <= token.issued_us)
-        {
-            let Some((_, key)) = self.issued.pop_front() else { break };
+        while let Some((expires_us, key)) = self.by_expiry.first().copied() {
+            let is_expired = expires_us <= token.issued_us;
+            if !is_expired && self.by_expiry.len() < self.most {
+                break;
+            }
+            self.evicted += u64::from(!is_expired);
+            self.by_expiry.pop_first();
             self.by_key.remove(&key);
         }
         let key = stamp::secret();
-        self.issued.push_back((token.expires_us, key));
+        self.by_expiry.insert((token.expires_us, key));
         self.by_key.insert(key, token);
         stamp::hex(key)
     }
@@ -72,8 +77,10 @@ impl Tokens {
     }
 
     pub(crate) fn revoke(&mut self, text: &str) {
-        if let Some(key) = stamp::from_hex(text) {
-            self.by_key.remove(&key);
+        if let Some(key) = stamp::from_hex(text)
+            && let Some(token) = self.by_key.remove(&key)
+        {
+            self.by_expiry.remove(&(token.expires_us, key));
         }
     }
 }
@@ -105,19 +112,36 @@ mod tests {
         assert!(tokens.find("unknown", 1).is_none());
     }
 
+    fn found(tokens: &Tokens, kept: &[String]) -> Vec<bool> {
+        kept.iter().map(|text| tokens.find(text, 1).is_some()).collect()
+    }
+
     #[test]
-    fn no_more_are_kept_than_was_said_and_the_oldest_go_first() {
+    fn of_too_many_valid_tokens_the_first_to_expire_goes_and_is_counted() {
         let mut tokens = Tokens::new(2);
-        let kept: Vec<String> = (0..3).map(|_| tokens.keep(token(0, 5))).collect();
-        let found: Vec<bool> = kept.iter().map(|text| tokens.find(text, 1).is_some()).collect();
-        assert_eq!(found, [false, true, true]);
+        let kept: Vec<String> = [9, 5, 7].map(|expires| tokens.keep(token(0, expires))).into();
+        assert_eq!(found(&tokens, &kept), [true, false, true]);
+        assert_eq!(tokens.evicted, 1);
+    }
+
+    #[test]
+    fn revoked_tokens_make_room_for_others() {
+        let mut tokens = Tokens::new(2);
+        let first = tokens.keep(token(0, 5));
+        let second = tokens.keep(token(0, 5));
+        tokens.revoke(&second);
+        let third = tokens.keep(token(0, 5));
+        assert_eq!(found(&tokens, &[first, second, third]), [true, false, true]);
+        assert_eq!(tokens.evicted, 0);
     }
 
     #[test]
     fn expired_tokens_take_no_room() {
         let mut tokens = Tokens::new(10);
+        tokens.keep(token(0, 9));
         tokens.keep(token(0, 5));
         tokens.keep(token(5, 10));
-        assert_eq!((tokens.by_key.len(), tokens.issued.len()), (1, 1));
+        assert_eq!((tokens.by_key.len(), tokens.by_expiry.len()), (2, 2));
+        assert_eq!(tokens.evicted, 0);
     }
 }

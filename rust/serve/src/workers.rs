@@ -7,6 +7,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
 
 use crate::draws::Draws;
 use crate::settings::Capacity;
@@ -15,52 +16,75 @@ use crate::settings::Capacity;
 #[derive(Debug)]
 pub(crate) struct Workers {
     free_ns: BinaryHeap<Reverse<u64>>,
-    /// When those that wait begin, soonest first.
-    begins_ns: VecDeque<u64>,
+    /// When those that wait leave the queue, soonest first.
+    leaves_ns: VecDeque<u64>,
     draws: Draws,
     capacity: Capacity,
     /// Service times given so far.
     pub(crate) busy_s: f64,
+    /// Time in which workers had nothing to do, as far as it has ended.
+    pub(crate) idle_s: f64,
     /// Requests taken so far.
     pub(crate) taken: u64,
 }
 
-/// The queue is full.
+/// Why a request is not served.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) enum Turned {
+    /// The queue is full.
+    Full,
+    /// It leaves the queue at this instant, as it has waited too long.
+    TimedOut(u64),
+}
 
 impl Workers {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         Self {
             free_ns: std::iter::repeat_n(Reverse(0), capacity.workers).collect(),
-            begins_ns: VecDeque::new(),
+            leaves_ns: VecDeque::new(),
             draws: Draws::new(capacity),
             capacity: capacity.clone(),
             busy_s: 0.0,
+            idle_s: 0.0,
             taken: 0,
         }
     }
 
+    pub(crate) fn number(&self) -> usize {
+        self.free_ns.len()
+    }
+
     /// When what arrives at `at_ns` is done. Arrivals come in the order of their times.
-    pub(crate) fn done_ns(&mut self, at_ns: u64) -> Result<u64, Full> {
-        while self.begins_ns.front().is_some_and(|begins| *begins <= at_ns) {
-            self.begins_ns.pop_front();
-        }
-        let Reverse(free_ns) = *self.free_ns.peek().ok_or(Full)?;
+    pub(crate) fn done_ns(&mut self, at_ns: u64) -> Result<u64, Turned> {
+        let Reverse(free_ns) = *self.free_ns.peek().ok_or(Turned::Full)?;
         let begins_ns = self.awake_ns(at_ns.max(free_ns));
-        if begins_ns > at_ns {
-            if self.capacity.queue.is_some_and(|most| self.begins_ns.len() >= most) {
-                return Err(Full);
-            }
-            self.begins_ns.push_back(begins_ns);
-        }
+        self.wait(at_ns, begins_ns)?;
         let service_s = self.service_s(begins_ns);
-        let done_ns = begins_ns + nanos(service_s);
+        let done_ns = begins_ns.saturating_add(nanos(service_s));
+        self.idle_s += Duration::from_nanos(at_ns.saturating_sub(free_ns)).as_secs_f64();
         self.free_ns.pop();
         self.free_ns.push(Reverse(done_ns));
         self.busy_s += service_s;
         self.taken += 1;
         Ok(done_ns)
+    }
+
+    /// Takes a place in the queue. Who leaves it after the time-out costs the workers nothing, so
+    /// nobody behind waits longer for it.
+    fn wait(&mut self, at_ns: u64, begins_ns: u64) -> Result<(), Turned> {
+        while self.leaves_ns.front().is_some_and(|leaves| *leaves <= at_ns) {
+            self.leaves_ns.pop_front();
+        }
+        if begins_ns <= at_ns {
+            return Ok(());
+        }
+        if self.capacity.max_queue.is_some_and(|most| self.leaves_ns.len() >= most) {
+            return Err(Turned::Full);
+        }
+        let patience_ns = self.capacity.queue_timeout_s.map_or(u64::MAX, nanos);
+        let gives_up_ns = at_ns.saturating_add(patience_ns);
+        self.leaves_ns.push_back(begins_ns.min(gives_up_ns));
+        if begins_ns > gives_up_ns { Err(Turned::TimedOut(gives_up_ns)) } else { Ok(()) }
     }
 
     fn service_s(&mut self, at_ns: u64) -> f64 {

@@ -1,7 +1,7 @@
 //! The queue bears exactly what it was told to, whenever it is looked at.
 
 use crate::settings::{Capacity, Law};
-use crate::workers::{Full, Workers};
+use crate::workers::{Turned, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -14,7 +14,8 @@ fn capacity(workers: usize, service_s: f64, law: Law) -> Capacity {
         stall_every_s: 0.0,
         stall_s: 0.0,
         halve_at_s: None,
-        queue: None,
+        max_queue: None,
+        queue_timeout_s: None,
         seed: 1,
     }
 }
@@ -100,21 +101,42 @@ fn the_capacity_halves_when_told() {
 
 #[test]
 fn a_full_queue_turns_away_what_comes_and_takes_again_what_fits() {
-    let short = Capacity { queue: Some(2), ..capacity(1, 1.0, Law::Fixed) };
+    let short = Capacity { max_queue: Some(2), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&short);
     for done_s in 1..=3 {
         assert_eq!(workers.done_ns(0), Ok(done_s * SECOND_NS));
     }
-    assert_eq!(workers.done_ns(0), Err(Full));
+    assert_eq!(workers.done_ns(0), Err(Turned::Full));
     assert_eq!(workers.done_ns(SECOND_NS), Ok(4 * SECOND_NS));
     assert_eq!(workers.taken, 4);
 }
 
 #[test]
 fn without_a_queue_only_free_workers_take_requests() {
-    let none = Capacity { queue: Some(0), ..capacity(2, 1.0, Law::Fixed) };
+    let none = Capacity { max_queue: Some(0), ..capacity(2, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&none);
     assert_eq!([workers.done_ns(0), workers.done_ns(0)], [Ok(SECOND_NS), Ok(SECOND_NS)]);
-    assert_eq!(workers.done_ns(0), Err(Full));
+    assert_eq!(workers.done_ns(0), Err(Turned::Full));
     assert_eq!(workers.done_ns(SECOND_NS), Ok(2 * SECOND_NS));
+}
+
+#[test]
+fn who_waits_too_long_is_turned_away_at_that_moment_and_costs_no_capacity() {
+    let patient = Capacity { queue_timeout_s: Some(1.5), ..capacity(1, 1.0, Law::Fixed) };
+    let mut workers = Workers::new(&patient);
+    assert_eq!([workers.done_ns(0), workers.done_ns(0)], [Ok(SECOND_NS), Ok(2 * SECOND_NS)]);
+    assert_eq!(workers.done_ns(0), Err(Turned::TimedOut(1_500_000_000)));
+    assert_eq!(workers.done_ns(SECOND_NS), Ok(3 * SECOND_NS));
+    assert_eq!(workers.taken, 3);
+}
+
+#[test]
+fn who_will_time_out_has_a_place_in_the_queue_until_then() {
+    let both =
+        Capacity { queue_timeout_s: Some(0.5), max_queue: Some(1), ..capacity(1, 1.0, Law::Fixed) };
+    let mut workers = Workers::new(&both);
+    workers.done_ns(0).unwrap();
+    assert_eq!(workers.done_ns(0), Err(Turned::TimedOut(500_000_000)));
+    assert_eq!(workers.done_ns(400_000_000), Err(Turned::Full));
+    assert_eq!(workers.done_ns(500_000_000), Ok(2 * SECOND_NS));
 }

@@ -19,15 +19,20 @@ class Alarm:
 
     Hopeless is: the backlog, in seconds of offered work, stays `height_s` (and at least six
     requests) above the least seen for a whole tick; or errors that the allowed share cannot
-    explain.
+    explain, or nothing but errors.
     """
 
     def __init__(
-        self, rate_rps: float | None, height_s: float | None, error_share: float = 0.0
+        self,
+        rate_rps: float | None,
+        height_s: float | None,
+        error_share: float = 0.0,
+        settle_s: float = SETTLED_S,
     ) -> None:
         self._rate_rps = rate_rps
         self._height_s = height_s
         self._error_share = error_share
+        self._settle_s = settle_s
         self._least_s = math.inf
         self._above_since_s: float | None = None
         self.cause: Cause | None = None
@@ -44,16 +49,20 @@ class Alarm:
         if progress.failed < LEAST_ERRORS:
             return None
         ended = progress.ok + progress.failed
+        # However many errors are tolerated: nothing was accepted, nor is about to be.
+        if not progress.ok and not progress.in_flight and progress.elapsed_s >= SETTLED_S:
+            return Cause.ERRORS
         hopeless = chance_of(progress.failed, ended * self._error_share) < ERROR_CHANCE
         return Cause.ERRORS if hopeless else None
 
     def _backlog(self, progress: Progress) -> Cause | None:
-        if self._rate_rps is None or self._height_s is None or progress.elapsed_s < SETTLED_S:
+        if self._rate_rps is None or self._height_s is None or progress.elapsed_s < self._settle_s:
             return None
         backlog_s = progress.in_flight / self._rate_rps
         self._least_s = min(self._least_s, backlog_s)
         height_s = max(self._height_s, LEAST_REQUESTS / self._rate_rps)
-        if progress.elapsed_s < FIRST_ALARM_S or backlog_s - self._least_s < height_s:
+        first_s = self._settle_s + FIRST_ALARM_S - SETTLED_S
+        if progress.elapsed_s < first_s or backlog_s - self._least_s < height_s:
             self._above_since_s = None
             return None
         if self._above_since_s is None:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from loadstone.analysis.alarm import LEAST_REQUESTS, SETTLED_S
 from loadstone.analysis.model import TICK_S, Ticks
 
-SETTLED = int(SETTLED_S / TICK_S)
 LEAST_RISE_S = 0.3
 # Of the trial: without a measured dispersion, a rise this fast is taken for growth
 # (0.5 % of 300 s: no false alarm at 97 % load but for Poisson arrivals, docs/methodology.md).
@@ -16,9 +15,10 @@ RISE_SHARE = 0.005
 NEARLY = 0.75  # of the rise that is degradation: between the two the trial does not decide
 
 
-def backlog_s(counts: Ticks, rate_rps: float) -> NDArray[np.float64]:
-    """Give the backlog after each tick from the first settled one on."""
-    return np.asarray(counts.in_flight[SETTLED:] / rate_rps, dtype=np.float64)
+def backlog_s(counts: Ticks, rate_rps: float, settle_s: float = SETTLED_S) -> NDArray[np.float64]:
+    """Backlog after each tick, from the first tick that ends after `settle_s` on."""
+    settled = math.ceil(settle_s / TICK_S - 1e-6)
+    return np.asarray(counts.in_flight[settled:] / rate_rps, dtype=np.float64)
 
 
 def rise_s(backlog: NDArray[np.float64]) -> float:
@@ -36,12 +36,12 @@ def least_rise_s(rate_rps: float, planned_s: float) -> float:
     return max(LEAST_RISE_S, LEAST_REQUESTS / rate_rps, RISE_SHARE * planned_s)
 
 
-def onset_s(backlog: NDArray[np.float64]) -> float:
+def onset_s(backlog: NDArray[np.float64], settle_s: float = SETTLED_S) -> float:
     """Give when the growth began, taking it to be even from a fifth of the final rise on."""
     least, last = float(backlog.min()), float(backlog[-1])
     low = np.flatnonzero(backlog <= least + 0.2 * (last - least))
-    at_s = (int(low[-1]) + SETTLED + 1) * TICK_S
-    end_s = (len(backlog) + SETTLED) * TICK_S
+    at_s = settle_s + (int(low[-1]) + 1) * TICK_S
+    end_s = settle_s + len(backlog) * TICK_S
     return max(0.0, at_s - (end_s - at_s) / 4)
 
 

@@ -1,26 +1,28 @@
 """What a service must hold to count as sustained."""
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
 
+from loadstone.analysis.criteria import (
+    FIGURES,
+    FailureRate,
+    MaxAvgDuration,
+    MaxAvgDurationPerAtomic,
+    MaxPercentiles,
+    MaxSecondsPerIteration,
+    MinIterations,
+    MinThroughput,
+    Objective,
+    Outliers,
+    PerformanceDegradation,
+    SlaRule,
+)
 from loadstone.errors import InvalidInput
 
-Figure = Literal["mean", "p50", "p90", "p95", "p99", "max"]
-FIGURES: tuple[Figure, ...] = ("mean", "p50", "p90", "p95", "p99", "max")
-MS = {"ms": 1.0, "s": 1000.0}
+SECONDS = {"ms": 0.001, "s": 1.0}
 LATENCY = r"\s*(mean|p50|p90|p95|p99|max)\s*<\s*([\d.]+)\s*(ms|s)\s*"
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """A latency figure that must stay below a limit."""
-
-    figure: Figure
-    limit_ms: float
-
-    def __str__(self) -> str:
-        return f"{self.figure}<{self.limit_ms:g}ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +32,22 @@ class Goal:
     error_share: float = 0.001
     objectives: tuple[Objective, ...] = ()
 
+    def __str__(self) -> str:
+        return ", ".join((f"errors<={self.error_share * 100:.4g}%", *map(str, self.objectives)))
 
-def goal(words: tuple[str, ...]) -> Goal:
-    """Read objectives such as p99<500ms and errors<0.1%."""
-    error_share = Goal().error_share
-    objectives: list[Objective] = []
+
+def goal(words: tuple[str, ...], besides: Goal = Goal()) -> Goal:
+    """Read objectives such as p99<500ms and errors<0.1%, which hold besides those of a goal."""
+    error_share = besides.error_share
+    objectives = list(besides.objectives)
     for word in words:
         if match := re.fullmatch(r"\s*errors\s*<\s*([\d.]+)\s*%\s*", word):
             error_share = _number(match[1], word) / 100
+            if error_share > 1:
+                raise InvalidInput(f"objective {word!r}: at most 100 % fail; write errors<0.1%")
         elif match := re.fullmatch(LATENCY, word):
             figure = FIGURES[FIGURES.index(match[1])]
-            objectives.append(Objective(figure, _number(match[2], word) * MS[match[3]]))
+            objectives.append(Objective(figure, _number(match[2], word) * SECONDS[match[3]]))
         else:
             raise InvalidInput(
                 f"objective {word!r} is not understood; write it like p99<500ms, mean<0.3s or "
@@ -57,3 +64,44 @@ def _number(digits: str, word: str) -> float:
     if not number > 0:
         raise InvalidInput(f"objective {word!r}: the limit must be above zero")
     return number
+
+
+def with_rules(rules: Iterable[SlaRule], goal: Goal = Goal()) -> tuple[Goal, tuple[str, ...]]:
+    """Return a goal with the rules of an SLA, and the names of the rules that cannot be in one."""
+    left_out: list[str] = []
+    for rule in rules:
+        goal, names = _with_rule(goal, rule)
+        left_out.extend(names)
+    return goal, tuple(left_out)
+
+
+def _with_rule(goal: Goal, rule: SlaRule) -> tuple[Goal, list[str]]:  # noqa: PLR0911 (one each)
+    match rule:
+        case FailureRate():
+            left_out = ["failure_rate.min"] if rule.min_percent else []
+            return replace(goal, error_share=rule.max_percent / 100), left_out
+        case MaxAvgDuration():
+            return _with_limits(goal, {"mean": rule.max_s}), []
+        case MaxSecondsPerIteration():
+            return _with_limits(goal, {"max": rule.max_s}), []
+        case MaxPercentiles():
+            limits = {f"p{percent:g}": limit_s for percent, limit_s in rule.max_s.items()}
+            others = [f"max_percentiles.{name[1:]}" for name in limits if name not in FIGURES]
+            return _with_limits(goal, limits), others
+        case MaxAvgDurationPerAtomic():
+            return goal, ["max_avg_duration_per_atomic"]
+        case Outliers():
+            return goal, ["outliers"]
+        case PerformanceDegradation():
+            return goal, ["performance_degradation"]
+        case MinThroughput():
+            return goal, ["min_throughput"]
+        case MinIterations():
+            return goal, ["min_iterations"]
+        case _:
+            assert_never(rule)
+
+
+def _with_limits(goal: Goal, limits_s: Mapping[str, float]) -> Goal:
+    more = (Objective(figure, limits_s[figure]) for figure in FIGURES if figure in limits_s)
+    return replace(goal, objectives=(*goal.objectives, *more))

@@ -27,6 +27,7 @@ class Iterations:
     outcome: NDArray[np.uint8]  # of its first failed step, else OK
     status: NDArray[np.uint16]  # of the same step, else of the last one
     has_ended: NDArray[np.bool_]
+    failing: NDArray[np.int64]  # of each that failed, the sample of its first failed step
 
     @property
     def is_ok(self) -> NDArray[np.bool_]:
@@ -51,6 +52,7 @@ def iterations(samples: Samples) -> Iterations:
             outcome=outcome,
             status=_placed(samples.status, places),
             has_ended=outcome != Outcome.NOT_SENT,
+            failing=_failing(samples.outcome),
         )
     # Stable: the rows of one iteration stay in the order of completion.
     order = np.argsort(samples.iteration, kind="stable")
@@ -73,7 +75,12 @@ def iterations(samples: Samples) -> Iterations:
         outcome=outcome[telling],
         status=samples.status[order[telling]],
         has_ended=outcome[telling] != Outcome.NOT_SENT,
+        failing=order[telling[_failing(outcome[telling])]],
     )
+
+
+def _failing(outcome: NDArray[np.uint8]) -> NDArray[np.int64]:
+    return np.flatnonzero((outcome != Outcome.OK) & (outcome != Outcome.NOT_SENT))
 
 
 def _one_row_each(iteration: NDArray[np.uint32]) -> NDArray[np.int64] | None:

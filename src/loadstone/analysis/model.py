@@ -1,13 +1,18 @@
-"""What a trial showed: ticks, summary, verdict."""
+"""What a trial showed: statistics, timeline, verdict, checks."""
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.sla import Check
+from loadstone.engine.callables.model import Output
 from loadstone.engine.health import Health
+from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
+from loadstone.plan.hooks import HookRun
 
 TICK_S = 0.5
 
@@ -23,36 +28,87 @@ class Ticks:
 
 
 @dataclass(frozen=True, slots=True)
-class Percentiles:
-    """Milliseconds; NaN when nothing ended well."""
+class Durations:
+    """Seconds of what ended well: one row of a table of durations; NaN where nothing ended well.
 
-    mean_ms: float
-    p50_ms: float
-    p90_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
+    An action that an iteration makes several times counts once, with the sum of its times.
+    """
+
+    name: str
+    count: int  # iterations in which it was made
+    ok: int  # iterations in which it went well
+    min_s: float
+    median_s: float
+    p90_s: float
+    p95_s: float
+    p99_s: float
+    max_s: float
+    mean_s: float
+    repeats: int = 1  # how often at most in one iteration
+
+    @property
+    def success(self) -> float:
+        """The share that went well, 0 to 1."""
+        return self.ok / self.count if self.count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """The figures of one trial."""
+class Failure:
+    """Iterations that failed for one reason."""
 
+    cause: str  # "authenticate.keystone: 503 Service Unavailable"
+    count: int
+    message: str  # in full, of the first of them
+    iteration: int  # the first of them, from 1
+    action: str
+    outcome: int
+    status: int
+
+    @property
+    def kind(self) -> str:
+        """The cause without the action: "503 Service Unavailable"."""
+        return self.cause.removeprefix(f"{self.action}: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The statistics of one trial, in seconds."""
+
+    total: Durations  # of iterations, from the due instant to the end, pauses left out
+    service: Durations  # from the actual send to the end, pauses left out
     load_s: float  # from the first due instant to the last end
-    due: int
-    ok: int
-    errors: tuple[tuple[str, int], ...]  # (outcome or status in words, count), most frequent first
     throughput_rps: float  # iterations that ended well per second, while load was offered
-    latency: Percentiles  # from the intended start, of iterations that ended well
-    service_time: Percentiles  # from the actual send
-    backlog_growth: float  # seconds of offered work per second: 1 - capacity / rate when overloaded
-    # Least-squares slope of latency over intended start, in s per s, the first sixth left out.
+    # In the order in which an iteration makes them; "a/b" is b inside a, whose time is in a's.
+    actions: tuple[Durations, ...] = ()
+    failures: tuple[Failure, ...] = ()  # most frequent first
+    cut_off: int = 0  # iterations that were due and had not ended with the load
+    idle: Durations | None = None  # pauses; None: the scenario has none
+    backlog_growth: float = 0.0  # seconds of offered work per second: 1 - capacity / rate
+    # Least-squares slope of latency over due time, in s per s, the first sixth left out.
     latency_slope: float = 0.0
 
     @property
+    def due(self) -> int:
+        """Iterations that were due."""
+        return self.total.count + self.cut_off
+
+    @property
+    def ok(self) -> int:
+        """Iterations that ended well."""
+        return self.total.ok
+
+    @property
     def failed(self) -> int:
-        """Iterations that did not end well."""
-        return sum(count for _, count in self.errors)
+        """Iterations that failed."""
+        return self.total.count - self.total.ok
+
+    @property
+    def errors(self) -> tuple[tuple[str, int], ...]:
+        """What failed, in words, with how often, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for failure in self.failures:
+            counts[failure.kind] += failure.count
+        return tuple(counts.most_common())
 
     @property
     def completed_rps(self) -> float:
@@ -77,6 +133,7 @@ class Cause(StrEnum):
     ERRORS = "errors"
     OBJECTIVE = "objective"  # steady, and not as the user wants it
     GENERATOR = "generator"  # not the service's doing
+    CONNECTIONS = "connections"  # every connection was busy: not the service's doing either
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +145,43 @@ class Verdict:
     cause: Cause | None = None
 
 
+# Of a fixed load: its checks say what held.
+NOT_JUDGED = Verdict(State.UNDECIDED, ())
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One stretch of load and what it showed."""
 
-    number: int
-    # The constant rate that was offered; None where none was (closed loop, band).
+    number: int  # in its measurement, from 1
+    # The constant rate that was offered; None where none was (closed loop, band, ramp).
     rate_rps: float | None
     purpose: str  # why the search asked for it, in words
-    planned_s: float
-    summary: Summary
-    ticks: Ticks
-    health: Health
+    planned_s: float  # inf: so many iterations, however long they take
+    stats: Stats
+    timeline: Ticks
     verdict: Verdict
+    health: Health | None = None  # None: another tool's
+    checks: tuple[Check, ...] = ()
     usage: Usage | None = None
+    start_s: float | None = None  # Unix time of the load's start; None: not known
+    status: str = "finished"  # "aborted" (by its SLA), "interrupted", "failed"
+    # Of a step, whose set-up is its own: with set-up and clean-up.
+    wall_s: float = 0.0
+    runner: str = ""  # of a step: its runner as JSON, in Rally's format
+    actions: tuple[str, ...] = ()  # names, by the samples' action
+    hook_runs: tuple[HookRun, ...] = ()
+    outputs: tuple[Output, ...] = ()  # charts that iterations gave
+    outputs_dropped: int = 0  # charts that there was no room for
     samples_file: str | None = None  # relative to the run's folder in the store
+    resources: Resources | None = None  # None: nothing was watched
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the load generator was not the limit, as far as is known."""
+        return self.health is None or self.health.is_valid
+
+    @property
+    def ceiling(self) -> str:
+        """Why the rate is that of the limit on the load; empty when it is the service's."""
+        return self.health.ceiling if self.health else ""

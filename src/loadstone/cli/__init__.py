@@ -3,18 +3,24 @@
 import signal
 import sys
 from importlib import import_module
+from itertools import pairwise
 
 import click
 
+from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
 from loadstone.errors import INTERRUPTED, LoadstoneError
 
 # Command -> what it does. Each is a click command of the same name in a module of the same name,
 # which the help, that must answer at once, does not load.
 COMMANDS = {
+    "audit": "Find the settings of an identity service that cost performance.",
     "capacity": "Find N: the highest request rate that the target sustains.",
+    "compare": "Say whether B is faster than A, by how much, and how sure that is.",
     "demo": "Measure a real Keystone on this machine: set-up included.",
     "doctor": "Say what is installed, what is missing, and how to get it.",
     "lab": "Start, find and end real Keystones on this machine.",
+    "monitor": "Watch the resources of a machine and its services, without load.",
+    "prove": "Measure what a change of settings brings, before and after.",
     "report": "Write the report of a run: one HTML page, JUnit, OpenMetrics.",
     "results": "List, show, compare over time, export, import, clean up, delete.",
     "run": "Carry out a task file of Rally's for identity.",
@@ -38,6 +44,15 @@ class Lazy(click.Group):
         command: click.Command = getattr(import_module(f"loadstone.cli.{cmd_name}"), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of a mistyped one, name the nearest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand:
+            raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write what each command does."""
         with formatter.section("Commands"):
@@ -58,7 +73,8 @@ def loadstone() -> None:
 
     \b
     Exit codes: 0 held; 1 the measured thing fell short; 2 usage or invalid input;
-    3 target or machine not usable; 4 the measurement is invalid; 130 interrupted.
+    3 target or machine not usable; 4 the measurement is invalid; 130 interrupted;
+    141 whoever read the output had enough (loadstone results list | head -1).
     """
 
 
@@ -68,15 +84,43 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
+    sys.exit(_ended())
+
+
+def _ended() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        with guarded():
+            return _run()
+    except ReaderGone:
+        return CLOSED_PIPE
+    except LoadstoneError as unwritable:  # by the last flush
+        click.echo(f"loadstone: {unwritable}", err=True)
+        return unwritable.exit_code
+
+
+def _run() -> int:
     try:
         code = loadstone.main(standalone_mode=False)
     except click.ClickException as refused:
         refused.show()
-        sys.exit(refused.exit_code)
+        return refused.exit_code
     except LoadstoneError as stopped:
         click.echo(f"loadstone: {stopped}", err=True)
-        sys.exit(stopped.exit_code)
+        show_failure(str(stopped), stopped.exit_code)
+        return stopped.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("loadstone: interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    sys.exit(code if isinstance(code, int) else 0)
+        show_failure("interrupted", INTERRUPTED)
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def show_failure(error: str, exit_code: int) -> None:
+    """Print the failure as data where `--json -` asks for data and none was printed."""
+    words = sys.argv[1:]
+    asked = "--json=-" in words or ("--json", "-") in pairwise(words)
+    if asked and not (isinstance(sys.stdout, Stdout) and sys.stdout.has_written):
+        import json
+
+        click.echo(json.dumps({"error": error, "exit_code": exit_code}, indent=2))

@@ -1,38 +1,115 @@
 """`loadstone capacity`: N, the highest rate that a service sustains."""
 
-import sys
-from pathlib import Path
-from typing import TextIO, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
-from loadstone.cli.choose import PERMISSION, chosen, target_options
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.duration import Duration, Number
+from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, open_store
-from loadstone.cli.terms import Terms, search_options
+from loadstone.cli.task import arguments_text, template_options
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.plan.model import Http
+
+if TYPE_CHECKING:
+    from loadstone.config.capacity import Searched, SearchTerms
+    from loadstone.store.location import StoreLocation
+
+# Options that mean something for --scenario only, and for --task only.
+_OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
+_OF_TASK = {"workload": "--workload", "raw": TASK_ARGS, "args_file": "--task-args-file"}
 
 
-class Options(Terms):
-    """What the command line says."""
+class Options(TypedDict):
+    """The values of the options."""
 
     lab: str | None
     cloud: str | None
     yes: bool
+    anyway: bool
+    watched: tuple[str, ...]
     scenario: str
-    folder: Path | None
+    given: tuple[str, ...]
+    task: str | None
+    workload: str | None
+    raw: str | None
+    args_file: str | None
+    budget_s: float
+    max_rate_rps: float
+    users: int
+    method: str
+    objective: tuple[str, ...]
+    max_connections: int
+    curve_s: float
+    repeat: int
+    cores: tuple[int, ...]
+    http: Http
+    tls_resumption: bool | None
+    location: "StoreLocation"
     to: TextIO | None
+
+
+def search_options(command: Command) -> Command:
+    """Add the options that say on which terms N is searched for."""
+    rate = Number(0.1, HIGHEST_RPS)
+    options = (
+        ("--budget", "budget_s", Duration(), "4m", "Load time at most, such as 90s or 4m."),
+        ("--max-rate", "max_rate_rps", rate, 5000.0, "Iterations begun per second, never more."),
+        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to make and remove again; "
+         "0: the target's own user, nothing is made."),
+        ("--method", "method", str, "meter", "How N is searched for."),
+        ("--max-connections", "max_connections", click.IntRange(1, 60_000), 10_000,
+         "Connections open at once at most; the search begins with 256 and opens more only when "
+         "these are the limit. With --http2 requests in flight."),
+        ("--curve", "curve_s", Number(0.0, 300.0), 0.0, "Seconds at each of a few rates "
+         "up to N and a little beyond, besides the budget; 0: no curve."),
+        ("--repeat", "repeat", click.IntRange(1, 100), 1, "Searches, one after the other, and N of "
+         "all of them: noise slower than one search shows between them."),
+    )  # fmt: skip
+    for flag, name, kind, default, words in reversed(options):
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+        command = add(command)
+    command = generator_options(command)
+    words = "What must hold besides: 'p99<500ms', 'errors<0.1%'; may be repeated."
+    return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
 
 
 @click.command()
 @target_options
 @PERMISSION
+@ANYWAY
+@MONITOR
 @click.option(
     "--scenario",
     metavar="NAME",
     default="issue",
     show_default=True,
-    help=f"{', '.join(sorted(SCENARIOS))}, or a mix by weight, such as mix:issue=1,validate=9.",
+    help=f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
+    "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
+    "HttpRequests.check_request.",
 )
+@click.option(
+    "--arg",
+    "given",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An argument of the scenario, its value as in YAML or JSON; may be repeated.",
+)
+@click.option(
+    "--task",
+    metavar="FILE",
+    help="Search N of a workload of this task file, with its users, roles and quotas (-: stdin); "
+    "rules of its SLA become objectives.",
+)
+@click.option(
+    "--workload",
+    metavar="N|NAME",
+    help="Which workload of --task: its number from 1 over all, or its scenario's name.",
+)
+@template_options
 @search_options
 @STORE
 @JSON
@@ -44,23 +121,69 @@ def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
     (it answered with errors only), with 4 when the measurement is invalid: the load generator was
     the limit, or the target changed underneath.
     """
-    from loadstone.cli.outcome import exit_code, show
     from loadstone.cli.screen import Screen
-    from loadstone.cli.terms import order
+    from loadstone.config.capacity import search_group
+    from loadstone.config.model import RunConfig
+    from loadstone.exit_code import exit_code, leftovers
+    from loadstone.keystone.target import NamedTarget
     from loadstone.run import run
 
-    wanted = order("capacity", (options["scenario"],), options)
-    with (
-        open_store(options["folder"]) as store,
-        Screen() as screen,
-        chosen(options["lab"], options["cloud"], options["yes"]) as subject,
-    ):
-        result = run(wanted, subject, store, screen, command_line())
-        code = exit_code(store, result)
+    searched = _searched(ctx, options)
+    config = RunConfig(
+        kind="capacity",
+        target=NamedTarget(
+            options["lab"],
+            options["cloud"],
+            options["yes"],
+            options["anyway"],
+            watched=options["watched"],
+        ),
+        groups=(search_group((searched,), _terms(options)),),
+        command=command_line(),
+        max_rate_rps=options["max_rate_rps"],
+        warnings=searched.warnings,
+        secrets=searched.secrets,
+    )
+    with open_store(options["location"]) as store:
+        with Screen() as screen:
+            result = run(config, store, screen)
+        code = exit_code(result, leftovers(store, result.run_id))
     show(result, options["to"])
     ctx.exit(code)
 
 
-def command_line() -> str:
-    """Give the command for the record; no option of ours takes a secret."""
-    return " ".join(["loadstone", *sys.argv[1:]])
+def _terms(options: Options) -> "SearchTerms":
+    from loadstone.config.capacity import SearchTerms
+    from loadstone.plan.model import Placement
+
+    return SearchTerms(
+        method=options["method"],
+        budget_s=options["budget_s"],
+        max_rate_rps=options["max_rate_rps"],
+        objectives=options["objective"],
+        max_connections=options["max_connections"],
+        curve_s=options["curve_s"],
+        repeats=options["repeat"],
+        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+    )
+
+
+def _searched(ctx: click.Context, options: Options) -> "Searched":
+    """Return what N is searched for: --scenario, or a workload of --task."""
+    from loadstone.config.capacity import by_name, of_task
+
+    file = options["task"]
+    if file is None:
+        _refuse(ctx, _OF_TASK, "means something with --task only")
+        return by_name(options["scenario"], options["users"], options["given"])
+    _refuse(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
+    from loadstone.rally.task.read import read
+
+    checked = read(file, arguments_text(options["raw"], file), options["args_file"])
+    return of_task(checked, options["workload"])
+
+
+def _refuse(ctx: click.Context, names: dict[str, str], why: str) -> None:
+    for name, flag in names.items():
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{flag} {why}")

@@ -1,16 +1,16 @@
 """`loadstone results clean RUN`: removes what a killed run left in its cloud."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from loadstone.cli.choose import chosen, target_options
-from loadstone.cli.stored import STORE, open_store
+from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import FELL_SHORT
 
 if TYPE_CHECKING:
-    from loadstone.keystone.journal import Record
+    from loadstone.keystone.journal import JournalContents
+    from loadstone.store.location import StoreLocation
 
 
 @click.command()
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @STORE
 @click.pass_context
 def clean(
-    ctx: click.Context, run: str, lab: str | None, cloud: str | None, folder: Path | None
+    ctx: click.Context, run: str, lab: str | None, cloud: str | None, location: "StoreLocation"
 ) -> None:
     """Remove from the cloud what RUN made there and could not remove itself.
 
@@ -28,11 +28,11 @@ def clean(
     """
     from loadstone.keystone.clean import clean as clean_up
     from loadstone.keystone.clean import list_leftovers
-    from loadstone.keystone.journal import held, read
-    from loadstone.run import JOURNAL
+    from loadstone.keystone.journal import JOURNAL, held, read
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         run_id = store.get(run).run_id
+        store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
     record = read(journal)
     if record is None or record.is_done:
@@ -43,11 +43,11 @@ def clean(
     # Removing loads nothing, so no permission to load is asked for.
     with held(journal.resolve(), record.run_id), chosen(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
-    list_leftovers(journal, leftovers, click.echo)
+    list_leftovers(read(journal), journal, leftovers, click.echo)
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 
-def as_before(record: "Record") -> tuple[str | None, str | None]:
+def as_before(record: "JournalContents") -> tuple[str | None, str | None]:
     """Give the --lab and --cloud that the run was given."""
     option, _, name = record.chosen.partition(" ")
     return (name if option == "--lab" else None, name if option == "--cloud" else None)

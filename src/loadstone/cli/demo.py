@@ -1,12 +1,15 @@
 """`loadstone demo`: the whole way on a real Keystone, from nothing to a report."""
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from loadstone.cli.duration import Duration
+from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import STORE, open_store
-from loadstone.cli.terms import METHOD, Terms
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
 
 NAME = "demo"
 USERS = 8
@@ -23,42 +26,34 @@ USERS = 8
 )
 @STORE
 @click.pass_context
-def demo(ctx: click.Context, budget_s: float, folder: Path | None) -> None:
+def demo(ctx: click.Context, budget_s: float, location: "StoreLocation") -> None:
     """Measure a real Keystone on this machine: token issue, token validation, a report.
 
     Keystone 30.0.0 is installed into an environment of its own, served on loopback with a worker
     per core, measured, and ended. The path of the HTML report is printed last.
     """
-    from loadstone.cli.capacity import command_line
-    from loadstone.cli.choose import of_deployment
-    from loadstone.cli.outcome import exit_code, show
     from loadstone.cli.screen import Screen
-    from loadstone.cli.terms import order
-    from loadstone.keystone import deployment
+    from loadstone.config.capacity import SearchTerms, by_name, search_group
+    from loadstone.config.model import RunConfig
+    from loadstone.exit_code import exit_code, leftovers
+    from loadstone.keystone.deploy.settings import LabSettings
+    from loadstone.keystone.target import OwnLab
     from loadstone.report import html
     from loadstone.run import run
 
-    terms: Terms = {
-        "budget_s": budget_s,
-        "max_rate_rps": 5000.0,
-        "users": USERS,
-        "method": METHOD,
-        "objective": (),
-        "max_connections": 256,
-        "curve_s": 0.0,
-        "cores": (),
-    }
-    wanted = order("demo", ("issue", "validate"), terms)
-    with open_store(folder) as store, Screen() as screen:
-        keystone = deployment.up(NAME, deployment.Settings(), screen.say, owned=True)
-        try:
-            with of_deployment(keystone) as subject:
-                result = run(wanted, subject, store, screen, command_line())
-        finally:
-            deployment.down(NAME)
+    searched = [by_name(name, USERS) for name in ("issue", "validate")]
+    config = RunConfig(
+        kind="demo",
+        target=OwnLab(NAME, LabSettings()),
+        groups=(search_group(searched, SearchTerms(budget_s=budget_s)),),
+        command=command_line(),
+    )
+    with open_store(location) as store:
+        with Screen() as screen:
+            result = run(config, store, screen)
         show(result, None)
         path = store.folder(result.run_id) / "report.html"
-        code = exit_code(store, result)
+        code = exit_code(result, leftovers(store, result.run_id))
         html.write(result, lambda trial: store.samples(result.run_id, trial), path)
     click.echo(path)
     ctx.exit(code)

@@ -1,5 +1,6 @@
 """`loadstone doctor`: what is installed, what is missing, how to get it."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,12 +18,15 @@ DESCRIPTORS_NEEDED = 1024
 PROGRAMS = (
     ("cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"),
     ("cc", "links the engine", "apt-get install gcc libc6-dev"),
+    ("wrk", "`make bench` compares with it", "apt-get install wrk"),
+    ("h2load", "`make bench` compares with it", "apt-get install nghttp2-client"),
+    ("wrk2", "`make bench` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
     ("chromium", "browser tests of the report", "apt-get install chromium"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Requirement:
     """One thing that was looked at."""
 
     name: str
@@ -49,51 +53,53 @@ def doctor(ctx: click.Context, to: TextIO | None) -> None:
         ctx.exit(EnvironmentUnusable.exit_code)
 
 
-def look() -> Iterator[Check]:
+def look() -> Iterator[Requirement]:
     """Look at all that Loadstone needs or can use."""
     yield engine()
     yield disk()
     yield descriptors()
     yield installer()
     for name, use, mend in PROGRAMS:
-        path = shutil.which(name)
-        yield Check(name, path is not None, False, path or f"not on the PATH ({use})", mend)
+        path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
+        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", mend)
 
 
-def installer() -> Check:
+def installer() -> Requirement:
     """Look for what makes Keystone's environments."""
     from loadstone.lab.environment import find_uv
 
     path = find_uv()
     found = str(path or "not found; pip is used, which takes longer")
-    return Check("uv", path is not None, False, found, "python3 -m pip install uv")
+    return Requirement("uv", path is not None, False, found, "python3 -m pip install uv")
 
 
-def engine() -> Check:
+def engine() -> Requirement:
     """Look whether the Rust engine loads."""
     try:
-        from loadstone.engine.local import version
+        from loadstone.engine.version import version
     except ImportError as missing:
-        return Check("engine", False, True, str(missing), "make install")
-    return Check("engine", True, True, version())
+        return Requirement("engine", False, True, str(missing), "make install")
+    return Requirement("engine", True, True, version())
 
 
-def disk() -> Check:
+def disk() -> Requirement:
     """Look for room in Loadstone's folder."""
-    from loadstone import places
+    from loadstone import paths
 
-    folder = places.home()
+    folder = paths.home()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
     mend = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
-    return Check("disk", free_gib >= DISK_NEEDED_GIB, True, found, mend)
+    return Requirement("disk", free_gib >= DISK_NEEDED_GIB, True, found, mend)
 
 
-def descriptors() -> Check:
+def descriptors() -> Requirement:
     """Look how many connections this shell allows."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = soft >= DESCRIPTORS_NEEDED or soft == resource.RLIM_INFINITY
-    return Check("open files", enough, True, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}")
+    return Requirement(
+        "open files", enough, True, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}"
+    )

@@ -8,6 +8,9 @@ import click
 
 from loadstone.cli.choose import Command
 
+# The ceiling of every run in rate: one machine's ports and descriptors end sooner.
+HIGHEST_RPS = 100_000.0
+
 
 class Cores(click.ParamType[tuple[int, ...]]):
     """1, 0-1 or 0-1,3: cores that this process may use."""
@@ -35,6 +38,18 @@ class Cores(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(cores))
 
 
+class Switch(click.ParamType[bool]):
+    """`on` or `off`."""
+
+    name = "switch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
+        """Return True for `on`."""
+        if value not in {"on", "off"}:
+            self.fail(f"{value!r} is neither on nor off", param, ctx)
+        return bool(value == "on")
+
+
 _CORES = click.option(
     "--generator-cores",
     "cores",
@@ -52,8 +67,17 @@ _HTTP2 = click.option(
     help="Load over HTTP/2, one connection a thread; ends with 3 where the target does not offer "
     "it.",
 )
+_TLS_RESUMPTION = click.option(
+    "--tls-resumption",
+    "tls_resumption",
+    type=Switch(),
+    default=None,
+    metavar="on|off",
+    help="Whether a new connection resumes the TLS session of an earlier one. By default on where "
+    "connections are kept, off where a new connection stands for a new client.",
+)
 
 
 def generator_options(command: Command) -> Command:
     """Add the options that say how the load generator loads."""
-    return _CORES(_HTTP2(command))
+    return _CORES(_HTTP2(_TLS_RESUMPTION(command)))

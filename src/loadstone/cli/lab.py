@@ -94,7 +94,9 @@ def logs(name: str, part: str | None, lines: int) -> None:
     parts = tuple(dict.fromkeys(of for of, _ in found))
     if part is not None and part not in parts:
         raise InvalidInput(f"{name} has no part {part!r} with logs; it has {', '.join(parts)}")
+    shown: set[Path] = set()
     for of, path in found:
-        if part in (None, of):
+        if part in (None, of) and path not in shown:  # two parts may share one
+            shown.add(path)
             click.echo(f"==> {of}: {path}")
             click.echo("".join(f"{line}\n" for line in tail(path, lines)), nl=False)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone import files
-from loadstone.cli.stored import STORE, open_store
-from loadstone.errors import InvalidInput
+from loadstone.cli.stored import STORE, open_to_read
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 if TYPE_CHECKING:
-    from loadstone.result import Result
+    from loadstone.result import Run
     from loadstone.store import Store
+    from loadstone.store.location import StoreLocation
 
 STDOUT = Path("-")
 
@@ -36,7 +37,9 @@ STDOUT = Path("-")
     help="junit is for CI servers, openmetrics for Prometheus' textfile collector.",
 )
 @STORE
-def report(runs: tuple[str, ...], output: Path | None, form: str, folder: Path | None) -> None:
+def report(
+    runs: tuple[str, ...], output: Path | None, form: str, location: "StoreLocation"
+) -> None:
     """Write the report of RUN (an id, the beginning of one, or "latest") and print its path.
 
     The HTML page holds everything: it asks nothing of any network and can be sent as it is.
@@ -44,9 +47,10 @@ def report(runs: tuple[str, ...], output: Path | None, form: str, folder: Path |
     """
     from loadstone.report import html
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         results = [store.get(run) for run in runs or ("latest",)]
         _require_one(results, form, output)
+        _look_for_files(store, results, form, output)
         if form == "html" and output != STDOUT:
             path = output or store.folder(results[0].run_id) / "report.html"
             html.write_runs(
@@ -62,7 +66,13 @@ def report(runs: tuple[str, ...], output: Path | None, form: str, folder: Path |
     click.echo(output)
 
 
-def _require_one(results: "list[Result]", form: str, output: Path | None) -> None:
+def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
+    for result in results if form == "rally-json" else ():
+        if not result.workloads:
+            raise InvalidInput(
+                f"run {result.run_id} is no task ({result.kind}), and Rally's form knows tasks "
+                "only; --as html, junit and openmetrics show it"
+            )
     if len(results) == 1 or form == "rally-json":
         return
     if form != "html":
@@ -71,8 +81,20 @@ def _require_one(results: "list[Result]", form: str, output: Path | None) -> Non
         raise InvalidInput("say with -o FILE where the page of several runs goes")
 
 
-def _text(store: "Store", results: "list[Result]", form: str) -> str:
-    from loadstone.report import html, junit, openmetrics, rally_json
+def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Path | None) -> None:
+    """Refuse a form that needs samples which another machine has; a page goes without charts."""
+    for result in results if form in ("html", "rally-json") else ():
+        try:
+            store.require_files(result.run_id)
+        except EnvironmentUnusable as elsewhere:
+            if form == "rally-json" or output is None:
+                raise
+            click.echo(f"loadstone: without the charts of samples: {elsewhere}", err=True)
+
+
+def _text(store: "Store", results: "list[Run]", form: str) -> str:
+    from loadstone.rally import export
+    from loadstone.report import html, junit, openmetrics
 
     match form:
         case "junit":
@@ -80,9 +102,7 @@ def _text(store: "Store", results: "list[Result]", form: str) -> str:
         case "openmetrics":
             return openmetrics.render(results[0])
         case "rally-json":
-            every = [
-                rally_json.as_rally(one, partial(store.samples, one.run_id)) for one in results
-            ]
+            every = [export.as_rally(one, partial(store.samples, one.run_id)) for one in results]
             data = every[0] | {"tasks": [task for one in every for task in one["tasks"]]}
             return json.dumps(data, indent=1, allow_nan=False) + "\n"
         case _:

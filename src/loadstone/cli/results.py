@@ -1,14 +1,17 @@
 """`loadstone results`: what the store keeps."""
 
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from loadstone.cli.clean import clean
 from loadstone.cli.sla_check import sla_check
-from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.cli.stored import JSON, STORE, open_store, open_to_read, write_json
 from loadstone.cli.trends import trends
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
 
 
 @click.group()
@@ -17,18 +20,21 @@ def results() -> None:
 
 
 @results.command("list")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N runs only.")
 @STORE
 @JSON
-def list_(folder: Path | None, to: TextIO | None) -> None:
-    """List the runs, newest first."""
+def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> None:
+    """List the runs, newest first: target, configuration, duration, what made it, results."""
     from dataclasses import asdict
 
     from loadstone.report import terminal
 
-    with open_store(folder) as store:
-        entries = store.every()
+    with open_to_read(location) as store:
+        entries = store.every(limit)
     if to is not None:
-        write_json([asdict(entry) for entry in entries], to)
+        write_json(
+            [asdict(entry) | {"configuration": dict(entry.configuration)} for entry in entries], to
+        )
     elif entries:
         terminal.listing(entries, terminal.console())
     else:
@@ -39,12 +45,12 @@ def list_(folder: Path | None, to: TextIO | None) -> None:
 @click.argument("run")
 @STORE
 @JSON
-def show(run: str, folder: Path | None, to: TextIO | None) -> None:
+def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
     """Show one run."""
     from loadstone.report import terminal
     from loadstone.report.data import as_data
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         result = store.get(run)
     if to is not None:
         write_json(as_data(result), to)
@@ -56,43 +62,51 @@ def show(run: str, folder: Path | None, to: TextIO | None) -> None:
 
 @results.command()
 @click.argument("run")
+@click.option(
+    "--force",
+    "is_forced",
+    is_flag=True,
+    help="Also of another machine whose files are not here, or that may still be measuring it.",
+)
 @STORE
-def delete(run: str, folder: Path | None) -> None:
+def delete(run: str, location: "StoreLocation", *, is_forced: bool) -> None:
     """Delete one run with all its files."""
-    from loadstone.cli.outcome import leftovers
     from loadstone.errors import InvalidInput
+    from loadstone.exit_code import leftovers
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         run_id = store.get(run).run_id
+        if not is_forced:
+            store.require_files(run_id)
         if left := leftovers(store, run_id):
             raise InvalidInput(
                 f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
                 f"which; first: loadstone results clean {run_id}"
             )
-        click.echo(f"deleted {store.delete(run_id)}")
+        click.echo(f"deleted {store.delete(run_id, is_forced=is_forced)}")
 
 
 @results.command("export")
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @STORE
-def export(run: str, file: Path, folder: Path | None) -> None:
+def export(run: str, file: Path, location: "StoreLocation") -> None:
     """Write one run with its samples to FILE, for another store to import."""
     from loadstone.store import bundle
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         click.echo(f"exported {bundle.export(store, run, file)} to {file}")
 
 
 @results.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @STORE
-def import_(file: Path, folder: Path | None) -> None:
+def import_(file: Path, location: "StoreLocation") -> None:
     """Take in a run that another store exported, or results of Rally's (either JSON form)."""
-    from loadstone.store import taking
+    from loadstone.rally import import_run
 
-    with open_store(folder) as store:
-        for run_id in taking.take_in(store, file):
+    with open_store(location) as store:
+        for run_id in import_run.take_in(store, file):
             click.echo(f"imported {run_id}")
 
 

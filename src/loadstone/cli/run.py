@@ -1,20 +1,122 @@
 """`loadstone run`: a task file, carried out."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli import plugin
-from loadstone.cli.capacity import command_line
-from loadstone.cli.choose import PERMISSION, chosen, target_options
-from loadstone.cli.run_options import Options, limit_options, output_options
-from loadstone.cli.stored import JSON, STORE, open_store
-from loadstone.cli.style import in_style, styled
-from loadstone.cli.task import template_options
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.duration import Duration, Number, Span
+from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.output import command_line, show
+from loadstone.cli.stored import JSON, STORE, Output, open_store, write, write_json
+from loadstone.cli.task import arguments_text, template_options
+from loadstone.errors import FELL_SHORT, LoadstoneError
+from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.task.checked import Checked
+    from loadstone.config.model import RunConfig
+    from loadstone.rally.task.checked import Checked
+    from loadstone.result import Run
+    from loadstone.store import Store
+    from loadstone.store.location import StoreLocation
+
+# Rally's own exit codes: 2 where an SLA does not hold, 1 where a task could not be carried out.
+RALLY_SLA, RALLY_ERROR = 2, 1
+
+
+class Options(TypedDict):
+    """What the command line says."""
+
+    file: str
+    raw: str | None
+    args_file: str | None
+    lab: str | None
+    cloud: str | None
+    yes: bool
+    anyway: bool
+    watched: tuple[str, ...]
+    aborts: bool
+    rally_pacing: bool
+    rally_requests: bool
+    existing: Path | None
+    resumed: str | None
+    most: tuple[str, ...]
+    step: str | None
+    until: str | None
+    cores: tuple[int, ...]
+    http: Http
+    tls_resumption: bool | None
+    max_rate_rps: float
+    budget_s: float
+    hook_timeout_s: float
+    junit: TextIO | None
+    rally_json: TextIO | None
+    style: str
+    location: "StoreLocation"
+    to: TextIO | None
+
+
+def limit_options(command: Command) -> Command:
+    """Add the options that say what ends a run, and how hard it may load."""
+    words = "Iterations begun per second, never more; an rps runner may not ask for more."
+    rate = Number(0.1, HIGHEST_RPS)
+    command = click.option(
+        "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=words
+    )(command)
+    words = "Load time at most, over all workloads."
+    command = click.option(
+        "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=words
+    )(command)
+    words = "Time for each command of a hook; then it is ended."
+    command = click.option(
+        "--hook-timeout",
+        "hook_timeout_s",
+        type=Span(),
+        default="10m",
+        show_default=True,
+        help=words,
+    )(command)
+    words = "Keep an rps runner's rate as Rally does, bursts and doubled ramps included."
+    command = click.option("--rally-pacing", is_flag=True, help=words)(command)
+    words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
+    command = click.option("--rally-requests", is_flag=True, help=words)(command)
+    command = generator_options(command)
+    words = "Users that exist already, for workloads that leave room for them: Rally's env spec."
+    path = click.Path(path_type=Path, exists=True, dir_okay=False)
+    command = click.option("--existing-users", "existing", type=path, help=words)(command)
+    words = "Go on with the users that an interrupted RUN (or: latest) has left."
+    command = click.option("--resume-users", "resumed", metavar="RUN", help=words)(command)
+    words = "Make the task smaller to try it: times=2,duration=5,concurrency=1,tenants=1,..."
+    command = click.option("--at-most", "most", metavar="SETTING=N", multiple=True, help=words)(
+        command
+    )
+    words = "When the steps end: success<100%, p99>2s."
+    command = click.option("--until", metavar="FIGURE", help=words)(command)
+    words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."
+    command = click.option("--step", metavar="SETTING=+N", help=words)(command)
+    words = "End the task as soon as a rule is seen to be broken."
+    return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
+
+
+def output_options(command: Command) -> Command:
+    """Add the options that say in which forms the result is given."""
+    file = Output()
+    words = "rally: 2 where an SLA failed, 1 where the task could not be carried out."
+    styles = click.Choice(["loadstone", "rally"])
+    command = click.option(
+        "--exit-code-style",
+        "style",
+        type=styles,
+        default="loadstone",
+        show_default=True,
+        help=words,
+    )(command)
+    words = "Write Rally's report JSON, too: for rally task import and report."
+    command = click.option("--rally-json", "rally_json", type=file, help=words)(command)
+    return click.option("--junit", type=file, help="Write JUnit XML, too.")(command)
 
 
 @click.command()
@@ -22,6 +124,8 @@ if TYPE_CHECKING:
 @template_options
 @target_options
 @PERMISSION
+@ANYWAY
+@MONITOR
 @limit_options
 @output_options
 @STORE
@@ -34,40 +138,97 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
     3 when a workload could not be carried out, with 4 when the load generator could not keep the
     rate that was asked for.
     """
-    from loadstone.functions.reading import Question, read_apart
+    from loadstone.rally.task.read import read
 
-    with in_style(options["style"]):
+    with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
-        checked = read_apart(Question(file, raw, args_file, ctx.meta[plugin.FILES]))
-        code = _carried_out(checked, options)
-        ctx.exit(styled(code, options["style"]))
+        raw = arguments_text(raw, file)
+        code = _carried_out(_config(read(file, raw, args_file), options), options)
+    if options["style"] == "rally" and code != 0:
+        code = RALLY_SLA if code == FELL_SHORT else RALLY_ERROR
+    ctx.exit(code)
 
 
-def _carried_out(checked: "Checked", options: Options) -> int:
-    # Imported once the child that reads the file has ended: memory is that of both together.
-    from loadstone.cli import performed
+def _config(checked: "Checked", options: Options) -> "RunConfig":
+    from loadstone.config.model import RunConfig
+    from loadstone.config.task import TaskTerms, task_groups
+    from loadstone.errors import InvalidInput
+    from loadstone.keystone.target import NamedTarget
+    from loadstone.plan.model import Placement
+    from loadstone.rally.steps import rising_load
+    from loadstone.rally.task.at_most import at_most, reduced
+
+    if options["http"] == "2" and options["rally_requests"]:
+        raise InvalidInput("Rally speaks no HTTP/2: --http2 or --rally-requests, not both")
+    task = reduced(checked.task, at_most(options["most"]))
+    terms = TaskTerms(
+        max_rate_rps=options["max_rate_rps"],
+        paces_as_rally=options["rally_pacing"],
+        requests_as_rally=options["rally_requests"],
+        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        rising_load=rising_load(options["step"], options["until"]),
+    )
+    return RunConfig(
+        kind="task",
+        target=NamedTarget(
+            options["lab"],
+            options["cloud"],
+            options["yes"],
+            options["anyway"],
+            options["existing"],
+            options["watched"],
+        ),
+        groups=task_groups(task, terms),
+        command=command_line(),
+        title=task.title,
+        max_rate_rps=options["max_rate_rps"],
+        budget_s=options["budget_s"],
+        aborts_on_sla_failure=options["aborts"],
+        goes_on_after_failure=True,
+        hook_timeout_s=options["hook_timeout_s"],
+        resumed_run=options["resumed"],
+        warnings=checked.warning_lines,
+        secrets=checked.secrets,
+    )
+
+
+def _carried_out(config: "RunConfig", options: Options) -> int:
     from loadstone.cli.screen import Screen
-    from loadstone.perform.flow import begin, perform
-    from loadstone.perform.resume import maker
+    from loadstone.exit_code import exit_code, leftovers
+    from loadstone.run import run as run_config
 
-    order = performed.order(checked.task, options)
-    with (
-        open_store(options["folder"]) as store,
-        Screen() as screen,
-        chosen(options["lab"], options["cloud"], options["yes"]) as target,
-    ):
-        for warning in checked.warnings:
-            screen.say(f"{warning.file}:{warning.line}: warning: {warning.words}")
-        subject = performed.peopled(target, options["existing"])
-        if options["resumed"] is not None:
-            users_of = maker(store, options["resumed"], subject.access)
-            order = replace(order, users_of=users_of)
-        begun = begin(order, subject, store, command_line())
+    with open_store(options["location"]) as store:
         try:
-            perform(begun, order, subject, store, screen)
+            with Screen() as screen:
+                run_config(config, store, screen)
         finally:
             # Also what was measured until Ctrl-C or a failure.
-            screen.close()
-            result = store.get(begun.result.run_id)
-            performed.show(store, result, options)
-        return performed.exit_code(store, result)
+            if store.holds(config.run_id):
+                result = store.get(config.run_id)
+                _show(store, result, options)
+        return exit_code(result, leftovers(store, result.run_id))
+
+
+def _show(store: "Store", result: "Run", options: Options) -> None:
+    """Write the result in all forms that were asked for."""
+    show(result, options["to"])
+    if options["rally_json"] is not None:
+        from loadstone.rally.export import as_rally
+
+        report = as_rally(result, lambda trial: store.samples(result.run_id, trial))
+        write_json(report, options["rally_json"])
+    if options["junit"] is not None:
+        from loadstone.report import junit
+
+        write(junit.render(result), options["junit"])
+
+
+@contextmanager
+def _in_style(style: str) -> Iterator[None]:
+    """Let what stops a task end with the code of this style."""
+    try:
+        yield
+    except LoadstoneError as stopped:
+        if style == "rally":
+            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # of this one alone
+        raise

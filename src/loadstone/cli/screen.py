@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import NOT_JUDGED, State, Trial
 from loadstone.engine.progress import Progress
-from loadstone.plan.load import ClosedLoad
+from loadstone.observer import Display
+from loadstone.plan.load import BandLoad, ClosedLoad
+from loadstone.redaction import Redaction
 from loadstone.report import moment
-from loadstone.search.model import Ask
+from loadstone.search.model import TrialRequest
 
 # Without a terminal a line now and then is enough to see that work goes on.
 LINE_EVERY_S = 5.0
@@ -25,15 +27,17 @@ COLOURS: dict[str, str] = {
 }
 
 
-class Screen:
+class Screen(Display):
     """Shows steps, trials and a live line; on a terminal it is redrawn in place."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False)
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
+        self._redaction = Redaction()
         self._last_line_s = 0.0
         self._ends_at_s: float | None = None
         self._latency_ms = 0.0  # of the iterations that ended last
+        self._request: TrialRequest
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -48,13 +52,17 @@ class Screen:
     ) -> None:
         self.close()
 
+    def hide(self, redaction: Redaction) -> None:
+        """Replace these secrets in all that is said from here on."""
+        self._redaction = redaction
+
     def close(self) -> None:
         """Show nothing live any more."""
         self._live.stop()
 
     def say(self, line: str) -> None:
         """Show one line that stays."""
-        self.console.print(Text(line), soft_wrap=True)
+        self.console.print(Text(self._redaction.text(line)), soft_wrap=True)
         sys.stderr.flush()
 
     def begin(self, load_s: float) -> None:
@@ -62,12 +70,27 @@ class Screen:
         self._ends_at_s = time.monotonic() + load_s
         self._latency_ms = 0.0
 
-    def watch(self, ask: Ask, progress: Progress) -> None:
-        """Show where a trial stands."""
-        count = ask.load.iterations if isinstance(ask.load, ClosedLoad) else None
-        self.progress(ask.purpose, progress, count)
+    def on_trial_begin(self, request: TrialRequest) -> None:
+        """Name this trial in the live line."""
+        self._request = request
+        self._latency_ms = 0.0
 
-    def progress(self, purpose: str, progress: Progress, count: int | None = None) -> None:
+    def on_progress(self, progress: Progress) -> bool:
+        """Show where a trial stands."""
+        load = self._request.load
+        count = load.iterations if isinstance(load, ClosedLoad) else None
+        is_paced = not isinstance(load, ClosedLoad | BandLoad)
+        self.progress(moment.purpose(self._request), progress, count, is_paced=is_paced)
+        return True
+
+    def progress(
+        self,
+        purpose: str,
+        progress: Progress,
+        count: int | None = None,
+        *,
+        is_paced: bool = True,
+    ) -> None:
         """Show where a stretch of load stands; with `count`, it ends after so many iterations."""
         # Between two looks a slow service may end no iteration at all.
         self._latency_ms = progress.latency_ms or self._latency_ms
@@ -77,7 +100,12 @@ class Screen:
         at_most_s = None if self._ends_at_s is None else max(0.0, self._ends_at_s - now_s)
         latency_ms = self._latency_ms or None
         line = moment.now(
-            purpose, progress, latency_ms=latency_ms, count=count, at_most_s=at_most_s
+            purpose,
+            progress,
+            latency_ms=latency_ms,
+            count=count,
+            at_most_s=at_most_s,
+            is_paced=is_paced,
         )
         if self.console.is_terminal:
             self._live.update(Text(line, style="dim"))
@@ -85,11 +113,13 @@ class Screen:
             self._last_line_s = now_s
             self.say(line)
 
-    def trial(self, trial: Trial) -> None:
-        """Show a trial that has ended."""
-        self._latency_ms = 0.0
+    def on_trial_end(self, trial: Trial) -> Trial:
+        """Show a trial that has a verdict."""
+        if trial.verdict is NOT_JUDGED:
+            return trial
         rate, verdict, done = moment.ended(trial)
         line = Text(rate)
         line.append(f"{verdict:<10}", style=COLOURS.get(verdict, "dim"))
         line.append(f"  {done}")
         self.console.print(line, soft_wrap=True)
+        return trial

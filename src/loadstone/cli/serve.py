@@ -1,13 +1,139 @@
 """`loadstone serve`: a token service in memory, whose capacity may be known exactly."""
 
+import json
 import os
+import secrets
+import shlex
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Unpack
+from typing import Any, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
-from loadstone.cli.serve_options import Options, serve_options
+from loadstone import files, reference
+from loadstone.cli.duration import Number, Span
+from loadstone.errors import InvalidInput
+
+Command = Callable[..., object]
+PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
+# What describes the queue of a known capacity: without one there is none.
+OF_CAPACITY = (
+    "workers",
+    "law",
+    "even_over",
+    "stall_every_s",
+    "stall_s",
+    "halve_at_s",
+    "max_queue",
+    "queue_timeout_s",
+    "seed",
+)
+# Options that mean nothing without another one, and why.
+DEPENDENT = {
+    "capacity_rps": (OF_CAPACITY, "without it nothing queues"),
+    "limit_rps": (("burst_s", "limit_mode", "limit_per"), "without it nothing is limited"),
+    "lockout_after": (("lockout_s",), "without it nobody is locked out"),
+    "max_connections": (("over_connections",), "without it no connection is too many"),
+}
+
+
+class Options(TypedDict):
+    """What the command line says of the service."""
+
+    host: str
+    port: int
+    threads: int
+    user: str
+    project: str
+    token_life_s: float
+    max_tokens: int
+    idle_timeout_s: float
+    capacity_rps: float | None
+    workers: int
+    law: str
+    even_over: int
+    stall_every_s: float
+    stall_s: float
+    halve_at_s: float | None
+    max_queue: int | None
+    queue_timeout_s: float | None
+    limit_rps: float | None
+    burst_s: float
+    limit_mode: str
+    limit_per: str
+    lockout_after: int | None
+    lockout_s: float
+    max_connections: int | None
+    over_connections: str
+    only_errors: bool
+    seed: int
+    port_file: Path | None
+    counts: Path | None
+    until_stdin_closes: bool
+
+
+def serve_options(command: Command) -> Command:
+    """Add the options of the service."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    law = click.Choice(["fixed", "exponential", "bursty"])
+    limit_mode = click.Choice(["refuse", "delay"])
+    limit_per = click.Choice(["service", "connection", "user"])
+    over = click.Choice(["refuse", "reset", "wait"])
+    options = (
+        ("--host", "host", str, "127.0.0.1", "Address to listen on."),
+        ("--port", "port", click.IntRange(0, 65535), 0, "0: a free one."),
+        ("--threads", "threads", click.IntRange(1, 256), 1, "Threads that serve."),
+        ("--user", "user", str, "admin", "The administrator's name."),
+        ("--project", "project", str, "admin", "The administrator's project."),
+        ("--token-life", "token_life_s", Span(), "1h", "How long a token lives."),
+        ("--max-tokens", "max_tokens", click.IntRange(1, 10_000_000), 1_000_000,
+         "Valid tokens that are kept; with more, the first to expire is forgotten."),
+        ("--idle-timeout", "idle_timeout_s", Span(), "75s",
+         "Close a connection on which no request was completed for so long."),
+        ("--capacity", "capacity_rps", Number(0.001, 1e6), None,
+         "Token requests a second that it bears; else what the machine gives."),
+        ("--workers", "workers", click.IntRange(1, 10_000), 2,
+         "Token requests served at once; each takes workers / capacity seconds in the mean."),
+        ("--law", "law", law, "fixed", "How service times vary (bursty: many short, a few long)."),
+        ("--even-over", "even_over", click.IntRange(0, 100_000), 0,
+         "Give every N service times in a row exactly the mean, so that the capacity holds over "
+         "short stretches too; 0: chance alone."),
+        ("--stall-every", "stall_every_s", Span(), "0s", "How often nothing begins for a while."),
+        ("--stall", "stall_s", Span(), "0s", "For how long."),
+        ("--halve-at", "halve_at_s", Span(), None, "From then on service takes twice as long."),
+        ("--max-queue", "max_queue", click.IntRange(0, 1_000_000), None,
+         "Token requests that may wait for a worker; further ones are answered with 503."),
+        ("--queue-timeout", "queue_timeout_s", Span(), None,
+         "Answer a token request that has waited so long for a worker with 503."),
+        ("--limit", "limit_rps", Number(0.001, 1e6), None,
+         "Token requests a second that a rate limiter (token bucket) lets through; further ones "
+         "are answered with 429 and Retry-After."),
+        ("--burst", "burst_s", Span(), "1s",
+         "Size of the limiter's bucket: a full one holds LIMIT x this time requests (at least 1)."),
+        ("--limit-mode", "limit_mode", limit_mode, "refuse",
+         "delay: let requests above the limit wait instead of refusing them."),
+        ("--limit-per", "limit_per", limit_per, "service", "Who has a bucket of its own."),
+        ("--lockout-after", "lockout_after", click.IntRange(1, 1_000_000), None,
+         "After so many failed token requests within --lockout-for, refuse all of them with 403."),
+        ("--lockout-for", "lockout_s", Span(), "60s", "How long a lockout lasts."),
+        ("--max-connections", "max_connections", click.IntRange(1, 1_000_000), None,
+         "Connections that may be open at once."),
+        ("--over-connections", "over_connections", over, "refuse",
+         "What happens to further connections. refuse: connecting fails; reset: they are accepted "
+         "and reset; wait: they stay in the listen queue until another one ends."),
+        ("--seed", "seed", click.IntRange(0, 2**63 - 1), 1, "Of the service times."),
+        ("--port-file", "port_file", file, None, "Where the port is written."),
+        ("--counts", "counts", file, None, "Where is written at the end what was seen, as JSON."),
+    )  # fmt: skip
+    for flag, name, kind, default, words in reversed(options):
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+        command = add(command)
+    words = "Answer token requests with 500."
+    command = click.option("--only-errors", is_flag=True, help=words)(command)
+    words = "End when standard input is closed, as it is when the parent dies."
+    return click.option("--until-stdin-closes", is_flag=True, help=words)(command)
 
 
 @click.command()
@@ -23,25 +149,22 @@ def serve(**options: Unpack[Options]) -> None:
     loadstone serve > service.env &
     . service.env; loadstone capacity --scenario validate
     """
-    from loadstone import reference
-    from loadstone.cli.served import settings, tell
-
-    chosen = settings(options)
+    chosen = _settings(options)
     ended = threading.Event()
     if options["until_stdin_closes"]:
         threading.Thread(target=_await_end_of_stdin, args=(ended,), daemon=True).start()
 
     def ready(port: int) -> None:
-        tell(chosen, port)
+        _print_environment(chosen, port)
         _write(options["port_file"], str(port))
 
     counts = reference.serve(chosen, ready, lambda: not ended.is_set())
     _write(options["counts"], counts + "\n")
+    for words in _warnings(json.loads(counts), chosen.max_tokens):
+        click.echo(f"loadstone: warning: {words}.", err=True)
 
 
 def _write(path: Path | None, text: str) -> None:
-    from loadstone import files
-
     if path is not None:
         files.write(path, text, files.PRIVATE)
 
@@ -51,3 +174,103 @@ def _await_end_of_stdin(ended: threading.Event) -> None:
     while os.read(0, 4096):
         pass
     ended.set()
+
+
+def _settings(options: Options) -> reference.Settings:
+    """Make the settings that the options describe; InvalidInput names what cannot be."""
+    _refuse_options_without_effect(click.get_current_context())
+    password = os.environ.get(PASSWORD) or secrets.token_urlsafe(24)
+    return reference.Settings(
+        admin=reference.Admin(options["user"], password, options["project"]),
+        host=options["host"],
+        port=options["port"],
+        threads=options["threads"],
+        token_life_s=options["token_life_s"],
+        max_tokens=options["max_tokens"],
+        only_errors=options["only_errors"],
+        idle_timeout_s=options["idle_timeout_s"],
+        capacity=_capacity(options),
+        limit=_limit(options),
+        lockout=_lockout(options),
+        connections=_connections(options),
+    )
+
+
+def _capacity(options: Options) -> reference.Capacity | None:
+    if options["capacity_rps"] is None:
+        return None
+    return reference.Capacity(
+        workers=options["workers"],
+        service_s=options["workers"] / options["capacity_rps"],
+        law=reference.Law(options["law"]),
+        even_over=options["even_over"],
+        stall_every_s=options["stall_every_s"],
+        stall_s=options["stall_s"],
+        halve_at_s=options["halve_at_s"],
+        max_queue=options["max_queue"],
+        queue_timeout_s=options["queue_timeout_s"],
+        seed=options["seed"],
+    )
+
+
+def _limit(options: Options) -> reference.Limit | None:
+    if options["limit_rps"] is None:
+        return None
+    return reference.Limit(
+        rate_rps=options["limit_rps"],
+        burst_s=options["burst_s"],
+        mode=reference.LimitMode(options["limit_mode"]),
+        per=reference.LimitPer(options["limit_per"]),
+    )
+
+
+def _lockout(options: Options) -> reference.Lockout | None:
+    if options["lockout_after"] is None:
+        return None
+    return reference.Lockout(options["lockout_after"], options["lockout_s"])
+
+
+def _connections(options: Options) -> reference.Connections | None:
+    if options["max_connections"] is None:
+        return None
+    over = reference.OverConnections(options["over_connections"])
+    return reference.Connections(options["max_connections"], over)
+
+
+def _refuse_options_without_effect(ctx: click.Context) -> None:
+    flags = {option.name: option.opts[0] for option in ctx.command.params}
+    for needed, (dependent, reason) in DEPENDENT.items():
+        given = [
+            flags[name]
+            for name in dependent
+            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        ]
+        if given and ctx.params[needed] is None:
+            verb = "needs" if len(given) == 1 else "need"
+            raise InvalidInput(f"{', '.join(given)} {verb} {flags[needed]}: {reason}")
+
+
+def _print_environment(chosen: reference.Settings, port: int) -> None:
+    """Print OS_* for a shell; a password that the user gave is named, not shown."""
+    for name, value in reference.environment_variables(chosen, port).items():
+        if name == "OS_PASSWORD" and os.environ.get(PASSWORD):
+            click.echo(f'export {name}="${PASSWORD}"')
+        else:
+            click.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _warnings(counts: dict[str, Any], max_tokens: int) -> Iterator[str]:
+    """What the user must know of a service that could not do what it was asked for."""
+    kept = counts["kept"]
+    if kept and kept["short_seconds"]:
+        yield (
+            f"--capacity was more than this machine can serve in {kept['short_seconds']} of "
+            f"{kept['seconds']} s: a thread was busy all the time while workers were idle. "
+            f"{kept['late']} answers were late by more than 1 ms, the worst by "
+            f"{1000 * kept['worst_late_s']:.0f} ms. Lower --capacity or raise --threads"
+        )
+    if counts["tokens_evicted"]:
+        yield (
+            f"more tokens were valid than --max-tokens {max_tokens} allows: "
+            f"{counts['tokens_evicted']} of them forgotten"
+        )

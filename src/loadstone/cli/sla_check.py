@@ -1,12 +1,14 @@
 """`loadstone results sla-check RUN`: which rules of a task held."""
 
-from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
 from loadstone.errors import FELL_SHORT, InvalidInput
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
 
 MOST_CODE = 100  # above 125, exit codes mean something else to shells
 
@@ -25,7 +27,7 @@ MOST_CODE = 100  # above 125, exit codes mean something else to shells
 )
 @click.pass_context
 def sla_check(
-    ctx: click.Context, run: str, folder: Path | None, to: TextIO | None, style: str
+    ctx: click.Context, run: str, location: "StoreLocation", to: TextIO | None, style: str
 ) -> None:
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 
@@ -33,7 +35,7 @@ def sla_check(
     """
     from loadstone.report import sla, terminal
 
-    with open_store(folder) as store:
+    with open_to_read(location) as store:
         result = store.get(run)
     rows = sla.rows(result)
     if not rows:

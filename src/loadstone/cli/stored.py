@@ -9,12 +9,41 @@ import click
 
 if TYPE_CHECKING:
     from loadstone.store import Store
+    from loadstone.store.location import StoreLocation
+
+
+class StorePlace(click.ParamType["StoreLocation"]):
+    """A folder, or the URL of a PostgreSQL database."""
+
+    name = "FOLDER|URL"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "StoreLocation":
+        """Return the location; a default is one already."""
+        from loadstone.store import location
+
+        if isinstance(value, location.StoreLocation):
+            return value
+        found = location.read(str(value))
+        if found.folder.exists() and not found.folder.is_dir():
+            self.fail(f"{found.folder} is a file; name a folder", param, ctx)
+        return found
+
+
+def _usual() -> "StoreLocation":
+    from loadstone.store import location
+
+    return location.usual()
+
 
 STORE = click.option(
     "--store",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where results are kept (default: the platform's data folder).",
+    "location",
+    type=StorePlace(),
+    default=_usual,
+    help="Where results are kept: a folder, or postgresql://USER@HOST/DATABASE[?files=FOLDER] "
+    "(default: LOADSTONE_STORE, else the platform's data folder).",
 )
 
 
@@ -44,12 +73,23 @@ class Output(click.File):
 JSON = click.option("--json", "to", type=Output(), help="Give it as data; - is stdout.")
 
 
-def open_store(folder: Path | None) -> "Store":
-    """Open the chosen store, or the usual one."""
-    from loadstone import places
+def open_store(location: "StoreLocation") -> "Store":
+    """Open the chosen store, or make it."""
     from loadstone.store import Store
 
-    return Store.open(folder or places.store())
+    return Store.open(location)
+
+
+def open_to_read(location: "StoreLocation") -> "Store":
+    """Open the chosen store without making one: a mistyped --store is said."""
+    from loadstone import paths
+    from loadstone.errors import InvalidInput
+    from loadstone.store import Store
+
+    folder = location.folder
+    if location.database is None and folder != paths.store() and not folder.exists():
+        raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
+    return Store.open_to_read(location)
 
 
 def write_json(data: object, to: TextIO) -> None:

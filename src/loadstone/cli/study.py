@@ -1,12 +1,47 @@
 """`loadstone study`: one measurement over many deployments, in one table."""
 
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_store
-from loadstone.cli.study_options import QUICK, SEED, Options, Shown
+from loadstone.cli.output import command_line
+from loadstone.cli.stored import JSON, STORE, open_store, open_to_read, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadstone.store.location import StoreLocation
+    from loadstone.study.journal import Journal
+    from loadstone.study.table import Outcome
+
+QUICK = click.option("--quick", is_flag=True, help="The study's shorter form, where it has one.")
+SEED = click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of the order."
+)
+
+
+class Shown(TypedDict):
+    """What the command line says of a study that is to be shown."""
+
+    name: str
+    quick: bool
+    seed: int
+    location: "StoreLocation"
+    to: TextIO | None
+    markdown: bool
+    page: Path | None
+
+
+class Options(TypedDict):
+    """What the command line says of a study that is to be run."""
+
+    name: str | None
+    quick: bool
+    seed: int
+    resume: str | None
+    location: "StoreLocation"
+    to: TextIO | None
 
 
 @click.group()
@@ -16,17 +51,15 @@ def study() -> None:
 
 @study.command("list")
 @STORE
-def list_(folder: Path | None) -> None:
+def list_(location: "StoreLocation") -> None:
     """List the studies that are built in, and those that have begun."""
-    from loadstone import places
     from loadstone.study import journal, read
     from loadstone.study.show import begun, offered
 
     for name in read.builtin():
         click.echo(offered(read.find(name)))
-    store = folder or places.store()
-    for study_id in journal.ids(store):
-        click.echo(begun(store, study_id))
+    for study_id in journal.ids(location):
+        click.echo(begun(location, study_id))
 
 
 @study.command()
@@ -36,24 +69,35 @@ def list_(folder: Path | None) -> None:
 @STORE
 @JSON
 @click.option("--markdown", is_flag=True, help="The table as Markdown.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a page with the table, charts and the runs of each cell.",
+)
 def show(**options: Unpack[Shown]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
-    from loadstone import places
-    from loadstone.cli import findings
     from loadstone.report.terminal import console
     from loadstone.study import read
     from loadstone.study.outcomes import outcomes
     from loadstone.study.show import plan
 
-    begun = findings.of(options["name"], options["folder"] or places.store())
+    begun = _begun(options["name"], options["location"])
     if begun is not None:
-        with open_store(options["folder"]) as store:
+        with open_to_read(options["location"]) as store:
             ended = tuple(outcomes(begun, store))
-        findings.show(begun, ended, options["to"], markdown=options["markdown"])
+        if options["page"] is not None:
+            from loadstone.study import page
+
+            page.write(begun, ended, options["page"])
+            click.echo(options["page"])
+            return
+        _show(begun, ended, options["to"], markdown=options["markdown"])
         return
     found = read.find(options["name"]).study(quick=options["quick"])
-    if options["markdown"] or options["to"] is not None:
-        raise click.UsageError("--markdown and --json show what was found: give a study's ID")
+    if options["markdown"] or options["page"] or options["to"] is not None:
+        raise click.UsageError("--markdown, --html and --json show results: name a study by its ID")
     plan(found, options["seed"], console())
 
 
@@ -70,20 +114,65 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
 
     Ends with 0 when N was found in every cell, else as the worst of its measurements.
     """
-    from loadstone.cli import findings, studied
     from loadstone.cli.screen import Screen
-    from loadstone.study.outcomes import outcomes
-    from loadstone.study.run import carry_out
+    from loadstone.study.outcomes import exit_code, outcomes
+    from loadstone.study.run import run_study
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
-    with open_store(options["folder"]) as store:
-        kept = studied.journal(options)
+    with open_store(options["location"]) as store:
+        journal = _journal(options)
         try:
             with Screen() as screen:
-                screen.say(f"study {kept.study_id}")
-                carry_out(kept, studied.bench(kept, store, screen).measure, screen.say)
+                screen.say(f"study {journal.study_id}")
+                run_study(journal.whole(), store, screen, command_line())
         finally:
-            ended = tuple(outcomes(kept, store))
-            findings.show(kept, ended, options["to"])
-        ctx.exit(studied.exit_code(kept, store, ended))
+            ended = tuple(outcomes(journal, store))
+            _show(journal, ended, options["to"])
+        ctx.exit(exit_code(journal, store, ended))
+
+
+def _journal(options: Options) -> "Journal":
+    """Return the journal of the study to go on with, or begin that of a new one."""
+    from loadstone.study import journal, read
+
+    store = options["location"]
+    if options["resume"] is not None:
+        return journal.find(store, options["resume"])
+    source = read.find(str(options["name"]))
+    source.study(quick=options["quick"])  # what cannot be read does not begin
+    return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
+
+
+def _begun(name: str, store: "StoreLocation") -> "Journal | None":
+    """Return the study that has begun under this id, or the beginning of it.
+
+    None: it is the name or the file of one that is not looked up here.
+    """
+    from loadstone.study import journal, read
+
+    is_plan = name in read.builtin() or Path(name).exists()
+    is_id = any(one.startswith(name) for one in journal.ids(store))
+    return journal.find(store, name) if is_id and not is_plan else None
+
+
+def _show(
+    journal: "Journal",
+    outcomes: "Sequence[Outcome]",
+    to: TextIO | None = None,
+    *,
+    markdown: bool = False,
+) -> None:
+    """Write the table as data to `to`, and print it unless that is stdout."""
+    from loadstone.report.terminal import wide
+    from loadstone.study import markdown as as_markdown
+    from loadstone.study.show import as_data, found
+
+    if to is not None:
+        write_json(as_data(journal, outcomes), to)
+    if to is not None and to.name == "-":
+        return
+    if markdown:
+        click.echo(as_markdown.found(journal, outcomes), nl=False)
+    else:
+        found(journal, outcomes, wide())

@@ -1,27 +1,54 @@
 """`loadstone task`: task files in Rally's words, looked at before any load."""
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from loadstone.cli.plugin import PLUGIN
 from loadstone.cli.stored import JSON, write_json
+from loadstone.rally.task.limits import MAX_BYTES
 
 if TYPE_CHECKING:
-    from loadstone.task.checked import Checked
-    from loadstone.task.problem import Problem
+    from loadstone.rally.task.checked import Checked
+    from loadstone.rally.task.problem import Problem
 
 Command = Callable[..., object]
 
 
+def _load(_ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
+    from loadstone.functions.plugin import load_plugins
+
+    load_plugins(files)
+
+
+PLUGIN = click.option(
+    "--plugin",
+    "plugins",
+    metavar="FILE.py",
+    multiple=True,
+    callback=_load,
+    expose_value=False,
+    help="Own scenarios; may be given several times.",
+)
+
+
 def template_options(command: Command) -> Command:
     """Add the options that fill a task's template."""
-    words = "Template arguments as JSON, YAML or k=v,k2=v2."
+    words = "Template arguments as JSON, YAML or k=v,k2=v2; - reads them from stdin."
     command = click.option(
-        "--task-args-file", "args_file", metavar="FILE", help="The same, from a file."
+        "--task-args-file", "args_file", metavar="FILE", help="The same, from a file: for secrets."
     )(command)
     return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=words)(command))
+
+
+def arguments_text(raw: str | None, file: str) -> str | None:
+    """Return the text of --task-args; secrets on stdin do not show in the list of processes."""
+    if raw != "-":
+        return raw
+    if file == "-":
+        raise click.UsageError("only one of TASK and --task-args can come from stdin")
+    return sys.stdin.read(MAX_BYTES + 1)
 
 
 @click.group()
@@ -41,11 +68,11 @@ def check(
 
     Exit code 0: the task can be carried out; 2: it cannot.
     """
-    from loadstone.task.problem import TaskInvalid
-    from loadstone.task.read import read
+    from loadstone.rally.task.problem import TaskInvalid
+    from loadstone.rally.task.read import read
 
     try:
-        checked = read(file, raw, args_file)
+        checked = read(file, arguments_text(raw, file), args_file)
     except TaskInvalid as invalid:
         if to is not None:
             write_json(_data(None, invalid.problems), to)
@@ -64,14 +91,14 @@ def schema() -> None:
     """Print the JSON Schema of task files, for editors and other programs."""
     import json
 
-    from loadstone.task.schema import schema as made
+    from loadstone.rally.task.schema import schema as made
 
     click.echo(json.dumps(made(), indent=2))
 
 
 def _show(file: str, checked: "Checked") -> None:
     for warning in checked.warnings:
-        click.echo(f"{warning.file}:{warning.line}: warning: {warning.words}")
+        click.echo(f"{warning.file}:{warning.line}: warning: {warning.message}")
     subtasks = checked.task.subtasks
     count = sum(len(subtask.workloads) for subtask in subtasks)
     click.echo(f"{file}: good; subtasks: {len(subtasks)}, workloads: {count}")

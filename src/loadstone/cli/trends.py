@@ -1,11 +1,14 @@
 """`loadstone results trends`: how the same workloads of tasks fared over time."""
 
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
 
 
 @click.command()
@@ -17,7 +20,7 @@ from loadstone.cli.stored import JSON, STORE, open_store, write_json
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write one HTML page with curves there, and print its path.",
 )
-def trends(folder: Path | None, to: TextIO | None, output: Path | None) -> None:
+def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) -> None:
     """Show the workloads of tasks over time, grouped by what is loaded, and how hard.
 
     Durations are those of the iterations that ended well, in seconds, oldest run first. Workloads
@@ -27,10 +30,8 @@ def trends(folder: Path | None, to: TextIO | None, output: Path | None) -> None:
     from loadstone.report.trends import as_data, parts
     from loadstone.report.trends import trends as grouped
 
-    with open_store(folder) as store:
-        found = grouped(
-            store.history(), lambda one: store.get(one.run_id).performances[one.position]
-        )
+    with open_to_read(location) as store:
+        found = grouped(store.history(), lambda one: store.get(one.run_id).workloads[one.position])
     if to is not None:
         write_json([as_data(trend) for trend in found], to)
         return

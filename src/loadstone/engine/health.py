@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
+from loadstone.engine.histogram import EMPTY, Histogram
+
 
 @dataclass(frozen=True, slots=True)
 class Health:
     """The generator's own cost and lateness over one run.
 
-    Send lag is the time from an arrival's due instant to the instant at which the engine took it
-    up; waiting for a free connection is not in it (that is the service's doing or the limit's).
+    Send lag is the time from an iteration's due instant to its first send, or to the SYN where a
+    connection had to be opened. Waiting while all connections were in use is not part of it: the
+    service or the limit on connections causes that. It is `waited` and `wait_*_ms`.
     """
 
     lag_p50_ms: float
@@ -20,9 +23,24 @@ class Health:
     threads: int
     retries: int = 0  # sent again, since a kept-alive connection turned out to be closed
     connections: int = 0  # opened
+    # Iterations that waited since all connections were in use, and how long: over all iterations.
+    waited: int = 0
+    wait_p99_ms: float = 0.0
+    wait_max_ms: float = 0.0
+    without_port: int = 0  # requests for which this machine had no local port left (EADDRNOTAVAIL)
     http: str = "1.1"  # the version that all of them spoke
+    tls_resumption: bool | None = None  # None: without TLS
     # Why the generator was the limit, in words; empty when it was not.
     limits: tuple[str, ...] = ()
+    throttled: int = 0  # iterations that began later than asked for, held back by the ceiling
+    throttled_s: float = 0.0  # by how much, summed over them
+    # Why the rate is the ceiling's (`Limits.max_rate_rps`) and not the service's, in words; empty
+    # when it is not. Set by `engine.limits.judged`.
+    ceiling: str = ""
+    is_cut_short: bool = False  # `Limits.load_s` ended the load before its schedule did
+    # Of every iteration: what `lag_*_ms` and `wait_*_ms` are read from. They can be merged.
+    lag: Histogram = EMPTY
+    wait: Histogram = EMPTY
 
     @property
     def cpu_share(self) -> float:

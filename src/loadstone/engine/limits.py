@@ -1,8 +1,12 @@
 """Whether the load generator was the limit, in words."""
 
+import resource
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from loadstone.engine.health import Health
+from loadstone.engine.histogram import Histogram
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
 
 # Beyond these a trial says more of the generator than of the service. No verdict on capacity hangs
@@ -18,9 +22,68 @@ CPU_SHARE = 0.70  # of one core per engine thread
 RUNQUEUE_SHARE = 0.05
 
 
-def judged(health: Health, load: Load) -> Health:
-    """Say in `limits` what made the generator the limit, if anything did."""
-    return replace(health, limits=tuple(_limits(health, load)))
+SPARE_DESCRIPTORS = 128  # that the program needs beside its connections
+PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def most_connections(wanted: int) -> int:
+    """Return how many of so many connections this machine's files and ports allow."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most = wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed - SPARE_DESCRIPTORS)
+    try:
+        first, last = map(int, PORTS.read_text().split())
+    except (OSError, ValueError):
+        return max(1, most)
+    return max(1, min(most, last - first + 1))
+
+
+# Mean number of iterations that the ceiling held back at a time, from which on it set the pace: of
+# an open loop or a band, and as a share of a closed loop's workers. A closed loop's workers all
+# start at once, and are held back for a moment below every ceiling.
+HELD_BACK = 0.1
+HELD_BACK_SHARE = 0.02
+
+
+def judged(health: Health, load: Load, max_rate_rps: float | None = None) -> Health:
+    """Say what made the generator, or the ceiling on the rate, the limit, if anything did."""
+    ceiling = _ceiling(health, load, max_rate_rps)
+    return replace(health, limits=tuple(_limits(health, load)), ceiling=ceiling)
+
+
+def merged(parts: Sequence[Health], load: Load, max_rate_rps: float | None = None) -> Health:
+    """Merge what the engines say that sent the parts of one load.
+
+    Percentiles are those of all iterations together. Where one engine was the limit, the load is
+    not to be believed either.
+    """
+    lag = Histogram.merged(part.lag for part in parts)
+    wait = Histogram.merged(part.wait for part in parts)
+    whole = replace(
+        parts[0],
+        lag_p50_ms=lag.quantile_ms(0.5),
+        lag_p99_ms=lag.quantile_ms(0.99),
+        lag_max_ms=lag.max_ns / 1e6,
+        cpu_s=sum(part.cpu_s for part in parts),
+        wall_s=max(part.wall_s for part in parts),
+        runqueue_wait_s=sum(part.runqueue_wait_s for part in parts),
+        threads=sum(part.threads for part in parts),
+        retries=sum(part.retries for part in parts),
+        connections=sum(part.connections for part in parts),
+        waited=sum(part.waited for part in parts),
+        wait_p99_ms=wait.quantile_ms(0.99),
+        wait_max_ms=wait.max_ns / 1e6,
+        without_port=sum(part.without_port for part in parts),
+        throttled=sum(part.throttled for part in parts),
+        throttled_s=sum(part.throttled_s for part in parts),
+        is_cut_short=any(part.is_cut_short for part in parts),
+        lag=lag,
+        wait=wait,
+    )
+    judged_whole = judged(whole, load, max_rate_rps)
+    of_parts = (
+        f"part {number}: {limit}" for number, part in enumerate(parts) for limit in part.limits
+    )
+    return replace(judged_whole, limits=(*judged_whole.limits, *of_parts))
 
 
 def lag_bound_ms(load: Load) -> float:
@@ -34,12 +97,22 @@ def lag_bound_ms(load: Load) -> float:
             return LAG_P99_MS
 
 
+def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
+    if max_rate_rps is None or health.wall_s <= 0:
+        return ""
+    most = HELD_BACK_SHARE * load.workers if isinstance(load, ClosedLoad) else HELD_BACK
+    if health.throttled_s / health.wall_s <= most:
+        return ""
+    count = f"{health.throttled} iteration{'' if health.throttled == 1 else 's'}"
+    return f"the highest rate allowed, {max_rate_rps:g}/s, held back {count}; raise --max-rate"
+
+
 def _limits(health: Health, load: Load) -> list[str]:
     limits = []
     bound_ms = lag_bound_ms(load)
     if health.lag_p99_ms > bound_ms:
         limits.append(
-            f"1 % of the requests were taken up more than {health.lag_p99_ms:.1f} ms late "
+            f"1 % of the requests were sent more than {health.lag_p99_ms:.1f} ms late "
             f"(at most {bound_ms:.1f} ms is believed){_because(health)}"
         )
     if health.cpu_share > CPU_SHARE:
@@ -47,6 +120,12 @@ def _limits(health: Health, load: Load) -> list[str]:
             f"the load generator used {health.cpu_share:.0%} of its "
             f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
             f"(at most {CPU_SHARE:.0%} is believed)"
+        )
+    if health.without_port:
+        limits.append(
+            f"{health.without_port} requests found no free local port on this machine: fewer new "
+            'connections, or sysctl -w net.ipv4.ip_local_port_range="1024 65535" '
+            "net.ipv4.tcp_tw_reuse=1 (as root)"
         )
     return limits
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone._engine import EngineUnusable, InvalidPlan, __version__
-from loadstone._engine import run as run_in_rust
-from loadstone._engine import spill as spill_in_rust
+from loadstone._engine import EngineUnusable, InvalidPlan
+from loadstone._engine import prepare as prepare_in_rust
 from loadstone.engine.ending import Ending
 from loadstone.engine.health import Health
+from loadstone.engine.histogram import Histogram
 from loadstone.engine.limits import judged
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress, Watch
@@ -22,6 +22,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.model import Plan
 
 if TYPE_CHECKING:
+    from loadstone._engine import Prepared as _Prepared
     from loadstone._engine import _Columns, _Health
 
 TICK_S = 0.1  # how often the watch looks; Ctrl-C is noticed as late
@@ -36,11 +37,6 @@ class Measured:
     interrupted: bool  # by Ctrl-C; the caller ends the program once it has kept the samples
 
 
-def version() -> str:
-    """Give the version of the Rust core."""
-    return __version__
-
-
 @dataclass(frozen=True, slots=True)
 class Spilled:
     """What one long run measured: as `Measured`, its samples in a file."""
@@ -50,15 +46,82 @@ class Spilled:
     interrupted: bool
 
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[T]):
+    """A plan whose run was prepared: it is started at an instant, watched, and stopped.
+
+    As a context manager it gives the run up on the way out, unless it has ended.
+    """
+
+    _run: "_Prepared"
+    _measured: "Callable[[_Columns | int, _Health], T]"
+    _look: Callable[[Samples], None] | None = None
+
+    def start(self, at_ns: int | None = None) -> None:
+        """Start the load at an instant (nanoseconds since 1970, `time.time_ns()`), or at once.
+
+        Engines on several machines are given the same instant; their clocks must agree. An instant
+        in the past is refused.
+        """
+        with explained():
+            self._run.start(at_ns)
+
+    def stop_at(self, due_ns: int) -> None:
+        """Stop the schedule: nothing that is due at `due_ns` or later begins, all before it does.
+
+        `due_ns` counts from the start, as `Samples.due_ns`; all parts of a load that are given the
+        same one end at the same iteration. An instant that has come is refused. May be called from
+        any thread.
+        """
+        with explained():
+            self._run.stop_at(due_ns)
+
+    def finish(self, watch: Watch | None = None) -> T:
+        """Wait for the end and return what was measured.
+
+        `watch` and Ctrl-C stop the run as they stop `run`.
+        """
+        counting = _counting(watch)
+        with explained():
+            seeing = counting if self._look is None else _showing(counting, self._look)
+            return self._measured(*self._run.finish(seeing, TICK_S))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._run.abandon()
+
+
+def prepare(plan: Plan) -> Prepared[Measured]:
+    """Do all that comes before the first request; the load waits for `Prepared.start`.
+
+    The host is looked up, files are read, requests laid out, threads started, memory is set aside
+    and connections are opened: one for each worker of a closed loop, else one a thread. A target
+    that cannot be connected to is refused. Samples are kept in memory.
+    """
+    return _prepared(plan, connected=True)
+
+
+def prepare_to_file(
+    plan: Plan, path: Path, look: Callable[[Samples], None] | None = None
+) -> Prepared[Spilled]:
+    """Prepare a run as `prepare` does; its samples go to a file as those of `run_to_file`."""
+    return _prepared_to_file(plan, path, look, connected=True)
+
+
 def run(plan: Plan, watch: Watch | None = None) -> Measured:
     """Send what the plan says, when it says so, until its end, `watch` or Ctrl-C stops it.
 
     Ctrl-C once stops the schedule and lets outstanding requests end (`Limits.drain_s`), twice
-    gives them up. Samples are kept in memory, 38 bytes a request.
+    gives them up. Samples are kept in memory, 41 bytes a request.
     """
-    with explained():
-        columns, told = run_in_rust(plan.to_json(), _counting(watch), TICK_S)
-    return Measured(Samples(**columns), _health(told, plan), told["interrupted"])
+    with _prepared(plan, connected=False) as prepared:
+        prepared.start()
+        return prepared.finish(watch)
 
 
 def run_to_file(
@@ -75,10 +138,32 @@ def run_to_file(
     A disk that is full ends the run; one that is too slow makes the generator late, which its
     health says.
     """
+    with _prepared_to_file(plan, path, look, connected=False) as prepared:
+        prepared.start()
+        return prepared.finish(watch)
+
+
+def _prepared(plan: Plan, *, connected: bool) -> Prepared[Measured]:
+    def measured(columns: "_Columns | int", told: "_Health") -> Measured:
+        return Measured(
+            Samples(**cast("_Columns", columns)), _health(told, plan), told["interrupted"]
+        )
+
     with explained():
-        seeing = _counting(watch) if look is None else _showing(_counting(watch), look)
-        _, told = spill_in_rust(plan.to_json(), path, seeing, TICK_S, look is not None)
-    return Spilled(SampleFile(path), _health(told, plan), told["interrupted"])
+        made = prepare_in_rust(plan.to_json(), None, shown=False, connected=connected)
+    return Prepared(made, measured)
+
+
+def _prepared_to_file(
+    plan: Plan, path: Path, look: Callable[[Samples], None] | None, *, connected: bool
+) -> Prepared[Spilled]:
+    def measured(_: "_Columns | int", told: "_Health") -> Spilled:
+        return Spilled(SampleFile(path), _health(told, plan), told["interrupted"])
+
+    shown = look is not None
+    with explained():
+        made = prepare_in_rust(plan.to_json(), path, shown=shown, connected=connected)
+    return Prepared(made, measured, look)
 
 
 @contextmanager
@@ -97,15 +182,25 @@ def _health(told: "_Health", plan: Plan) -> Health:
         lag_p50_ms=told["lag_p50_ms"],
         lag_p99_ms=told["lag_p99_ms"],
         lag_max_ms=told["lag_max_ms"],
+        waited=told["waited"],
+        wait_p99_ms=told["wait_p99_ms"],
+        wait_max_ms=told["wait_max_ms"],
         cpu_s=told["cpu_s"],
         wall_s=told["wall_s"],
         runqueue_wait_s=told["runqueue_wait_s"],
         threads=told["threads"],
         retries=told["retries"],
         connections=told["connections"],
+        without_port=told["without_port"],
         http=plan.placement.http,
+        throttled=told["throttled"],
+        throttled_s=told["throttled_s"],
+        is_cut_short=told["is_cut_short"],
+        tls_resumption=plan.resumes_tls,
+        lag=Histogram(tuple(told["lag_buckets"]), round(told["lag_max_ms"] * 1e6)),
+        wait=Histogram(tuple(told["wait_buckets"]), round(told["wait_max_ms"] * 1e6)),
     )
-    return judged(health, plan.load)
+    return judged(health, plan.load, plan.limits.max_rate_rps)
 
 
 def _counting(watch: Watch | None) -> Callable[[dict[str, int]], bool] | None:

@@ -9,7 +9,7 @@ class Outcome(IntEnum):
     OK = 0
     HTTP_STATUS = 1  # answered, with a status that the step does not expect
     REFUSED = 2  # connection refused
-    CONNECT_FAILED = 3  # no route, no port left, name not found
+    CONNECT_FAILED = 3  # no route, name not found
     CONNECT_TIMEOUT = 4
     TLS_FAILED = 5
     WRITE_TIMEOUT = 6
@@ -19,6 +19,8 @@ class Outcome(IntEnum):
     CLOSED_EARLY = 10  # the server closed in the middle of an answer, or before one
     BAD_HTTP = 11  # not HTTP, or beyond the engine's bounds
     NOT_SENT = 12  # due, but the run was stopped before it could be sent
+    NO_PORT = 13  # this machine had no local port left for the connection
+    TOO_LONG = 14  # the body is longer than what is searched for captures (1 MiB)
     TIMED_OUT = 65  # the iteration took longer than it may, and was ended
     # Only of iterations that are Python functions (engine/callables).
     RAISED = 64  # the function raised an exception that names no HTTP status

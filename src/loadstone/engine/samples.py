@@ -23,7 +23,7 @@ class Samples:
     the socket, -1 where it never did; `done_ns` when the answer was complete or given up.
     `first_byte_us` is how long after the sending the answer began, in microseconds, NO_FIRST_BYTE
     where it never did. Rows are in the order of completion. A step that
-    was left out has none. A row takes 38 bytes.
+    was left out has none. A row takes 41 bytes.
 
     A pause has a row without a status: sent when it began, done when it was over.
     """
@@ -33,10 +33,12 @@ class Samples:
     done_ns: NDArray[np.int64]
     first_byte_us: NDArray[np.uint32]
     iteration: NDArray[np.uint32]
-    connection: NDArray[np.uint16]
+    connection: NDArray[np.uint32]
     status: NDArray[np.uint16]  # 0 where there was no answer
     outcome: NDArray[np.uint8]
     action: NDArray[np.uint8]  # index of the step in the plan
+    # 1 where the request was sent a second time, on a fresh connection; `sent_ns` is of the first.
+    retried: NDArray[np.uint8]
 
     @classmethod
     def joined(cls, tables: Sequence[Self]) -> Self:
@@ -46,7 +48,7 @@ class Samples:
         columns = {name: [getattr(table, name) for table in tables] for name in cls.__slots__}
         return cls(**{name: np.concatenate(column) for name, column in columns.items()})
 
-    def picked(self, rows: NDArray[np.bool_]) -> Self:
+    def picked(self, rows: NDArray[np.bool_] | slice) -> Self:
         """Give some of the rows."""
         return type(self)(**{name: getattr(self, name)[rows] for name in self.__slots__})
 

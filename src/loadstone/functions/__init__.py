@@ -1,1 +1,1 @@
-"""Scenarios that are Python functions, run by engine/callables, and the user's own (plugins)."""
+"""Scenarios as Python functions, run by engine/callables, and plugins."""

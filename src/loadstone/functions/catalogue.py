@@ -1,11 +1,11 @@
-"""Which scenarios of the catalogue are functions, and where they are."""
+"""Maps scenarios of the catalogue to their functions."""
 
 from dataclasses import dataclass
 
 from loadstone.engine.callables.model import Function
-from loadstone.keystone.things import Kind, Made
-from loadstone.task.catalogue.identity import VALIDATED
-from loadstone.task.catalogue.scenarios import DUMMY, NOVA
+from loadstone.keystone.resources import CreatedByIterations, ResourceKind
+from loadstone.rally.task.catalogue.identity import VALIDATED
+from loadstone.rally.task.catalogue.scenarios import DUMMY, NOVA
 
 _HERE = "loadstone.functions"
 # openstacksdk takes the better part of a second to import.
@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, Function] = {
     **{entry.name: Function(f"{_HERE}.nova", _last(entry.name), _CLOUD) for entry in NOVA},
 }
 
-# What a scenario needs beside Keystone, as the catalog calls it.
+# Other services that scenarios need, by their type in the catalog.
 SERVICES: dict[str, str] = {
     **{f"Authenticate.validate_{name}": service for name, service in VALIDATED.items()},
     **{entry.name: "compute" for entry in NOVA},
@@ -35,31 +35,33 @@ SERVICES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What removes, as each user, what the iterations of a scenario left.
+    """Removes what the iterations of a scenario left, as each user.
 
-    It is called with the same rows and settings, once for each row.
+    Called once per row, with the same rows and settings.
     """
 
     function: Function
-    made: Made
+    made: CreatedByIterations
 
 
 SWEEPS: dict[str, Sweep] = {
-    entry.name: Sweep(Function(f"{_HERE}.nova", "sweep", _CLOUD), Made(Kind.SERVER))
+    entry.name: Sweep(
+        Function(f"{_HERE}.nova", "sweep", _CLOUD), CreatedByIterations(ResourceKind.SERVER)
+    )
     for entry in NOVA
 }
 
 
 def function_of(scenario: str) -> Function | None:
-    """Give the function behind a scenario of this (short) name; None: it is no function."""
+    """Return the function of a scenario by its short name; None if it is not a function."""
     return FUNCTIONS.get(scenario)
 
 
 def sweep_of(scenario: str) -> Sweep | None:
-    """Give what removes what a scenario leaves in other services; None: it leaves nothing."""
+    """Return the function that removes what a scenario leaves in other services, if any."""
     return SWEEPS.get(scenario)
 
 
 def service_of(scenario: str) -> str | None:
-    """Give the type of service that a scenario needs beside Keystone; None: it needs no other."""
+    """Return the type of the service that a scenario needs besides Keystone, if any."""
     return SERVICES.get(scenario)

@@ -1,4 +1,4 @@
-"""A cloud as a function of a worker process sees it: openstacksdk, as the iteration's user."""
+"""Connects a worker process to a cloud: openstacksdk as the iteration's user."""
 
 from collections import OrderedDict
 
@@ -9,8 +9,8 @@ from loadstone.engine.callables.context import Context
 from loadstone.target.cloud import Cloud, Endpoint, Tls
 from loadstone.target.session import open_session
 
-MOST_CONNECTIONS = 64  # of users, that a worker keeps open
-# What Rally's scenarios were written for: no networks need be named.
+MOST_CONNECTIONS = 64  # connections that a worker keeps open, one per user
+# Rally's scenarios were written for this version: networks are optional.
 _NOVA_VERSION = "2.1"
 _kept: OrderedDict[str, Connection] = OrderedDict()
 
@@ -18,8 +18,8 @@ _kept: OrderedDict[str, Connection] = OrderedDict()
 def connect(context: Context, *, fresh: bool = False) -> Connection:
     """Connect as the iteration's user, project-scoped: one POST /v3/auth/tokens.
 
-    A worker keeps a user's connection, with its token, for later iterations; `fresh` makes one of
-    this iteration's own.
+    A worker keeps a user's connection and token for later iterations; with `fresh` the connection
+    is used for this iteration only.
     """
     if fresh:
         return _connected(context)
@@ -32,9 +32,9 @@ def connect(context: Context, *, fresh: bool = False) -> Connection:
 
 
 def _connected(context: Context) -> Connection:
-    user, given = context.user, context.settings
+    user, settings = context.user, context.settings
     auth = Password(
-        auth_url=given["auth_url"],
+        auth_url=settings["auth_url"],
         username=user["name"],
         password=user["password"],
         user_domain_name=user["domain_name"],
@@ -43,23 +43,23 @@ def _connected(context: Context) -> Connection:
     )
     cloud = Cloud(
         chosen="",
-        auth_url=given["auth_url"],
-        endpoint=Endpoint.parse(given["auth_url"]),
+        auth_url=settings["auth_url"],
+        endpoint=Endpoint.parse(settings["auth_url"]),
         who=f"user {user['name']}",
         auth=auth,
         tls=Tls(
-            "insecure" not in given,
-            given.get("ca_file"),
-            given.get("cert_file"),
-            given.get("key_file"),
+            "insecure" not in settings,
+            settings.get("ca_file"),
+            settings.get("cert_file"),
+            settings.get("key_file"),
         ),
-        region=given.get("region"),
+        region=settings.get("region"),
     )
     connection = Connection(
         session=open_session(cloud),
-        region_name=given.get("region"),
+        region_name=settings.get("region"),
         compute_default_microversion=_NOVA_VERSION,
-        # Sent again without a word, a refusal would look like a slow answer.
+        # No silent retries: a refused request would look like a slow one.
         image_status_code_retries=0,
     )
     connection.authorize()

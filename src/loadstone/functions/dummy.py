@@ -1,4 +1,4 @@
-"""Rally's Dummy scenarios: no service is asked, so they try the tool itself."""
+"""Rally's Dummy scenarios, which send no requests and test the tool itself."""
 
 import random
 import time
@@ -8,20 +8,20 @@ from loadstone.engine.callables.context import Context
 
 
 class DummyScenarioException(Exception):
-    """What a Dummy scenario fails with, when it is told to."""
+    """Raised by Dummy scenarios that are meant to fail."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"Dummy scenario expected exception: '{message}'")
 
 
 def dummy(context: Context, sleep: float = 0, **_: Any) -> None:
-    """Sleep, in an action inside another."""
+    """Sleep, in a nested action."""
     with context.action("foo"), context.action("bar"):
         time.sleep(sleep)
 
 
 def openstack(context: Context, sleep: float = 0, **_: Any) -> None:
-    """Sleep, with users of a cloud around it."""
+    """Sleep, with users of a cloud."""
     dummy(context, sleep)
 
 
@@ -32,7 +32,7 @@ def failure(
     to_iteration: int = 0,
     each: int = 1,
 ) -> None:
-    """Fail in each so many-th iteration of a range."""
+    """Fail in every n-th iteration of a range."""
     time.sleep(sleep)
     if from_iteration <= context.iteration <= to_iteration and context.iteration % each == 0:
         raise DummyScenarioException("Expected failure")
@@ -53,7 +53,7 @@ def dummy_exception_probability(
     context: Context,  # noqa: ARG001
     exception_probability: float = 0.5,
 ) -> None:
-    """Fail now and then."""
+    """Fail with a probability."""
     if random.random() < exception_probability:  # noqa: S311
         raise DummyScenarioException(
             f"Dummy Scenario Exception: Probability: {exception_probability}"
@@ -61,8 +61,8 @@ def dummy_exception_probability(
 
 
 def dummy_random_fail_in_atomic(context: Context, exception_probability: float = 0.5) -> None:
-    """Fail now and then, in one of four actions."""
-    # Rally divides it among the places, except where failure is certain.
+    """Fail with a probability in one of four actions."""
+    # Rally divides it among the actions, except if failure is certain.
     share = exception_probability if exception_probability == 1 else exception_probability / 4
     for _ in range(2):
         with context.action("dummy_fail_test"):

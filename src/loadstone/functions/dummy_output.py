@@ -1,4 +1,4 @@
-"""Rally's Dummy.dummy_output: figures of every form that a report can draw."""
+"""Rally's Dummy.dummy_output: figures for every kind of chart in a report."""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _X_AXIS = "This is a custom X-axis label"
 
 
 def dummy_output(context: Context, random_range: int = 25) -> None:
-    """Give random figures."""
+    """Output random figures."""
 
     def figures(names: Sequence[object]) -> list[list[object]]:
         return [[name, random.randint(1, random_range)] for name in names]  # noqa: S311

@@ -1,4 +1,4 @@
-"""Rally's NovaServers: servers are booted, listed, deleted, each waited for."""
+"""Rally's NovaServers: boots, lists and deletes servers, and waits for each."""
 
 import json
 import re
@@ -13,10 +13,10 @@ from openstack.exceptions import ResourceTimeout
 from loadstone.engine.callables.context import Context
 from loadstone.functions.cloud import connect
 
-# Rally looks first after 1 s, then every 2 s, and so measures in such steps.
+# Rally polls after 1 s, then every 2 s, so its measurements have this granularity.
 POLL_S = 0.5
-PATIENCE_S = 300  # Rally's, for a server to be there and to be gone
-_found: dict[str, str] = {}  # id of an image or a flavor by what was looked for, of this process
+PATIENCE_S = 300  # Rally's time-out for the creation and deletion of a server
+_found: dict[str, str] = {}  # ids of images and flavors found by this process
 # Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
 _NAMES = {
     "admin_pass": "admin_password",
@@ -42,7 +42,7 @@ def boot_server(
     auto_assign_nic: bool = False,  # noqa: ARG001  Nova chooses, as in Rally without networks
     **more: Any,
 ) -> None:
-    """Boot a server and leave it."""
+    """Boot a server and keep it."""
     _boot(context, connect(context), image, flavor, more)
 
 
@@ -53,7 +53,7 @@ def boot_and_list_server(
     detailed: bool = True,
     **more: Any,
 ) -> None:
-    """Boot a server, leave it, and find it in the list of all."""
+    """Boot a server, keep it, and find it in the list of servers."""
     cloud = connect(context)
     server = _boot(context, cloud, image, flavor, more)
     with context.action("nova.list_servers"):
@@ -81,7 +81,7 @@ def boot_and_delete_server(
 
 
 def sweep(context: Context) -> None:
-    """Remove the user's servers whose names say that this run made them."""
+    """Remove the user's servers that this run created, by name."""
     cloud = connect(context)
     with context.action("cleanup.servers"):
         left = _ours(context, cloud)
@@ -123,14 +123,14 @@ def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(more) - set(_NAMES))
     if unknown:
         raise ValueError(f"a server is not created with {unknown[0]!r}; there are {sorted(_NAMES)}")
-    given = {_NAMES[name]: value for name, value in more.items()}
-    if "networks" in given:
-        given["networks"] = [_network(nic) for nic in given["networks"]]
-    if "security_groups" in given:
-        given["security_groups"] = [{"name": name} for name in given["security_groups"]]
-    if "user_data" in given:
-        given["user_data"] = b64encode(str(given["user_data"]).encode()).decode()
-    return given
+    arguments = {_NAMES[name]: value for name, value in more.items()}
+    if "networks" in arguments:
+        arguments["networks"] = [_network(nic) for nic in arguments["networks"]]
+    if "security_groups" in arguments:
+        arguments["security_groups"] = [{"name": name} for name in arguments["security_groups"]]
+    if "user_data" in arguments:
+        arguments["user_data"] = b64encode(str(arguments["user_data"]).encode()).decode()
+    return arguments
 
 
 def _network(nic: Mapping[str, str]) -> dict[str, str]:
@@ -159,7 +159,7 @@ def _looked_up(kind: str, wanted: Mapping[str, Any], listed: Any, *, accurate: b
 
 
 def _chosen(kind: str, wanted: Mapping[str, Any], things: Sequence[Any], *, accurate: bool) -> str:
-    """Choose as Rally does: by exact name, else by pattern; of several images the last by name."""
+    """Choose as Rally does: exact name, else pattern; of several images the last by name."""
     if "name" not in wanted and "regex" not in wanted:
         raise ValueError(f"{kind}: give id, name or regex, not {dict(wanted)}")
     exact = [one for one in things if one.name == wanted.get("name")]

@@ -1,7 +1,9 @@
-"""The user's own scenarios: a Python file, or a package's entry point `loadstone.scenarios`."""
+"""User-defined scenarios: Python files, or packages with an entry point `loadstone.scenarios`."""
 
+import contextlib
 import importlib.metadata
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -12,28 +14,28 @@ from loadstone.engine.callables.module import module_of
 from loadstone.errors import InvalidInput
 from loadstone.functions.catalogue import FUNCTIONS
 from loadstone.keystone.scenarios.model import Scenario
-from loadstone.keystone.scenarios.rally import FIXED
-from loadstone.task.catalogue.scenario import Argument, Entry, Kind
-from loadstone.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally.scenarios import FIXED
+from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
 GROUP = "loadstone.scenarios"
 _MARK = "__loadstone_scenario__"
 _KINDS = {
-    int: Kind.WHOLE,
-    float: Kind.NUMBER,
-    str: Kind.TEXT,
-    bool: Kind.FLAG,
-    dict: Kind.MAPPING,
+    int: ArgType.WHOLE,
+    float: ArgType.NUMBER,
+    str: ArgType.TEXT,
+    bool: ArgType.FLAG,
+    dict: ArgType.MAPPING,
 }
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def scenario(name: str) -> Callable[[F], F]:
-    """Make a function a scenario that task files may name.
+    """Register a function as a scenario that task files may name.
 
-    Its first parameter is the iteration's Context; the others, with their annotations and
-    defaults, are the scenario's arguments.
+    Its first parameter is the iteration's Context; the others, with their annotations and defaults,
+    are the scenario's arguments.
     """
 
     def marked(function: F) -> F:
@@ -44,7 +46,15 @@ def scenario(name: str) -> Callable[[F], F]:
 
 
 def load_plugins(files: Iterable[str]) -> tuple[str, ...]:
-    """Make the scenarios of these files, and of installed packages, known; give their names."""
+    """Register the scenarios of files and installed packages; return their names.
+
+    What a plugin prints during import goes to stderr: stdout is for results.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        return _loaded(files)
+
+
+def _loaded(files: Iterable[str]) -> tuple[str, ...]:
     names: list[str] = []
     for file in files:
         path = Path(file).expanduser().resolve()
@@ -68,8 +78,8 @@ def _imported(path: Path) -> ModuleType:
 
 
 def _unusable(what: str, error: BaseException) -> InvalidInput:
-    said = " ".join(str(error).split())
-    return InvalidInput(f"{what}: cannot be loaded: {type(error).__name__}: {said}")
+    message = " ".join(str(error).split())
+    return InvalidInput(f"{what}: cannot be loaded: {type(error).__name__}: {message}")
 
 
 def _registered(module: ModuleType, place: str) -> list[str]:
@@ -88,21 +98,21 @@ def _is_scenario(value: Any) -> bool:
 def _register(value: Any, place: str) -> str:
     if isinstance(value, Scenario):
         actions = tuple(getattr(step, "action", "") for step in value.steps)
-        _enter(Entry(value.name, f"{value.title}.", actions=actions), place)
+        _enter(CatalogueEntry(value.name, f"{value.title}.", actions=actions), place)
         FIXED[value.name] = value
         return value.name
     name: str = getattr(value, _MARK)
     about = (inspect.getdoc(value) or name).splitlines()[0]
     arguments, takes_any = _arguments(value, f"{place}: {name}")
-    _enter(Entry(name, about, arguments, takes_any), place)
+    _enter(CatalogueEntry(name, about, arguments, takes_any), place)
     FUNCTIONS[name] = Function(place, value.__name__, ("loadstone.functions.cloud",))
     return name
 
 
-_places: dict[str, str] = {}  # of the scenarios that plugins brought
+_places: dict[str, str] = {}  # of the scenarios from plugins
 
 
-def _enter(entry: Entry, place: str) -> None:
+def _enter(entry: CatalogueEntry, place: str) -> None:
     if not entry.name or "@" in entry.name:
         raise InvalidInput(f"{place}: {entry.name!r} cannot be the name of a scenario")
     if entry.name in SCENARIOS and _places.get(entry.name) != place:
@@ -129,7 +139,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
     try:
         return inspect.signature(function, eval_str=True)
     except NameError:
-        # Imported for type checkers alone: the names stay words, and anything goes.
+        # Imported for type checkers only: the annotation stays a string, and any value is accepted.
         return inspect.signature(function)
 
 
@@ -139,7 +149,7 @@ def _argument(parameter: inspect.Parameter) -> Argument:
     is_required = parameter.default is inspect.Parameter.empty
     return Argument(
         parameter.name,
-        known[0] if len(known) == 1 else Kind.ANY,
+        known[0] if len(known) == 1 else ArgType.ANY,
         parameter.name,
         None if is_required else parameter.default,
         is_required,

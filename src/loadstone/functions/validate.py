@@ -1,4 +1,4 @@
-"""Rally's Authenticate.validate_*: a token is issued, then used on a service so many times."""
+"""Rally's Authenticate.validate_*: issues a token, then uses it on a service several times."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ def validate_nova(context: Context, repetitions: int) -> None:
 
 
 def validate_glance(context: Context, repetitions: int) -> None:
-    """List images of a name that none has."""
+    """List images with a name that does not exist."""
     _validate(
         context, "glance", "image", repetitions, lambda glance: list(glance.images(name=_NO_IMAGE))
     )
@@ -35,7 +35,7 @@ def validate_neutron(context: Context, repetitions: int) -> None:
 
 
 def validate_heat(context: Context, repetitions: int) -> None:
-    """List no stack."""
+    """List stacks with a filter that matches none."""
 
     def use(heat: Any) -> None:
         raise_from_response(heat.get("/stacks", params={"limit": "0"}))
@@ -56,14 +56,14 @@ def validate_ceilometer(context: Context, repetitions: int) -> None:
 
 
 def validate_monasca(context: Context, repetitions: int) -> None:
-    """List no metric."""
+    """List metrics with a filter that matches none."""
     path = "/metrics?limit=0"
     _validate(context, "monasca", "session", repetitions, _getting("monitoring", path))
 
 
 def _validate(context: Context, name: str, part: str, repetitions: int, use: Use) -> None:
     with connect(context, fresh=True) as cloud:
-        # A part may ask the service for its versions first, which is no part of the action.
+        # The proxy may first ask the service for its versions, which is not part of the action.
         service = getattr(cloud, part)
         with context.action(f"authenticate.validate_{name}"):
             for _ in range(repetitions):
@@ -71,7 +71,7 @@ def _validate(context: Context, name: str, part: str, repetitions: int, use: Use
 
 
 def _getting(service_type: str, path: str) -> Use:
-    """Ask a service that openstacksdk has no part for."""
+    """Return a call of a service that openstacksdk does not support."""
 
     def get(session: Any) -> None:
         place = {"service_type": service_type, "interface": "public"}

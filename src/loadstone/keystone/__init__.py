@@ -1,1 +1,1 @@
-"""All that knows Keystone."""
+"""Everything that knows Keystone."""

@@ -1,4 +1,4 @@
-"""Removal of what a run made, and of nothing else; as often as one likes."""
+"""Removes exactly what a run created. May be repeated."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,93 +10,112 @@ from typing import Protocol
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
-from loadstone.keystone.journal import Journal, Record, Unwritable, read
-from loadstone.keystone.servers import Servers
-from loadstone.keystone.things import (
+from loadstone.keystone.journal import Journal, JournalContents, Unwritable, read
+from loadstone.keystone.resources import (
     ANY,
-    Kind,
     Leftover,
-    Thing,
+    Resource,
+    ResourceKind,
     counted,
     domain_name,
     is_of_run,
 )
+from loadstone.keystone.servers import Servers
 from loadstone.target import Access
 
 _WORKERS = 8
-_INHABITANTS = (Kind.USER, Kind.GROUP, Kind.PROJECT)  # of a domain, in the order of removal
-# A service may show only a part of a long list at once ([DEFAULT] list_limit); this many parts.
+_INHABITANTS = (
+    ResourceKind.USER,
+    ResourceKind.GROUP,
+    ResourceKind.PROJECT,
+)  # of a domain, in the order of removal
+# A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
-_NAMED = 20  # of what is left; all of it is in the journal
+_NAMED = 20  # resources still present; the journal lists all of them
 
 Say = Callable[[str], None]
 
 
-class Place(Protocol):
-    """Where things are found, and removed."""
+class ResourceApi(Protocol):
+    """An API that finds and removes resources."""
 
-    def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
-        """List what the query matches, as much as is shown at once."""
+    def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
+        """List what the query matches, up to the service's list limit."""
 
-    def remove(self, thing: Thing) -> None:
-        """Remove it; that it is gone already is as good."""
+    def remove(self, thing: Resource) -> None:
+        """Remove a resource; it is no error if it is gone already."""
 
 
 def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
-    """Remove what the journal's run made in this cloud; give what could not be removed.
+    """Remove what the journal's run created in this cloud; return what could not be removed.
 
-    The domain of the run's exact name is looked up, and in it (and where iterations made things)
-    only what carries a name of the run is removed, so that also what was made but never confirmed
-    goes, and nothing of anyone else.
+    Only the domain with the run's exact name is searched (and the places where iterations created
+    resources), and only resources named after the run are removed. So this also removes resources
+    whose creation was never confirmed, and never those of anyone else.
     """
     record = read(path)
     if record is None or record.is_done:
         return ()
+    require_same_cloud(record, access)
+    return clean_made(access, Journal(path, record.run_id), say)
+
+
+def clean_made(access: Access, journal: Journal, say: Say) -> tuple[Leftover, ...]:
+    """Remove what this process's journal lists, even if its file is gone."""
+    record = journal.record()
+    if record is None or record.is_done:
+        return ()
     for damage in record.unread:
         say(damage)
-    require_same_cloud(record, access)
-    journal = Journal(path, record.run_id)
     say(f"removing {_in_words(record.remaining) or 'what the run made'}")
     try:
         failed = _remove_all(Identity(access), record, journal, say)
     except EnvironmentUnusable as error:
         failed = {"": str(error)}
+    left = journal.record()
     if failed:
-        return _leftovers(path, failed)
-    for announced in remaining(path):
-        _note(journal, announced.thing)
+        return _leftovers(left, failed)
+    for announced in left.remaining if left else ():
+        _note(journal, announced)
     say(f"removed all that the run made in {access.identity_url}")
     return ()
 
 
 def remaining(path: Path) -> tuple[Leftover, ...]:
-    """Say from the journal alone what a run has left in its cloud."""
-    return _leftovers(path, {})
+    """Return what a run has left in its cloud, from the journal alone."""
+    return _leftovers(read(path), {})
 
 
-def list_leftovers(path: Path, leftovers: tuple[Leftover, ...], say: Say) -> None:
-    """Say what is left, why, and the command that removes it."""
-    record = read(path)
+def list_leftovers(
+    record: JournalContents | None, path: Path, leftovers: tuple[Leftover, ...], say: Say
+) -> None:
+    """Print what is left, why, and the command that removes it."""
     if record is None or not leftovers:
         return
-    say(f"{len(leftovers)} left in {record.identity_url}; remove with: {record.mend}")
+    remedy = f"remove with: {record.cleanup_command}"
+    if not path.exists():
+        remedy = (
+            f"its journal {path} is gone, so remove it by hand: all that is named "
+            f"{domain_name(record.run_id)}*"
+        )
+    say(f"{len(leftovers)} left in {record.identity_url}; {remedy}")
     for leftover in leftovers[:_NAMED]:
         say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
     if len(leftovers) > _NAMED:
         say(f"  and {len(leftovers) - _NAMED} more")
 
 
-def _in_words(things: tuple[Thing, ...]) -> str:
+def _in_words(things: tuple[Resource, ...]) -> str:
     counts = Counter(thing.kind for thing in things if not thing.is_many)
-    single = [counted(counts[kind], kind) for kind in reversed(Kind) if counts[kind]]
+    single = [counted(counts[kind], kind) for kind in reversed(ResourceKind) if counts[kind]]
     many = [f"the iterations' {thing.kind}s" for thing in things if thing.is_many]
     return ", ".join([*many, *single])
 
 
-def require_same_cloud(record: Record, access: Access) -> None:
-    """Refuse another cloud than the one in which the run made what its journal names."""
-    # A lab may come up again on another port, so the same name is as good as the same URL. OS_*
-    # names nothing: it is whatever cloud the shell was last told of.
+def require_same_cloud(record: JournalContents, access: Access) -> None:
+    """Refuse a cloud other than the one in which the run created its resources."""
+    # A lab may restart on another port, so the same name is as good as the same URL. "OS_*"
+    # identifies no cloud: it is whatever the shell's variables point to.
     is_named = record.chosen.startswith("--") and access.cloud.chosen == record.chosen
     if record.identity_url not in ("", access.identity_url) and not is_named:
         raise InvalidInput(
@@ -105,29 +124,31 @@ def require_same_cloud(record: Record, access: Access) -> None:
         )
 
 
-def _remove_all(identity: Identity, record: Record, journal: Journal, say: Say) -> dict[str, str]:
-    """Remove what iterations made, then the run's own domain; give what would not go, and why."""
+def _remove_all(
+    identity: Identity, record: JournalContents, journal: Journal, say: Say
+) -> dict[str, str]:
+    """Remove what iterations created, then the run's own domain; return what failed and why."""
     failed: dict[str, str] = {}
-    for kind in reversed(Kind):
+    for kind in reversed(ResourceKind):
         for many in record.remaining:
             if many.kind is kind and many.is_many:
                 failed |= _sweep(identity, journal.run_id, many, say)
     return failed | _remove_domain(identity, journal, say)
 
 
-def _sweep(identity: Identity, run_id: str, many: Thing, say: Say) -> dict[str, str]:
-    """Remove all whose names begin so, where they lie."""
+def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[str, str]:
+    """Remove all resources whose names begin with the prefix."""
     query = {"name__startswith": many.name.removesuffix(ANY)}
     if many.domain_id is not None:
         query["domain_id"] = many.domain_id
-    # The journal names them all at once, so it says that they are gone when all are.
+    # The journal has one entry for all of them, so it is closed only when all are removed.
     try:
-        place = Servers(identity) if many.kind is Kind.SERVER else identity
+        place = Servers(identity) if many.kind is ResourceKind.SERVER else identity
         failed = _remove_kind(place, run_id, many.kind, query, partial(_tried, place), say)
     except EnvironmentUnusable as error:
-        if many.kind is not Kind.SERVER:
+        if many.kind is not ResourceKind.SERVER:
             raise
-        # What another service holds back keeps no user in this one.
+        # If another service's resources cannot be removed, the users of this one still can.
         return {many.name: str(error)}
     if not failed:
         return {}
@@ -136,11 +157,11 @@ def _sweep(identity: Identity, run_id: str, many: Thing, say: Say) -> dict[str, 
 
 
 def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
-    """Remove users, groups, projects, then their domain."""
+    """Remove users, groups and projects, then their domain."""
     name = domain_name(journal.run_id)
     failed: dict[str, str] = {}
     remove = partial(_remove_one, identity, journal)
-    for domain in identity.find(Kind.DOMAIN, name=name):
+    for domain in identity.find(ResourceKind.DOMAIN, name=name):
         for kind in _INHABITANTS:
             query = {"domain_id": str(domain.id)}
             failed |= _remove_kind(identity, journal.run_id, kind, query, remove, say)
@@ -149,17 +170,17 @@ def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, 
             failed.setdefault(name, f"it holds {strangers[0].kind} {strangers[0].name}")
         else:
             failed |= _remove_one(identity, journal, domain)
-    if not failed and identity.find(Kind.DOMAIN, name=name):
+    if not failed and identity.find(ResourceKind.DOMAIN, name=name):
         failed[name] = "it was removed and is still there"
     return failed
 
 
 def _remove_kind(
-    place: Place,
+    place: ResourceApi,
     run_id: str,
-    kind: Kind,
+    kind: ResourceKind,
     query: Mapping[str, str],
-    remove: Callable[[Thing], dict[str, str]],
+    remove: Callable[[Resource], dict[str, str]],
     say: Say,
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
@@ -171,20 +192,20 @@ def _remove_kind(
         ]
         if not ours:
             break
-        # Whoever presses Ctrl-C here has been patient before; what is removed twice does no harm.
+        # Ctrl-C here usually follows an earlier one; removing something twice does no harm.
         for result in each(remove, ours, _WORKERS, say, waits=False):
             failed |= result
     return failed
 
 
-def _remove_one(identity: Identity, journal: Journal, thing: Thing) -> dict[str, str]:
+def _remove_one(identity: Identity, journal: Journal, thing: Resource) -> dict[str, str]:
     failed = _tried(identity, thing)
     if not failed:
         _note(journal, thing)
     return failed
 
 
-def _tried(place: Place, thing: Thing) -> dict[str, str]:
+def _tried(place: ResourceApi, thing: Resource) -> dict[str, str]:
     try:
         place.remove(thing)
     except Unreachable:
@@ -194,20 +215,19 @@ def _tried(place: Place, thing: Thing) -> dict[str, str]:
     return {}
 
 
-def _note(journal: Journal, thing: Thing) -> None:
-    # A full disk must not keep anything in the cloud; at worst it is looked for once more.
+def _note(journal: Journal, thing: Resource) -> None:
+    # A full disk must not prevent the removal; at worst the resource is looked for again later.
     with suppress(Unwritable):
         journal.removed(thing)
 
 
-def _inhabitants(identity: Identity, domain: Thing) -> tuple[Thing, ...]:
+def _inhabitants(identity: Identity, domain: Resource) -> tuple[Resource, ...]:
     return tuple(
         thing for kind in _INHABITANTS for thing in identity.find(kind, domain_id=str(domain.id))
     )
 
 
-def _leftovers(path: Path, failed: dict[str, str]) -> tuple[Leftover, ...]:
-    record = read(path)
+def _leftovers(record: JournalContents | None, failed: dict[str, str]) -> tuple[Leftover, ...]:
     general = failed.get("", "not removed yet")
     things = record.remaining if record else ()
     return tuple(Leftover(thing, failed.get(thing.name, general)) for thing in things)

@@ -1,4 +1,4 @@
-"""Scenario and cloud -> plan."""
+"""Compiles a scenario and a cloud into a plan."""
 
 import json
 import time
@@ -7,22 +7,22 @@ from dataclasses import replace
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
+from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.model import ROOT
-from loadstone.keystone.things import Token, User
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
 from loadstone.plan.script import Pause, Step, Text
 from loadstone.target import Access
 
-# From making the plan to the first request, and what clocks may differ by.
+# From making the plan to the first request, and the difference between clocks.
 _MARGIN_S = 15.0
-# A closed loop that is bounded by iterations only.
+# A closed loop that is limited by iterations only.
 _UNKNOWN_LOAD_S = 300.0
 
 
 def origin(access: Access) -> Origin:
-    """Give the place that load goes to: the v3 API on the host that the user named."""
+    """Return the origin of the v3 API on the host that the user named."""
     tls, endpoint = access.cloud.tls, access.endpoint
     return Origin(
         endpoint.scheme,
@@ -40,7 +40,7 @@ def compile_plan(
     load: Load,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Plan:
-    """Give all that the engine needs to put this load of this scenario on this cloud."""
+    """Return the plan for this load of this scenario on this cloud."""
     if scenario.origin is not None:
         return compile_elsewhere(scenario, load, limits)
     lasting_s = _lasting_s(load, limits)
@@ -51,7 +51,7 @@ def compile_plan(
     for name, values in columns.items():
         if not values:
             raise InvalidInput(f"{scenario.name} needs at least one {name}, and none was prepared")
-    # Row i of a token and row i of a user's name must be of one user.
+    # Row i of the tokens and row i of the user names must belong to the same user.
     if "token" in columns and len(columns) > 1 and len(tokens) % max(len(users), 1):
         raise InvalidInput(
             f"{scenario.name} needs as many tokens for each user: {len(tokens)} tokens were "
@@ -67,7 +67,7 @@ def compile_elsewhere(
     load: Load,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Plan:
-    """Give the plan of a scenario that has an origin of its own, and needs no cloud."""
+    """Return the plan of a scenario with an origin of its own, which needs no cloud."""
     if scenario.origin is None or scenario.columns:
         raise AssertionError(f"{scenario.name} is of the cloud")
     return Plan(scenario.origin, scenario.steps, load, scenario.values, limits, mix=scenario.mix)
@@ -84,7 +84,7 @@ def _below(path: str, step: Step | Pause) -> Step | Pause:
 
 
 def _lasting_s(load: Load, limits: Limits) -> float:
-    """How long tokens must be valid for this load, beginning soon."""
+    """Return how long tokens must stay valid for this load if it begins soon."""
     load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
     return load_s + limits.drain_s + _MARGIN_S
 
@@ -120,11 +120,11 @@ def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:
 
 
 def _in_json(value: str) -> str:
-    """Escape what goes between the quotes of a JSON string."""
+    """Escape text for use inside a JSON string."""
     return json.dumps(value)[1:-1]
 
 
-_ADMINS = "admin_"  # the same columns, of the identity that the target was chosen with
+_ADMINS = "admin_"  # the same columns for the identity that the target was chosen with
 _OF_USER: dict[str, Callable[[User], str]] = {
     "user_id": lambda user: user.id,
     "user_name": lambda user: _in_json(user.name),

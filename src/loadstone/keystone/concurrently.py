@@ -1,4 +1,4 @@
-"""Many small API calls at once."""
+"""Runs many small API calls at once."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-TELL_S = 5.0  # how often it is said how far it is
+TELL_S = 5.0  # interval between progress messages
 
 Tell = Callable[[str], None]
 T = TypeVar("T")
@@ -21,13 +21,13 @@ def each(
     *,
     waits: bool = True,
 ) -> tuple[R, ...]:
-    """Call for each item, `workers` at a time; results in the order of the items.
+    """Call the function for each item with `workers` threads; return results in the items' order.
 
-    Now and then `tell` is told, in this thread, how many are done.
+    `tell` is called in this thread from time to time with the number of finished calls.
 
-    The first failure, or Ctrl-C, starts no further call, waits for those on their way, and is
-    raised: when this returns or raises, nothing is being made any more. Where `waits` is false,
-    and after a second Ctrl-C, an interrupt does not wait.
+    The first failure or Ctrl-C starts no further call, waits for running ones, and is raised: once
+    this returns or raises, nothing is being created any more. With `waits=False`, and after a
+    second Ctrl-C, an interrupt does not wait.
     """
     todo = deque(enumerate(items))
     count = len(todo)
@@ -44,7 +44,7 @@ def each(
                 failures.append(error)
                 stop.set()
 
-    # Daemons: an executor's threads would hold up the end of the program after Ctrl-C.
+    # Daemon threads: an executor's threads would delay the end of the program after Ctrl-C.
     began_s = time.monotonic()
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, count))]
     try:
@@ -69,7 +69,7 @@ def _how_far(done: int, count: int, elapsed_s: float) -> str:
 
 
 def _join(threads: list[threading.Thread], look: Callable[[], None]) -> None:
-    # Those that an interrupt kept from being started have nothing to wait for.
+    # Calls that were never started because of an interrupt need no waiting.
     for thread in [thread for thread in threads if thread.ident is not None]:
         thread.join(TELL_S)
         while thread.is_alive():

@@ -1,4 +1,4 @@
-"""Real Keystones on this machine: started, found again, ended."""
+"""Starts, finds and stops real Keystones on this machine."""
 
 import re
 import secrets
@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from loadstone import places
+from loadstone import paths
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.deploy import compose
 from loadstone.keystone.deploy import settings as settings_
 from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.database import require_own, storage_folder
 from loadstone.keystone.deploy.deployment import (
     WEB,
     Deployment,
@@ -22,21 +22,22 @@ from loadstone.keystone.deploy.deployment import (
     url_of,
 )
 from loadstone.keystone.deploy.service import password
-from loadstone.keystone.deploy.settings import Settings
+from loadstone.keystone.deploy.settings import LabSettings
 from loadstone.lab import composition, locks, processes, state, watcher
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import Phase, State
+from loadstone.redaction import MASK, is_secret_option, masked
 
-__all__ = ["Deployment", "Settings", "down", "every", "find", "up"]
+__all__ = ["Deployment", "LabSettings", "down", "every", "find", "up"]
 
 OLD_LOGS = "logs.before"
 
 
 def up(
-    name: str, settings: Settings, say: Callable[[str], None], *, owned: bool = False
+    name: str, settings: LabSettings, say: Callable[[str], None], *, owned: bool = False
 ) -> Deployment:
-    """Start a deployment, or give the one that runs; `owned`: it ends when this process does."""
+    """Start a deployment, or return the running one; `owned`: it ends with this process."""
     folder = _folder(name)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,14 +46,14 @@ def up(
             before = state.read(folder)
             if before is not None and Deployment(folder, before).is_running:
                 return _same(Deployment(folder, before), settings, owned=owned)
-            shut_down(folder)  # what a crash, or a part that died, left behind
+            shut_down(folder)  # remains of a crash or of a part that died
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
 
 
 def down(name: str, *, purge: bool = False) -> None:
-    """End a deployment and remove its password; `purge`: its data, keys and logs too."""
+    """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
     folder = _existing(name)
     with locks.held(
         folder / watcher.LOCK, busy=f"another loadstone is starting or stopping {name}"
@@ -65,7 +66,7 @@ def down(name: str, *, purge: bool = False) -> None:
 
 
 def find(name: str) -> Deployment:
-    """Give a deployment that runs."""
+    """Return a running deployment."""
     deployment = _read(_existing(name))
     if deployment.state.phase is not Phase.RUNNING or not deployment.state.is_of_this_boot:
         raise EnvironmentUnusable(not_running(name))
@@ -76,12 +77,12 @@ def find(name: str) -> Deployment:
 
 
 def known(name: str) -> Deployment:
-    """Give a deployment whether it runs or not."""
+    """Return a deployment, running or not."""
     return _read(_existing(name))
 
 
 def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
-    """Give all deployments, running or not, by name; those that cannot be read are said."""
+    """Return all deployments by name, running or not; report those that cannot be read."""
     found = []
     for name in _names():
         try:
@@ -92,12 +93,12 @@ def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]
 
 
 # The watchers of the deployments that this process owns.
-_guards: dict[Path, watcher.Watcher] = {}
+_guards: dict[Path, watcher.WatcherPipe] = {}
 
 
 def _guarded(
     folder: Path,
-    settings: Settings,
+    settings: LabSettings,
     before: State | None,
     say: Callable[[str], None],
     *,
@@ -110,7 +111,7 @@ def _guarded(
     except BaseException:
         shut_down(folder)
         guard.release()
-        # Before any part was prepared: a deployment that never was is not kept.
+        # If nothing was prepared yet, the deployment is not kept.
         if before is None and not any((folder / "logs").glob("*")):
             _purge(folder)
         raise
@@ -122,8 +123,10 @@ def _guarded(
 
 
 def _start(
-    folder: Path, run: str, settings: Settings, before: State | None, say: Callable[[str], None]
+    folder: Path, run: str, settings: LabSettings, before: State | None, say: Callable[[str], None]
 ) -> Deployment:
+    if settings.storage != settings_.DISK:
+        require_own(storage_folder(folder, settings))
     book = Ports(dict(before.ports) if before else {})
     port = book.give(WEB, settings.port)
     blueprint = Blueprint(
@@ -155,33 +158,38 @@ def _start(
     running = replace(
         started,
         phase=Phase.RUNNING,
-        facts=_facts(settings, blueprint.url, started.facts),
+        facts=facts_of(settings, blueprint.url, started.facts),
     )
     state.write(folder, running)
     return Deployment(folder, running)
 
 
-def _facts(
-    settings: Settings, url: str, of_parts: tuple[tuple[str, str], ...]
+def facts_of(
+    settings: LabSettings, url: str, of_parts: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, str], ...]:
+    """Return the facts about a deployment that results keep, without secrets."""
     mine = (
-        ("release", f"keystone {settings.release}"),
+        ("release", f"keystone {settings.source.words}"),
         ("workers", str(settings.workers)),
         ("threads", str(settings.threads)),
         ("storage", settings.storage),
         ("url", url),
     )
-    return mine + of_parts + tuple((f"[{s}] {o}", value) for s, o, value in settings.conf)
+    options = (
+        (f"[{section}] {option}", MASK if is_secret_option(option) else masked(value))
+        for section, option, value in settings.conf
+    )
+    return mine + of_parts + tuple(options)
 
 
-def _same(running: Deployment, settings: Settings, *, owned: bool) -> Deployment:
+def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deployment:
     if owned and running.folder not in _guards:
         raise EnvironmentUnusable(
             f"lab {running.name} runs already, and another uses it; end it: "
             f"loadstone lab down {running.name}"
         )
     has = settings_.read(running.state.settings)
-    # Who asks for no port takes the one that it has.
+    # A request without a port accepts the present one.
     if settings != (has if settings.port is not None else replace(has, port=None)):
         raise InvalidInput(
             f"{running.name} runs with other settings; end it first: loadstone lab down "
@@ -191,7 +199,7 @@ def _same(running: Deployment, settings: Settings, *, owned: bool) -> Deployment
 
 
 def _purge(folder: Path) -> None:
-    with suppress(EnvironmentUnusable):  # an unreadable state: its data elsewhere is not known
+    with suppress(EnvironmentUnusable):  # unreadable state: the location of its data is unknown
         last = state.read(folder)
         if last is not None:
             _drop_data_elsewhere(folder, last)
@@ -199,7 +207,7 @@ def _purge(folder: Path) -> None:
 
 
 def _drop_data_elsewhere(folder: Path, last: State) -> None:
-    with suppress(InvalidInput):  # the user's folder is gone, and the data with it
+    with suppress(InvalidInput):  # the user's folder is gone, and with it the data
         data = storage_folder(folder, settings_.read(last.settings))
         if folder not in data.parents:
             shutil.rmtree(data, ignore_errors=True)
@@ -213,7 +221,7 @@ def _keep_old_logs(folder: Path) -> None:
 
 
 def _deployments() -> Path:
-    return places.labs() / "deployments"
+    return paths.labs() / "deployments"
 
 
 def _names() -> tuple[str, ...]:

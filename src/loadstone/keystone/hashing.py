@@ -1,17 +1,17 @@
-"""What a password check alone costs: the part of a token issue that no setting but one lifts."""
+"""Measures the cost of a password check, which only one setting of Keystone changes."""
 
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.scenarios import SCENARIOS, Scenario
-from loadstone.result import Finding
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.result import Measurement
 
-# Keystone's own default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
+# Keystone's default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
 DEFAULT_ROUNDS = 12
 TIMEOUT_S = 60.0
-# Process time, so that it is the check's own cost whatever else the machine does.
+# CPU time of the process, so that other load on the machine does not count.
 CODE = """
 import sys, time, bcrypt
 hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(int(sys.argv[1])))
@@ -33,19 +33,19 @@ class Hashing:
 
 
 def measure(python: Path, rounds: int) -> Hashing:
-    """Check a password with the bcrypt that Keystone itself uses, in its environment."""
-    asked = [str(python), "-c", CODE, str(rounds)]
+    """Time a password check with the bcrypt of Keystone's own environment."""
+    command = [str(python), "-c", CODE, str(rounds)]
     try:
         answer = subprocess.run(
-            asked, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
+            command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
         )
         return Hashing(rounds, float(answer.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise EnvironmentUnusable(f"{python} cannot time a password check: {error}") from error
 
 
-def in_words(hashing: Hashing, finding: Finding) -> tuple[str, ...]:
-    """Say what share of a token issue is the password check, where the trials show the cost."""
+def in_words(hashing: Hashing, finding: Measurement) -> tuple[str, ...]:
+    """Describe the share of the password check in a token issue, if the trials show the cost."""
     cost_s = finding.cpu_per_request_s
     if cost_s is None:
         return ()
@@ -57,8 +57,8 @@ def in_words(hashing: Hashing, finding: Finding) -> tuple[str, ...]:
     )
 
 
-def explain(python: Path, rounds: int, scenario: Scenario, finding: Finding) -> tuple[str, ...]:
-    """Time a password check where the scenario makes one, and say its share."""
-    if scenario is not SCENARIOS["issue"]:
+def explain(python: Path, rounds: int, measurement: Measurement) -> tuple[str, ...]:
+    """Time a password check if it measured one, and describe its share."""
+    if measurement.scenario != SCENARIOS["issue"].name:
         return ()
-    return in_words(measure(python, rounds), finding)
+    return in_words(measure(python, rounds), measurement)

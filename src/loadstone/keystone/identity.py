@@ -1,4 +1,4 @@
-"""The calls of the v3 identity API that preparation and clean-up need, with retries."""
+"""Calls of the v3 identity API for preparation and clean-up, with retries."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.things import Kind, Thing, Token, User
+from loadstone.keystone.resources import Resource, ResourceKind, Token, User
 from loadstone.target import Access
-from loadstone.target.access import unusable
+from loadstone.target.access import not_json, unusable
 
 if TYPE_CHECKING:
     from requests import Response
 
-# Waits before a call is sent again; an overloaded Keystone needs seconds to come back.
+# Waits before retries; an overloaded Keystone needs seconds to recover.
 _RETRY_WAITS_S = (0.1, 0.5, 1.0, 2.0)
-# No further try after this long: a service that takes calls and never answers is not waited for.
+# No retry after this long: do not wait for a service that accepts calls and never answers.
 _PATIENCE_S = 90.0
-# What passes: database locked (500), a front without a backend, too many requests.
+# Transient errors: database locked (500), a proxy without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
 _CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
 
@@ -28,67 +28,69 @@ Whom = Token | Literal["admin", "nobody"]
 
 
 class Refused(EnvironmentUnusable):
-    """The service understood the call and will not do it."""
+    """The service understood the call and refuses it."""
 
 
 class Unreachable(EnvironmentUnusable):
-    """No connection at all, also after retries: further calls would only wait as long."""
+    """No connection even after retries; further calls would wait as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A cloud's identity API, as the identity that the user gave."""
+    """A cloud's identity API, called as the identity that the user chose."""
 
     access: Access
 
-    def create(self, kind: Kind, name: str, attributes: Mapping[str, Any]) -> Thing:
-        """Make one thing, or find it where an earlier try that seemed to fail had made it."""
+    def create(self, kind: ResourceKind, name: str, attributes: Mapping[str, Any]) -> Resource:
+        """Create a resource, or find it if an attempt that seemed to fail has created it."""
         answer = self.call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
         if answer.status_code == _CREATED:
-            return Thing(kind, name, str(answer.json()[kind.value]["id"]))
+            made = self._json(f"create {kind} {name}", answer, kind.value, "id")
+            return Resource(kind, name, str(made))
         if answer.status_code == _CONFLICT:
-            # The name carries the run's id, so only we can have made it.
+            # The name contains the run's id, so only this run can have created it.
             place = {key: attributes[key] for key in ("domain_id",) if key in attributes}
             for found in self.find(kind, name=name, **place):
                 self.update(found, {k: v for k, v in attributes.items() if k == "password"})
                 return found
         raise self._refused(f"create {kind} {name}", answer)
 
-    def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
-        """List what the query (name, domain_id) matches, as much as the service shows at once."""
+    def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
+        """List what the query (name, domain_id) matches, up to the service's list limit."""
         answer = self.call(f"/{kind}s", "GET", query=query)
         if answer.status_code == _GONE:
             return ()
         if not answer.ok:
             raise self._refused(f"list {kind}s", answer)
         return tuple(
-            Thing(kind, str(e.get("name")), str(e["id"])) for e in answer.json()[f"{kind}s"]
+            Resource(kind, str(one.get("name")), str(one["id"]))
+            for one in self._list(f"list {kind}s", answer, f"{kind}s")
         )
 
-    def update(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
-        """Change a thing; nothing is sent where there is nothing to change."""
+    def update(self, thing: Resource, attributes: Mapping[str, Any]) -> None:
+        """Change a resource; no request is sent if there is nothing to change."""
         if not attributes:
             return
-        path = f"/{thing.kind}s/{thing.id}"
-        answer = self.call(path, "PATCH", {thing.kind.value: dict(attributes)})
+        answer = self.call(_path(thing), "PATCH", {thing.kind.value: dict(attributes)})
         if not answer.ok:
             raise self._refused(f"change {thing.kind} {thing.name}", answer)
 
-    def remove(self, thing: Thing) -> None:
-        """Remove it; that it is gone already is as good."""
-        path = f"/{thing.kind}s/{thing.id}"
-        if thing.kind is Kind.DOMAIN:
+    def remove(self, thing: Resource) -> None:
+        """Remove a resource; it is no error if it is gone already."""
+        path = _path(thing)
+        if thing.kind is ResourceKind.DOMAIN:
             self._expect(
                 f"disable domain {thing.name}", path, "PATCH", {"domain": {"enabled": False}}
             )
         self._expect(f"remove {thing.kind} {thing.name}", path, "DELETE")
 
     def role_ids(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Find roles by their names; each name counts once."""
+        """Return the ids of roles, each name once."""
         answer = self.call("/roles", "GET")
         if not answer.ok:
             raise self._refused("list roles", answer)
-        roles = {str(role["name"]): str(role["id"]) for role in answer.json()["roles"]}
+        listed = self._list("list roles", answer, "roles")
+        roles = {str(role.get("name")): str(role["id"]) for role in listed}
         wanted = tuple(dict.fromkeys(names))
         for name in wanted:
             if name not in roles:
@@ -99,26 +101,27 @@ class Identity:
         return tuple(roles[name] for name in wanted)
 
     def role_id(self, name: str) -> str:
-        """Find a role by its name."""
+        """Return the id of a role."""
         return self.role_ids((name,))[0]
 
-    def domain(self, name_or_id: str) -> Thing:
-        """Find a domain by its id, or else by its name."""
-        answer = self.call(f"/domains/{quote(name_or_id, safe='')}", "GET")
+    def domain(self, name_or_id: str) -> Resource:
+        """Find a domain by id, else by name."""
+        answer = self.call(f"/domains/{_quoted(name_or_id)}", "GET")
         if answer.ok:
-            found = answer.json()["domain"]
-            return Thing(Kind.DOMAIN, str(found["name"]), str(found["id"]))
-        for domain in self.find(Kind.DOMAIN, name=name_or_id):
+            what = f"look up domain {name_or_id}"
+            name, own_id = (self._json(what, answer, "domain", key) for key in ("name", "id"))
+            return Resource(ResourceKind.DOMAIN, str(name), str(own_id))
+        for domain in self.find(ResourceKind.DOMAIN, name=name_or_id):
             return domain
         raise EnvironmentUnusable(f"{self.access.identity_url}: has no domain {name_or_id!r}")
 
     def domain_id(self, name_or_id: str) -> str:
-        """Find the id of a domain by its id or name."""
+        """Return the id of a domain, given its id or name."""
         return str(self.domain(name_or_id).id)
 
     def service_id(self, name: str) -> str:
-        """Find a service of the catalog by its name."""
-        services = self.find(Kind.SERVICE)
+        """Return the id of a service in the catalog."""
+        services = self.find(ResourceKind.SERVICE)
         for service in services:
             if service.name == name:
                 return str(service.id)
@@ -128,28 +131,66 @@ class Identity:
         )
 
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
-        """Give a user a role on a project."""
-        path = f"/projects/{project_id}/users/{user_id}/roles/{role_id}"
+        """Assign a role on a project to a user."""
+        place = f"/projects/{_quoted(project_id)}/users/{_quoted(user_id)}"
+        path = f"{place}/roles/{_quoted(role_id)}"
         answer = self.call(path, "PUT")
         if not answer.ok:
             raise self._refused("assign a role", answer)
 
     def log_in(self, user: User) -> Token:
         """Issue a token for the user's project."""
+        what = f"log in as {user.name}"
         answer = self.call("/auth/tokens", "POST", _password_body(user), whom="nobody")
         if answer.status_code != _CREATED:
-            raise self._refused(f"log in as {user.name}", answer)
-        expires_at = datetime.fromisoformat(str(answer.json()["token"]["expires_at"]))
-        return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
+            raise self._refused(what, answer)
+        expires = str(self._json(what, answer, "token", "expires_at"))
+        try:
+            expires_at = datetime.fromisoformat(expires)
+            return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
+        except (KeyError, ValueError):
+            raise not_json(self.access.cloud, what, answer) from None
 
     def create_application_credential(self, user: User, token: Token, name: str) -> tuple[str, str]:
-        """Make one as the user, for the project of its token; give its id and its secret."""
-        path = f"/users/{user.id}/application_credentials"
-        answer = self.call(path, "POST", {"application_credential": {"name": name}}, whom=token)
+        """Create one as the user, for the project of its token; return its id and secret.
+
+        If an earlier attempt that seemed to fail has created it, its secret is lost, and another
+        name is used.
+        """
+        what, path = (
+            "create an application credential",
+            f"/users/{_quoted(user.id)}/application_credentials",
+        )
+        for ending in ("", "-again"):
+            body = {"application_credential": {"name": f"{name}{ending}"}}
+            answer = self.call(path, "POST", body, whom=token)
+            if answer.status_code != _CONFLICT:
+                break
         if answer.status_code != _CREATED:
-            raise self._refused("create an application credential", answer)
-        made = answer.json()["application_credential"]
-        return str(made["id"]), str(made["secret"])
+            raise self._refused(what, answer)
+        made, secret = (
+            self._json(what, answer, "application_credential", key) for key in ("id", "secret")
+        )
+        return str(made), str(secret)
+
+    def _json(self, what: str, answer: "Response", *keys: str) -> object:
+        """Return a value of the JSON answer; raise if a proxy answered with a page."""
+        try:
+            value = answer.json()
+            for key in keys:
+                value = value[key]
+        except (KeyError, TypeError, ValueError):
+            raise not_json(self.access.cloud, what, answer) from None
+        return value
+
+    def _list(self, what: str, answer: "Response", key: str) -> list[dict[str, Any]]:
+        """Return the answer's list of resources, each with an id."""
+        listed = self._json(what, answer, key)
+        if not isinstance(listed, list) or not all(
+            isinstance(o, dict) and "id" in o for o in listed
+        ):
+            raise not_json(self.access.cloud, what, answer)
+        return listed
 
     def _expect(
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
@@ -166,7 +207,7 @@ class Identity:
         query: Mapping[str, str] | None = None,
         whom: Whom = "admin",
     ) -> "Response":
-        """Send, again where what came back passes; `path` may be another service's URL."""
+        """Send a request, with retries on transient errors; `path` may be another service's URL."""
         began_s = time.monotonic()
         for wait_s in _RETRY_WAITS_S:
             try:
@@ -199,7 +240,7 @@ class Identity:
                 authenticated=whom == "admin",
                 headers={"X-Auth-Token": whom.value} if isinstance(whom, Token) else {},
                 raise_exc=False,
-                log=False,  # bodies hold passwords
+                log=False,  # bodies contain passwords
             )
         except exceptions.ConnectionError as error:
             raise Unreachable(str(unusable(self.access.cloud, error))) from None
@@ -207,16 +248,25 @@ class Identity:
             raise unusable(self.access.cloud, error) from None
 
     def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
-        """Put the answer in words; Refused where the service is sure (4xx)."""
+        """Return the error for an answer; Refused if the answer is definite (4xx)."""
         cloud = self.access.cloud
-        mend = ""
+        hint = ""
         if answer.status_code == _FORBIDDEN:
-            mend = f"; {cloud.who} needs the role admin to prepare users"
+            hint = f"; {cloud.who} needs the role admin to prepare users"
         refusal = Refused if answer.status_code < 500 else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "
-            f"HTTP {answer.status_code} {_message(answer)}{mend}"
+            f"HTTP {answer.status_code} {_message(answer)}{hint}"
         )
+
+
+def _quoted(name: str | None) -> str:
+    """Quote an id or name as one segment of a path."""
+    return quote(str(name), safe="")
+
+
+def _path(thing: Resource) -> str:
+    return f"/{thing.kind}s/{_quoted(thing.id)}"
 
 
 def _password_body(user: User) -> dict[str, Any]:
@@ -232,7 +282,7 @@ def _password_body(user: User) -> dict[str, Any]:
 
 
 def _message(answer: "Response") -> str:
-    """Keystone's own words, unless they may quote what was sent (400: bad value in the body)."""
+    """Return Keystone's message, unless it may quote the request (400: bad value in the body)."""
     if answer.status_code == 400:
         return answer.reason
     try:

@@ -1,8 +1,8 @@
-"""What a run made in a cloud, on disk before it is made, so that a killed run can be cleaned up.
+"""Records on disk what a run creates in a cloud, so that a killed run can be cleaned up.
 
-One JSON object a line: where, then for each thing `create` (before) and `created` or `removed`, and
-`ready` for a user that can be loaded as. It holds names and ids, no secret. A line is whole or not
-there: what a full disk cuts short is taken back, what a kill cuts short is no line yet.
+One JSON object per line: the cloud, then for each resource `create` (before) and `created` or
+`removed`, and `ready` for a user that load can use. It contains names and ids, no secrets.
+Incomplete lines are removed (full disk) or ignored (kill).
 """
 
 import json
@@ -10,42 +10,44 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.things import Kind, Thing, domain_name
+from loadstone.keystone.resources import Resource, ResourceKind, domain_name
 from loadstone.lab import locks
 from loadstone.target import Access
 
+JOURNAL = "created.jsonl"  # in the folder of a run
+
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
-    """What a user was made ready for, and on which day it has logged in."""
+class UserReadiness:
+    """What a user was prepared for, and the day of its last login."""
 
     grants: str
     day: str
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """What a journal says."""
+class JournalContents:
+    """The contents of a journal."""
 
     run_id: str
     chosen: str  # how the cloud was chosen: "--lab demo", "--cloud prod", "OS_*"
-    identity_url: str  # nothing: the line that says it is damaged
-    remaining: tuple[Thing, ...]  # made or about to be made, and not removed
-    ready: Mapping[str, Readiness] = field(default_factory=dict)  # by the user's id
-    unread: tuple[str, ...] = ()  # lines that are damaged, and how to look for what they named
+    identity_url: str  # empty if that line is damaged
+    remaining: tuple[Resource, ...]  # created or about to be created, and not removed
+    ready: Mapping[str, UserReadiness] = field(default_factory=dict)  # by user id
+    unread: tuple[str, ...] = ()  # numbers of damaged lines, and how to look for their resources
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left, for sure."""
+        """Whether certainly nothing is left."""
         return not self.remaining and not self.unread
 
     @property
-    def mend(self) -> str:
+    def cleanup_command(self) -> str:
         """The command that removes what remains."""
         target = f" {self.chosen}" if self.chosen.startswith("--") else ""
         return f"loadstone results clean {self.run_id}{target}"
@@ -53,57 +55,84 @@ class Record:
 
 @contextmanager
 def held(path: Path, run_id: str) -> Iterator[None]:
-    """Keep all others from what the journal names, for as long as this process works with it."""
+    """Lock the journal's resources for this process."""
     busy = f"another loadstone is at work with what run {run_id} made; wait for it, or end it"
     with locks.held(path.with_suffix(".lock"), busy=busy):
         yield
 
 
 class Unwritable(EnvironmentUnusable):
-    """The journal cannot go on, so nothing more may be made."""
+    """The journal cannot be written, so nothing more may be created."""
 
 
 class Journal:
-    """An append-only file that reaches the disk line by line; safe to use from many threads."""
+    """An append-only file, written to disk line by line; thread-safe.
+
+    Its contents are kept in memory too, in case the run's folder is deleted meanwhile.
+    """
 
     def __init__(self, path: Path, run_id: str) -> None:
         self.path = path
         self.run_id = run_id
         self._lock = threading.Lock()
+        self._replay = _Replay()
         with _writing(path):
-            if path.exists() and not (said := path.read_bytes()).endswith(b"\n"):
-                # A kill cut the last line short, before anything was made of what it says.
-                os.truncate(path, said.rfind(b"\n") + 1)
+            written = path.read_bytes() if path.exists() else b""
+            whole = written.rfind(b"\n") + 1
+            if whole < len(written):
+                # A kill truncated the last line before the resource was created.
+                os.truncate(path, whole)
+        for line in written[:whole].decode(errors="replace").splitlines():
+            self._replay.applies(line)
 
     @classmethod
     def start(cls, path: Path, run_id: str, access: Access) -> Self:
-        """Begin (or go on with) the journal of a run against this cloud."""
+        """Start (or continue) the journal of a run against this cloud."""
         journal = cls(path, run_id)
         whither = {"chosen": access.cloud.chosen, "identity_url": access.identity_url}
         journal._append("target", {"run_id": run_id, **whither})
         return journal
 
-    def create(self, kind: Kind, name: str, domain_id: str | None = None) -> None:
-        """Say that this is about to be made, and where, if not in the run's own domain."""
+    def create(self, kind: ResourceKind, name: str, domain_id: str | None = None) -> None:
+        """Record that this is about to be created, and where if not in the run's domain."""
         self._append("create", {"kind": kind, "name": name, "domain_id": domain_id})
 
-    def created(self, thing: Thing) -> None:
-        """Say that this was made, and its id."""
+    def created(self, thing: Resource) -> None:
+        """Record that this resource was created, with its id."""
         self._append("created", _words(thing))
 
-    def ready(self, user_id: str, how: Readiness) -> None:
-        """Say that load can be made as this user."""
-        # Where this line is lost, the user is only made ready once more: no need to wait for the
-        # disk.
-        said = {"id": user_id, "grants": how.grants, "day": how.day}
-        self._append("ready", said, waits=False)
+    def ready(self, user_id: str, how: UserReadiness) -> None:
+        """Record that load can use this user."""
+        # If this line is lost, the user is only prepared again, so do not wait for the disk.
+        entry = {"id": user_id, "grants": how.grants, "day": how.day}
+        self._append("ready", entry, waits=False)
 
-    def removed(self, thing: Thing) -> None:
-        """Say that this is gone."""
+    def removed(self, thing: Resource) -> None:
+        """Record that this resource is gone."""
         self._append("removed", _words(thing))
 
-    def _append(self, event: str, said: Mapping[str, str | None], *, waits: bool = True) -> None:
-        line = json.dumps({"event": event, **said}).encode() + b"\n"
+    def record(self) -> JournalContents | None:
+        """Return the contents of the file; if it is gone, what was written to it."""
+        kept = read(self.path)
+        with self._lock:
+            replay = self._replay
+            if kept is not None and {*replay.remaining} <= {_key_of(one) for one in kept.remaining}:
+                return kept
+            return replay.record(self.run_id)
+
+    def _append(self, event: str, entry: Mapping[str, str | None], *, waits: bool = True) -> None:
+        line = json.dumps({"event": event, **entry}).encode() + b"\n"
+        if event != "create":  # what is not in the file is not created
+            self._remember(line)
+        self._write(line, waits=waits)
+        if event == "create":
+            self._remember(line)
+
+    def _remember(self, line: bytes) -> None:
+        with self._lock:
+            self._replay.applies(line.decode())
+
+    def _write(self, line: bytes, *, waits: bool) -> None:
         with _writing(self.path), self._lock, self.path.open("ab", buffering=0) as file:
             before = file.tell()
             try:
@@ -112,7 +141,8 @@ class Journal:
                 if waits:
                     os.fsync(file.fileno())
             except OSError:
-                # On a full disk a part may stand there, and the next line would go on in it.
+                # On a full disk part of the line may be in the file, and the next line would
+                # continue it.
                 file.truncate(before)
                 raise
 
@@ -125,27 +155,22 @@ def _writing(path: Path) -> Iterator[None]:
         raise Unwritable(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def read(path: Path) -> Record | None:
-    """Read a journal; None when there is none, or nothing in it yet."""
+def read(path: Path) -> JournalContents | None:
+    """Read a journal; None if there is none or it is empty."""
     try:
-        # What follows the last newline is cut short: what it would have said was not begun yet.
+        # Text after the last newline is incomplete: its action was not started.
         *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise EnvironmentUnusable(f"{path}: cannot be read ({error.strerror})") from error
-    said = _Said()
-    unread = [number for number, line in enumerate(lines, start=1) if not said.takes(line)]
-    if said.target is None and not unread:
+    replay = _Replay()
+    unread = [number for number, line in enumerate(lines, start=1) if not replay.applies(line)]
+    if replay.target is None and not unread:
         return None
-    run_id, chosen, identity_url = said.target or (
-        path.parent.name,
-        "",
-        "",
-    )  # the folder is the run's
-    damaged = (_damage(path, number, run_id) for number in unread)
-    things = tuple(said.remaining.values())
-    return Record(run_id, chosen, identity_url, things, said.ready, tuple(damaged))
+    found = replay.record(path.parent.name)  # the folder is named after the run
+    damaged = (_damage(path, number, found.run_id) for number in unread)
+    return replace(found, unread=tuple(damaged))
 
 
 def _damage(path: Path, number: int, run_id: str) -> str:
@@ -156,15 +181,20 @@ def _damage(path: Path, number: int, run_id: str) -> str:
 
 
 @dataclass(slots=True)
-class _Said:
-    """What the lines so far said."""
+class _Replay:
+    """State after the lines read so far."""
 
     target: tuple[str, str, str] | None = None
-    remaining: dict[tuple[str, ...], Thing] = field(default_factory=dict)
-    ready: dict[str, Readiness] = field(default_factory=dict)
+    remaining: dict[tuple[str, ...], Resource] = field(default_factory=dict)
+    ready: dict[str, UserReadiness] = field(default_factory=dict)
 
-    def takes(self, line: str) -> bool:
-        """Take in a line; False: it is none."""
+    def record(self, run_id: str) -> JournalContents:
+        """Return the result of all lines; `run_id` is used if no line has it."""
+        target = self.target or (run_id, "", "")
+        return JournalContents(*target, tuple(self.remaining.values()), dict(self.ready))
+
+    def applies(self, line: str) -> bool:
+        """Apply a line; return False if it is invalid."""
         try:
             self._take(json.loads(line))
         except (ValueError, KeyError, TypeError):
@@ -180,12 +210,12 @@ class _Said:
             case "removed":
                 self.remaining.pop(_key(entry), None)
             case "ready":
-                self.ready[entry["id"]] = Readiness(entry["grants"], entry["day"])
+                self.ready[entry["id"]] = UserReadiness(entry["grants"], entry["day"])
             case _:
                 raise ValueError(entry["event"])
 
 
-def _words(thing: Thing) -> dict[str, str | None]:
+def _words(thing: Resource) -> dict[str, str | None]:
     return {
         "kind": thing.kind,
         "name": thing.name,
@@ -194,9 +224,15 @@ def _words(thing: Thing) -> dict[str, str | None]:
     }
 
 
-def _thing(entry: dict[str, str]) -> Thing:
-    return Thing(Kind(entry["kind"]), entry["name"], entry.get("id"), entry.get("domain_id"))
+def _thing(entry: dict[str, str]) -> Resource:
+    return Resource(
+        ResourceKind(entry["kind"]), entry["name"], entry.get("id"), entry.get("domain_id")
+    )
 
 
 def _key(entry: dict[str, str]) -> tuple[str, ...]:
     return entry["kind"], entry["name"], entry.get("domain_id") or ""
+
+
+def _key_of(thing: Resource) -> tuple[str, ...]:
+    return thing.kind.value, thing.name, thing.domain_id or ""

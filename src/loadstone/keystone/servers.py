@@ -1,32 +1,33 @@
-"""The compute service as far as clean-up needs it: servers are found by name, and removed."""
+"""The compute API, as far as clean-up needs it: finds servers by name and removes them."""
 
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.identity import Identity, Unreachable
-from loadstone.keystone.things import Kind, Thing
-from loadstone.target.access import unusable
+from loadstone.keystone.resources import Resource, ResourceKind
+from loadstone.target.access import not_json, unusable
 
 if TYPE_CHECKING:
     from requests import Response
 
 _POLL_S = 0.5
-_PATIENCE_S = 300.0  # Rally's, for a server to be gone
+_PATIENCE_S = 300.0  # Rally's limit for the deletion of a server
 _NOT_FOUND, _FORBIDDEN = 404, 403
 _GONE_STATES = ("DELETED", "SOFT_DELETED")
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The servers of all projects, as the identity that the user gave."""
+    """The servers of all projects, seen by the identity that the user chose."""
 
     identity: Identity
 
-    def find(self, kind: Kind, **query: str) -> tuple[Thing, ...]:
+    def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List servers whose names begin with `name__startswith`."""
         url = self._url()
         if url is None:
@@ -39,15 +40,20 @@ class Servers:
             return ()
         if not answer.ok:
             raise self._refused("list the servers of all projects", answer)
-        return tuple(
-            Thing(kind, str(server["name"]), str(server["id"]))
-            for server in answer.json()["servers"]
-            if server.get("status") not in _GONE_STATES
-        )
+        try:
+            servers = answer.json()["servers"]
+            return tuple(
+                Resource(kind, str(server["name"]), str(server["id"]))
+                for server in servers
+                if server.get("status") not in _GONE_STATES
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            cloud = self.identity.access.cloud
+            raise not_json(cloud, "list the servers of all projects", answer) from None
 
-    def remove(self, thing: Thing) -> None:
-        """Remove it, and wait until it is gone."""
-        url = f"{self._url()}/servers/{thing.id}"
+    def remove(self, thing: Resource) -> None:
+        """Remove a server, and wait until it is gone."""
+        url = f"{self._url()}/servers/{quote(str(thing.id), safe='')}"
         answer = self._call(url, "DELETE")
         if not answer.ok and answer.status_code != _NOT_FOUND:
             raise self._refused(f"remove server {thing.name}", answer)
@@ -63,10 +69,13 @@ class Servers:
         answer = self._call(url, "GET")
         if answer.status_code == _NOT_FOUND:
             return True
-        return answer.ok and answer.json()["server"].get("status") in _GONE_STATES
+        try:
+            return answer.ok and answer.json()["server"].get("status") in _GONE_STATES
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise not_json(self.identity.access.cloud, "look up a server", answer) from None
 
     def _url(self) -> str | None:
-        """Give the URL of the compute API; None: the catalog has none."""
+        """Return the URL of the compute API, or None if the catalog has none."""
         from keystoneauth1.exceptions import CatalogException, ClientException
 
         access = self.identity.access
@@ -80,7 +89,7 @@ class Servers:
             raise unusable(access.cloud, error) from None
         if not url:
             return None
-        # Some catalogs name the version, some do not.
+        # Some catalogs include the version in the URL, some do not.
         base = str(url).rstrip("/")
         return base if re.search(r"/v2(\.\d+)?(/|$)", base) else f"{base}/v2.1"
 
@@ -88,12 +97,12 @@ class Servers:
         try:
             return self.identity.call(url, method, query=query)
         except Unreachable:
-            # Without the compute service, the identity service may still be reached.
+            # Without the compute service, the identity service may still be reachable.
             raise EnvironmentUnusable(f"{url}: no connection") from None
 
     def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
         who = self.identity.access.cloud.who
-        mend = f"; {who} needs the role admin for it" if answer.status_code == _FORBIDDEN else ""
+        hint = f"; {who} needs the role admin for it" if answer.status_code == _FORBIDDEN else ""
         return EnvironmentUnusable(
-            f"{self._url()}: could not {what}: HTTP {answer.status_code} {answer.reason}{mend}"
+            f"{self._url()}: could not {what}: HTTP {answer.status_code} {answer.reason}{hint}"
         )

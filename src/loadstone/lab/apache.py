@@ -33,6 +33,14 @@ WSGIScriptAlias / {app.folder}/{app.module}.py process-group=app application-gro
 <Directory {app.folder}>
     Require all granted
 </Directory>
+LoadModule status_module {modules}/mod_status.so
+Listen {host}:{status_port}
+<VirtualHost {host}:{status_port}>
+    <Location />
+        SetHandler server-status
+        Require all granted
+    </Location>
+</VirtualHost>
 """
 
 
@@ -40,6 +48,7 @@ WSGIScriptAlias / {app.folder}/{app.module}.py process-group=app application-gro
 class Apache(ApplicationServer):
     """The event MPM in front of mod_wsgi's daemons."""
 
+    status_port: int = 0  # of mod_status
     kind = "apache"
     programs = (
         APACHE,
@@ -58,6 +67,7 @@ class Apache(ApplicationServer):
             modules=MODULES,
             app=self.application,
             prefix=self.application.python.parent.parent,
+            status_port=self.status_port,
             sockets=self.conf.parent / "wsgi",
         )
         self.conf.write_text(text)
@@ -65,6 +75,10 @@ class Apache(ApplicationServer):
     def start(self) -> Process:
         """Start it in the foreground; mod_wsgi refuses to run applications as root."""
         return self.serve(*unprivileged((APACHE.path(), "-f", str(self.conf), "-DFOREGROUND")))
+
+    def statistics(self) -> str:
+        """Return the URL of mod_status."""
+        return f"apache://{HOST}:{self.status_port}/?name={self.name}"
 
     def facts(self) -> Facts:
         """Version."""

@@ -1,4 +1,4 @@
-"""What serves a WSGI application: the application, and what its servers have in common."""
+"""WSGI applications, and what all servers of them have in common."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from loadstone.lab.processes import Process
 from loadstone.lab.server import Server, answers
 
-# What the application writes to standard error in each process that has loaded it: web servers
-# listen long before, and a worker that still loads neither serves nor obeys a SIGTERM.
+# The application writes this to standard error in each process once it is loaded. Web servers
+# listen long before that, and a worker that is still loading neither serves nor obeys a SIGTERM.
 LOADED = "loadstone: application loaded"
 
 
@@ -22,7 +22,7 @@ class Application:
     health: str  # a path that answers 200
 
     def program(self, name: str) -> str:
-        """Give the path of a program that its environment holds."""
+        """Return the path of a program in the application's environment."""
         return str(self.python.parent / name)
 
 
@@ -33,16 +33,16 @@ class ApplicationServer(Server):
     application: Application
 
     def serve(self, *arguments: str) -> Process:
-        """Start it, in the environment that the application wants."""
+        """Start a program with the application's environment variables."""
         return self.run(arguments, dict(self.application.variables))
 
     def has_loaded(self) -> bool:
-        """Say whether every worker has loaded the application."""
+        """Return whether every worker has loaded the application."""
         try:
             return self.log.read_text(errors="replace").count(LOADED) >= self.site.workers
         except FileNotFoundError:
             return False
 
     def healthy(self) -> bool:
-        """Every worker has loaded the application, and the first answer is 200."""
+        """Return whether every worker has loaded the application and it answers 200."""
         return self.has_loaded() and answers(self.site.port, self.application.health)

@@ -1,4 +1,4 @@
-"""Starts the parts of a deployment in their order; knows nothing of any one of them."""
+"""Starts the parts of a deployment in order. Knows nothing about any particular part."""
 
 import time
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from loadstone.lab.part import Part, Say
 from loadstone.lab.processes import Process
 from loadstone.lab.state import Record, State
 
-HEALTH_S = 120.0  # a worker loads in 3 s of CPU; this is for a machine that is busy otherwise
+HEALTH_S = 120.0  # a worker loads in 3 s of CPU; the rest allows for a busy machine
 POLL_S = 0.1
 
 
 def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> State:
-    """Prepare and start each part when the one before it serves; each is on disk as it starts."""
+    """Prepare and start each part once the previous one is healthy; record each on disk."""
     programs.check(program for part in parts for program in part.programs)
     for kind in ("logs", "run"):
         (folder / kind).mkdir(exist_ok=True)
     for part in parts:
         part.prepare(say)
         process = part.start()
-        begun = begun.with_record(
-            Record(part.name, process, int(part.ask), tuple(str(path) for path in part.logs()))
-        )
+        paths = tuple(str(path) for path in part.logs())
+        record = Record(part.name, process, int(part.ask), paths, part.statistics())
+        begun = begun.with_record(record)
         state.write(folder, begun)
         if process is not None:
             say(f"waiting for {part.name}")
@@ -35,10 +35,10 @@ def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> Sta
 
 
 def await_health(part: Part, process: Process) -> None:
-    """Return when the part serves; raise with the lines that explain it when it does not."""
+    """Wait until the part is healthy; raise with the telling log lines if it is not."""
     deadline = time.monotonic() + HEALTH_S
     while True:
-        # Asked first: what answers on the port of a dead server is another's.
+        # Check the process first: another program may answer on the port of a dead server.
         if not processes.alive(process):
             raise EnvironmentUnusable(
                 f"{part.name} ended while starting\n{logs.explain(part.logs())}"
@@ -53,7 +53,7 @@ def await_health(part: Part, process: Process) -> None:
 
 
 def failure(known: State) -> str | None:
-    """Name the first part that died, with the log lines that explain it."""
+    """Describe the first part that died, with the log lines that explain it."""
     for record in known.records:
         if record.process is not None and not processes.alive(record.process):
             lines = logs.explain(tuple(Path(path) for path in record.logs))

@@ -1,13 +1,46 @@
-"""What all databases have in common."""
+"""Interface of all databases."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from loadstone.lab.part import Part
+from loadstone.lab import state
+from loadstone.lab.part import Facts, Part
+from loadstone.lab.ports import HOST
 
-USER = "keystone"  # of the database, in the servers
-# A pool of connections in each thread of each worker, and room for the database's own.
+USER = "keystone"  # the database user in MariaDB and PostgreSQL
+MONITOR = "loadstone_monitor"  # the user that may read the server's counters, and nothing else
+# One pool of connections per thread of each worker, plus the database's own connections.
 CONNECTIONS = 400
 BUFFER_MB = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSize:
+    """How much a database server takes on."""
+
+    connections: int = CONNECTIONS
+    buffer_mb: int = BUFFER_MB
+
+    def facts(self) -> Facts:
+        """Return the rows for reports of what differs from the usual size."""
+        usual = DatabaseSize()
+        rows = (
+            ("database connections", self.connections, usual.connections),
+            ("database buffer MB", self.buffer_mb, usual.buffer_mb),
+        )
+        return tuple((name, str(value)) for name, value, normal in rows if value != normal)
+
+
+def monitor_password_file(folder: Path) -> Path:
+    """Return the file that holds the password of MONITOR."""
+    return state.secret_folder(folder) / "monitor-password"
+
+
+def monitor_url(kind: str, folder: Path, port: int) -> str:
+    """Return the URL at which a server's counters are read; it names the password's file."""
+    file = quote(str(monitor_password_file(folder)))
+    return f"{kind}://{MONITOR}@{HOST}:{port}?password-file={file}"
 
 
 class Database(Part):
@@ -17,5 +50,5 @@ class Database(Part):
     data: Path
 
     def connection(self) -> str:
-        """Give SQLAlchemy's URL; where there is a password it stands in it."""
+        """Return SQLAlchemy's URL, including the password if there is one."""
         raise NotImplementedError

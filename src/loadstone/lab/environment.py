@@ -1,7 +1,8 @@
-"""An environment of its own for the service: never Loadstone's.
+"""Python environments for services, separate from Loadstone's own.
 
-One per release and Python, shared by the deployments. It is made in its place (its scripts name
-that place) under a lock, and counts only once its marker stands: half-made ones are made anew.
+There is one per release and Python, shared by deployments. It is created in its final place (its
+scripts contain that path) under a lock. It is valid only once its marker file exists; an incomplete
+one is created again.
 """
 
 import json
@@ -15,32 +16,35 @@ from typing import NoReturn
 
 from loadstone import files
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import locks, room
+from loadstone.lab import diskspace, locks
 from loadstone.lab.part import Facts, Part, Say
 from loadstone.lab.processes import MARK
+from loadstone.redaction import is_secret
 
-MARKER = "loadstone.json"  # the packages that were asked for and are installed
+MARKER = "loadstone.json"  # lists the packages that were requested and are installed
 LOG_LINES = 4
 SIZE_MB = 150  # Keystone 30 and its web servers
 _OURS = getattr(sys, "_base_executable", sys.executable)
 
 
 @dataclass(frozen=True, slots=True)
-class Environment(Part):
+class ServiceEnvironment(Part):
     """The packages of a service, and the interpreter that runs them."""
 
     root: Path  # holds all environments
     title: str  # "keystone-30.0.0"
     contents: tuple[str, ...]
-    constraints: Path | None  # pins what was tested
-    deployment: Path  # its folder: the mark that the installer carries
-    interpreter: str | None = None  # in place of the one that runs Loadstone
-    pip: str | None = None  # for a Python too old for uv: the last pip that runs on it
+    constraints: Path | None  # pins the tested versions
+    deployment: Path  # folder of the deployment, to mark the installer's processes with
+    interpreter: str | None = None  # instead of the one that runs Loadstone
+    pip: str | None = None  # requirement for pip, for a Python too old for uv
+    patch: Path | None = None  # applied to the installed packages
+    variables: tuple[tuple[str, str], ...] = ()  # for the installer
     name: str = "environment"
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The environment's folder."""
         python = f"py{sys.version_info[0]}.{sys.version_info[1]}"
         if self.interpreter is not None:
             python = self.interpreter.strip("/").replace("/", "-")
@@ -48,7 +52,7 @@ class Environment(Part):
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The environment's interpreter."""
         return self.folder / "bin" / "python"
 
     @property
@@ -56,14 +60,14 @@ class Environment(Part):
         return self.root / f"{self.folder.name}.log"
 
     def prepare(self, say: Say) -> None:
-        """Make it, or add the packages that it lacks."""
+        """Create the environment, or add missing packages."""
         with locks.held(self.root / f".{self.folder.name}.lock"):
             installed = self._installed()
             if installed is not None and set(self.contents) <= installed:
                 return
             if installed is None:
                 say(f"making an environment for {self.title} (once)")
-                room.require(self.root, SIZE_MB)
+                diskspace.require(self.root, SIZE_MB)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._create()
             if self.constraints is None:
@@ -72,18 +76,21 @@ class Environment(Part):
             if missing:
                 say(f"installing {', '.join(missing)}")
                 self._install(missing)
+            if installed is None and self.patch is not None:
+                say(f"applying {self.patch.name}")
+                self._apply(self.patch)
             marker = json.dumps(sorted({*self.contents, *(installed or ())}))
             files.write(self.folder / MARKER, marker)
 
     def facts(self) -> Facts:
-        """The Python that serves."""
+        """Return the Python version."""
         version = (self.folder / "pyvenv.cfg").read_text()
         lines = (line.partition("=") for line in version.splitlines())
         found = {key.strip(): value.strip() for key, _, value in lines}
         return (("python", found.get("version_info") or found.get("version", "")),)
 
     def logs(self) -> tuple[Path, ...]:
-        """What the installer said."""
+        """Return the installer's log."""
         return (self._log,)
 
     def _create(self) -> None:
@@ -93,19 +100,37 @@ class Environment(Part):
             return
         self._run((interpreter, "-m", "venv", str(self.folder)))
         if self.pip is not None:
-            # The one that came with such a Python knows no wheels of today, and would build all.
+            # The bundled pip of such an old Python knows no current wheels and would build
+            # everything.
             self._run((*self._pip(), self.pip))
 
     def _install(self, packages: tuple[str, ...]) -> None:
         pinned = ("--constraint", str(self.constraints)) if self.constraints else ()
         uv = self._uv()
         if uv is None:
-            if not (self.folder / "bin" / "pip").exists():  # uv made the environment, without one
+            if not (self.folder / "bin" / "pip").exists():  # uv created the environment without pip
                 self._run((str(self.python), "-m", "ensurepip", "--default-pip"))
             command = self._pip()
         else:
             command = (uv, "pip", "install", "--quiet", "--python", str(self.python))
         self._run((*command, *pinned, *packages))
+
+    def _apply(self, patch: Path) -> None:
+        """Apply a patch that was made in the root of the sources."""
+        program = shutil.which("patch")
+        if program is None:
+            raise EnvironmentUnusable("patch is not installed (apt install patch)")
+        [packages] = self.folder.glob("lib/python*/site-packages")
+        done = subprocess.run(
+            (program, "--strip=1", "--forward", "--batch", f"--directory={packages}"),
+            input=patch.read_bytes(),
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            lines = done.stdout.decode(errors="replace").strip().splitlines()
+            raise EnvironmentUnusable(f"{patch} does not apply to {self.title}: {lines[-1]}")
 
     def _pip(self) -> tuple[str, ...]:
         return (str(self.python), "-m", "pip", "install", "--quiet")
@@ -121,9 +146,10 @@ class Environment(Part):
 
     def _run(self, arguments: tuple[str, ...]) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
-        variables = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
+        variables = {name: value for name, value in os.environ.items() if _is_for_installers(name)}
         variables |= {"UV_PYTHON_DOWNLOADS": "never", MARK: str(self.deployment)}
-        # In its own folder: a pyproject.toml of the user's is no business of uv's here.
+        variables |= dict(self.variables)
+        # Run in its own folder, so that uv does not read a pyproject.toml of the user.
         done = subprocess.run(
             arguments,
             stdin=subprocess.DEVNULL,
@@ -137,21 +163,32 @@ class Environment(Part):
         if done.returncode != 0:
             self._fail(done.stdout)
 
-    def _fail(self, said: str) -> NoReturn:
+    def _fail(self, output: str) -> NoReturn:
         if self._installed() is None:
             shutil.rmtree(self.folder, ignore_errors=True)
-        if "No space left" in said:
-            raise EnvironmentUnusable(f"cannot install {self.title}: no room left in {self.root}")
-        self._log.write_text(said)
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        if "No space left" in output:
+            raise EnvironmentUnusable(f"cannot install {self.title}: no space left in {self.root}")
+        self._log.write_text(output)
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         raise EnvironmentUnusable(
             f"cannot install {self.title} (network? package index? log: {self._log}):\n  "
             + "\n  ".join(lines[-LOG_LINES:])
         )
 
 
+def _is_for_installers(name: str) -> bool:
+    """Return whether pip, uv and builds get a variable: no secrets except those of indexes."""
+    if name.startswith(("PIP_", "UV_")):
+        return True
+    return (
+        name not in ("VIRTUAL_ENV", "PYTHONPATH")
+        and not name.startswith(("OS_", "LOADSTONE_STORE"))
+        and not is_secret(name)
+    )
+
+
 def find_uv() -> str | None:
-    """Give uv: on the PATH, beside our interpreter, or where `make install` puts it."""
+    """Return the path of uv: on the PATH, beside our Python, or where `make install` puts it."""
     prefix = Path(sys.prefix)
     beside = (prefix / "bin" / "uv", prefix.parent / ".uv" / "bin" / "uv")
     return shutil.which("uv") or next((str(p) for p in beside if os.access(p, os.X_OK)), None)

@@ -12,7 +12,7 @@ VERSION = "2.8.7"
 
 @dataclass(frozen=True, slots=True)
 class Granian(ApplicationServer):
-    """A process for each worker."""
+    """One process per worker."""
 
     kind = "granian"
     packages = (f"granian=={VERSION}",)

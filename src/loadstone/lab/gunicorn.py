@@ -12,7 +12,7 @@ VERSION = "27.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Gunicorn(ApplicationServer):
-    """Sync workers with one thread, threaded ones with more."""
+    """Sync workers with one thread each, gthread workers with more."""
 
     kind = "gunicorn"
     packages = (f"gunicorn=={VERSION}",)

@@ -1,4 +1,4 @@
-"""haproxy, in front of several nodes."""
+"""haproxy in front of several nodes."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ CONF = """\
 global
     maxconn 4096
     nbthread 1
+{statistics}
 defaults
     mode http
     timeout connect 5s
@@ -31,26 +32,30 @@ backend nodes
 
 @dataclass(frozen=True, slots=True)
 class Haproxy(Server):
-    """The address that clients speak to; a node that fails its check gets no requests."""
+    """The load balancer that clients speak to. A node that fails its check gets no requests."""
 
     nodes: tuple[int, ...]  # ports
     balance: str
     health: str
+    maxconn: int | None = None  # of each node; None: no limit
     kind = "haproxy"
     programs = (HAPROXY,)
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
+        limit = f" maxconn {self.maxconn}" if self.maxconn else ""
         servers = "\n".join(
-            f"    server node-{number} {HOST}:{port} check inter 2s"
+            f"    server node-{number} {HOST}:{port} check inter 2s{limit}"
             for number, port in enumerate(self.nodes, 1)
         )
+        path = self.statistics_socket
         text = CONF.format(
             host=HOST,
             port=self.site.port,
             balance=self.balance,
             health=self.health,
             servers=servers,
+            statistics=f"    stats socket {path} mode 600 level user" if path else "",
         )
         self.conf.write_text(text)
 
@@ -59,11 +64,15 @@ class Haproxy(Server):
         return self.run((HAPROXY.path(), "-db", "-f", str(self.conf)))
 
     def healthy(self) -> bool:
-        """A node answers through it."""
+        """Return whether a node answers through haproxy."""
         return answers(self.site.port, self.health)
 
+    def statistics(self) -> str:
+        """Return the URL of its stats socket."""
+        return self.statistics_url()
+
     def facts(self) -> Facts:
-        """Version and how it shares out."""
+        """Return the version and the balancing algorithm."""
         version = HAPROXY.version("-v")
         return (
             ("nodes", str(len(self.nodes))),

@@ -1,4 +1,4 @@
-"""Pythons of the machine, for services that run on none of today's."""
+"""Finds Python interpreters for services too old for current Pythons."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ PATIENCE_S = 20
 
 
 def find(version: str, purpose: str) -> str:
-    """Give the path of Python `version`, as "3.6", by its own word; a pyenv's shim may not run."""
+    """Return the path of Python `version`, such as "3.6"; each candidate is run to make sure."""
     for path in _candidates(version):
         if _version(path) == version:
             return str(path)
@@ -36,7 +36,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 def _version(path: Path) -> str | None:
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             (str(path), "-c", TELL),
             capture_output=True,
             text=True,
@@ -47,4 +47,4 @@ def _version(path: Path) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.strip() if told.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""One at a time, across processes; the kernel lets go when the holder dies."""
+"""File locks between processes; the kernel releases them when the holder dies."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from loadstone.errors import EnvironmentUnusable
 
 @contextmanager
 def held(path: Path, *, busy: str | None = None) -> Iterator[None]:
-    """Hold the lock; wait for it, or say `busy` at once when another holds it."""
+    """Hold the lock. Wait for it, or raise `busy` at once if it is held elsewhere."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,9 +1,9 @@
-"""The lines of a log that say what went wrong."""
+"""Finds the lines of a log that explain a failure."""
 
 import re
 from pathlib import Path
 
-BLOCK_BYTES = 64 * 1024  # the end of a log that is looked at
+BLOCK_BYTES = 64 * 1024  # only the end of a log is read
 EXPLAINING_LINES = 6
 # oslo.log ends a traceback with a line that has nothing after its prefix.
 _EMPTY = re.compile(r"^([\d-]+ [\d:.]+ \d+ \w+ [\w.]+)?\s*$")
@@ -15,7 +15,7 @@ _TELLING = re.compile(
 
 
 def tail(path: Path, lines: int) -> tuple[str, ...]:
-    """Give the last lines of a log; none when there is no such log."""
+    """Return the last lines of a log; none if the log does not exist."""
     try:
         with path.open("rb") as log:
             log.seek(0, 2)
@@ -27,9 +27,9 @@ def tail(path: Path, lines: int) -> tuple[str, ...]:
 
 
 def explain(paths: tuple[Path, ...]) -> str:
-    """Give the lines that explain an end: up to the last one that tells of an error, else the last.
+    """Return the lines that explain why a part ended: up to the last error, else the last lines.
 
-    Indented, under the path of their log, ready to follow the line that says what ended.
+    They are indented under the path of their log.
     """
     for path in paths:
         lines = [line for line in tail(path, 400) if not _EMPTY.match(line)]

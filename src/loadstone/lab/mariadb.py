@@ -1,11 +1,18 @@
-"""MariaDB, on data of its own."""
+"""MariaDB with its own data folder."""
 
 import getpass
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.lab import processes, state
-from loadstone.lab.database import BUFFER_MB, CONNECTIONS, USER, Database
+from loadstone.lab.database import (
+    MONITOR,
+    USER,
+    Database,
+    DatabaseSize,
+    monitor_password_file,
+    monitor_url,
+)
 from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
@@ -14,11 +21,13 @@ from loadstone.lab.server import Server
 
 SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
-# The server carries it out before it takes connections: a fresh password needs no client.
+# The server runs this file before it accepts connections, so no client is needed to set a password.
 INIT = f"""\
 CREATE DATABASE IF NOT EXISTS {USER} CHARACTER SET utf8mb4;
 CREATE OR REPLACE USER {USER}@'{HOST}' IDENTIFIED BY '{{password}}';
 GRANT ALL ON {USER}.* TO {USER}@'{HOST}';
+CREATE OR REPLACE USER {MONITOR}@'{HOST}' IDENTIFIED BY '{{password}}';
+GRANT PROCESS ON *.* TO {MONITOR}@'{HOST}';
 """
 
 
@@ -28,6 +37,7 @@ class MariaDb(Server, Database):
 
     data: Path
     password: str = field(repr=False)
+    size: DatabaseSize = field(default_factory=DatabaseSize)
     kind = "mariadb"
     programs = (SERVER, INSTALL)
     packages = ("PyMySQL",)
@@ -41,31 +51,37 @@ class MariaDb(Server, Database):
         return self.data / "mysql-data"
 
     def connection(self) -> str:
-        """Give SQLAlchemy's URL."""
+        """Return SQLAlchemy's URL."""
         where = f"{HOST}:{self.site.port}/{USER}?charset=utf8mb4"
         return f"mysql+pymysql://{USER}:{self.password}@{where}"
 
     def prepare(self, say: Say) -> None:
-        """Make the server's own tables where there are none; write what it does at its start."""
+        """Create the system tables if missing; write the SQL to run at the start."""
         if not self._tables.exists():
             say("making MariaDB's data folder (once)")
             self._install()
         state.write_secret(self._init, INIT.format(password=self.password))
+        state.write_secret(monitor_password_file(self.site.folder), self.password)
 
     def start(self) -> Process:
-        """Start it; its socket lies in its data folder, named shortly as sockets must be."""
+        """Start the server. Its socket has a short name because paths of sockets are limited."""
         arguments = (
             *(SERVER.path(), "--no-defaults", f"--user={getpass.getuser()}"),
             *(f"--datadir={self._tables}", "--socket=mariadb.sock", "--pid-file=mariadb.pid"),
             *(f"--port={self.site.port}", f"--bind-address={HOST}", "--skip-name-resolve"),
-            *(f"--max-connections={CONNECTIONS}", f"--innodb-buffer-pool-size={BUFFER_MB}M"),
+            f"--max-connections={self.size.connections}",
+            f"--innodb-buffer-pool-size={self.size.buffer_mb}M",
             f"--init-file={self._init}",
         )
         return self.run(arguments)
 
+    def statistics(self) -> str:
+        """Return the URL of its status variables."""
+        return monitor_url(self.kind, self.site.folder, self.site.port)
+
     def facts(self) -> Facts:
-        """Version."""
-        return (("database", f"MariaDB {SERVER.version('--version')}"),)
+        """Return the version, and the size where it is not the lab's usual one."""
+        return (("database", f"MariaDB {SERVER.version('--version')}"), *self.size.facts())
 
     def _install(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from loadstone.lab.programs import Program
 from loadstone.lab.server import Server
 
 MEMCACHED = Program("memcached", "memcached")
-MEMORY_MB = 128
+MEMORY_MB = 256  # the least that kolla-ansible gives it
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,16 @@ class Memcached(Server):
     packages = ("pymemcache", "python-memcached")
 
     def start(self) -> Process:
-        """Start it, without UDP."""
+        """Start the server without UDP."""
         arguments = (
             *(MEMCACHED.path(), "-l", HOST, "-p", str(self.site.port), "-U", "0"),
             *("-m", str(MEMORY_MB), "-u", getpass.getuser()),
         )
         return self.run(arguments)
+
+    def statistics(self) -> str:
+        """Return its own URL."""
+        return f"memcached://{HOST}:{self.site.port}"
 
     def facts(self) -> Facts:
         """Version."""

@@ -30,7 +30,15 @@ http {{
             uwsgi_pass {host}:{behind};
         }}
     }}
+{statistics}
 }}
+"""
+
+STATISTICS = """\
+    server {{
+        listen unix:{path};
+        location = /stub_status {{ stub_status; }}
+    }}
 """
 
 
@@ -45,6 +53,9 @@ class Nginx(Server):
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
+        path = self.statistics_socket
+        if path is not None:
+            path.unlink(missing_ok=True)  # left by a server that was killed
         text = CONF.format(
             run=self.conf.parent,
             name=self.name,
@@ -52,16 +63,21 @@ class Nginx(Server):
             host=HOST,
             port=self.site.port,
             behind=self.behind,
+            statistics=STATISTICS.format(path=path) if path else "",
         )
         self.conf.write_text(text)
 
     def start(self) -> Process:
-        """Start the master; -e, for it would write to /var/log before it has read its file."""
+        """Start the master. Without -e it would write to /var/log before it reads its file."""
         return self.run((NGINX.path(), "-e", str(self.log), "-c", str(self.conf)))
 
     def healthy(self) -> bool:
-        """What stands behind it answers through it."""
+        """Return whether the application answers through nginx."""
         return answers(self.site.port, self.health)
+
+    def statistics(self) -> str:
+        """Return the URL of stub_status."""
+        return self.statistics_url()
 
     def facts(self) -> Facts:
         """Version."""

@@ -1,4 +1,4 @@
-"""A part of a deployment: a server, or something that must be made before one starts."""
+"""Interface of the parts of a deployment: servers, and what must be prepared before they start."""
 
 import signal
 from collections.abc import Callable
@@ -13,38 +13,42 @@ Facts = tuple[tuple[str, str], ...]
 
 
 class Part:
-    """What a deployment knows of each of its parts; a part says only what it has.
+    """One part of a deployment. Subclasses override what differs from these defaults.
 
-    Stopping is the same for all (processes.stop), because it must work from the record on disk
-    when all that knew the part has crashed.
+    Stopping is the same for all parts (processes.stop), because it must work from the record on
+    disk after a crash.
     """
 
     __slots__ = ()
-    ask: ClassVar[signal.Signals] = signal.SIGTERM  # on which it ends in an orderly way
-    programs: ClassVar[tuple[Program, ...]] = ()  # that must be installed on the machine
-    packages: ClassVar[tuple[str, ...]] = ()  # that the environment must hold
+    ask: ClassVar[signal.Signals] = signal.SIGTERM  # stops it in an orderly way
+    programs: ClassVar[tuple[Program, ...]] = ()  # must be installed on the machine
+    packages: ClassVar[tuple[str, ...]] = ()  # must be installed in the environment
 
     @property
     def name(self) -> str:
-        """Give the word for it in messages, `lab logs` and the state."""
+        """Name in messages, `lab logs` and the state."""
         raise NotImplementedError
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Make what it needs on disk; the same again does no harm."""
+        """Create what the part needs on disk. May be called again."""
         return
 
     def start(self) -> Process | None:
-        """Start it; None when it has no process of its own."""
+        """Start it; return None if it has no process of its own."""
         return None
 
     def healthy(self) -> bool:
-        """Say whether it serves."""
+        """Return whether it serves."""
         return True
 
     def facts(self) -> Facts:
-        """Give what a report says of it."""
+        """Return its rows for reports."""
         return ()
 
+    def statistics(self) -> str:
+        """Return the URL at which `loadstone monitor` reads its counters; empty: there are none."""
+        return ""
+
     def logs(self) -> tuple[Path, ...]:
-        """Give its logs, the most telling one first."""
+        """Return its logs, the most relevant first."""
         return ()

@@ -1,4 +1,4 @@
-"""Ports on loopback."""
+"""Chooses ports on loopback."""
 
 import random
 import socket
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from loadstone.errors import EnvironmentUnusable
 
 HOST = "127.0.0.1"
-# Below the range from which the kernel takes the local ports of outgoing connections (32768 up):
-# a port there could be taken by the load itself while a part restarts.
+# Below the kernel's range for local ports of outgoing connections (32768 and above): the load
+# itself could take such a port while a part restarts.
 LOWEST, HIGHEST = 15000, 32000
 TRIES = 200
 
 
 @dataclass(slots=True)
 class Ports:
-    """The ports of one deployment, chosen as its parts ask; the ones of before are kept."""
+    """The ports of one deployment. Ports of an earlier start are reused."""
 
     before: Mapping[str, int]
     chosen: dict[str, int] = field(default_factory=dict)
 
     def give(self, purpose: str, asked: int | None = None) -> int:
-        """Give the port for a purpose: the one asked for, else the one of before, else any."""
+        """Return the port for a purpose: the requested one, else the earlier one, else any."""
         if purpose not in self.chosen:
             taken = set(self.chosen.values())
             port = choose(asked, before=self.before.get(purpose))
@@ -33,9 +33,9 @@ class Ports:
 
 
 def is_free(port: int) -> bool:
-    """Say whether a server could listen there now."""
+    """Return whether a server could listen on the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do: a port that only waits out an old connection is free.
+        # Servers set it too: a port with connections in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -45,7 +45,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(asked: int | None, *, before: int | None = None) -> int:
-    """Give the port that was asked for, else the one used before, else any; only free ones."""
+    """Return the requested port, else the earlier one, else any; only free ones."""
     if asked is not None:
         if not is_free(asked):
             raise EnvironmentUnusable(

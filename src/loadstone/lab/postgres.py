@@ -1,11 +1,18 @@
-"""PostgreSQL, on data of its own."""
+"""PostgreSQL with its own data folder."""
 
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.lab import processes
-from loadstone.lab.database import BUFFER_MB, CONNECTIONS, USER, Database
+from loadstone.lab import processes, state
+from loadstone.lab.database import (
+    MONITOR,
+    USER,
+    Database,
+    DatabaseSize,
+    monitor_password_file,
+    monitor_url,
+)
 from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
@@ -18,6 +25,11 @@ INITDB = Program("initdb", "postgresql", FOLDERS)
 SUPERUSER = "loadstone"
 ACCESS = f"host all all {HOST}/32 scram-sha-256\n"
 CREATE = f"CREATE ROLE {USER} LOGIN;\nCREATE DATABASE {USER} OWNER {USER};\n"
+# Statements end with the line in single-user mode.
+CREATE_MONITOR = (
+    f"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{MONITOR}') "
+    f"THEN CREATE ROLE {MONITOR} LOGIN; END IF; END$$;\nGRANT pg_monitor TO {MONITOR};\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +38,7 @@ class Postgres(Server, Database):
 
     data: Path
     password: str = field(repr=False)
+    size: DatabaseSize = field(default_factory=DatabaseSize)
     kind = "postgres"
     ask = signal.SIGINT  # fast: connections are closed, nothing is lost
     programs = (SERVER, INITDB)
@@ -36,11 +49,11 @@ class Postgres(Server, Database):
         return self.data / "postgres-data"
 
     def connection(self) -> str:
-        """Give SQLAlchemy's URL."""
+        """Return SQLAlchemy's URL."""
         return f"postgresql+psycopg2://{USER}:{self.password}@{HOST}:{self.site.port}/{USER}"
 
     def prepare(self, say: Say) -> None:
-        """Make a cluster where there is none; give its user a fresh password."""
+        """Create a cluster if there is none; set a new password."""
         if not self._tables.exists():
             say("making PostgreSQL's data folder (once)")
             self.data.mkdir(parents=True, exist_ok=True)
@@ -49,38 +62,45 @@ class Postgres(Server, Database):
             (half / "pg_hba.conf").write_text(ACCESS)
             self._alone(half, CREATE)
             half.rename(self._tables)
-        self._alone(self._tables, f"ALTER ROLE {USER} PASSWORD '{self.password}';\n")
+        passwords = (f"ALTER ROLE {user} PASSWORD '{self.password}';\n" for user in (USER, MONITOR))
+        self._alone(self._tables, CREATE_MONITOR + "".join(passwords))
+        state.write_secret(monitor_password_file(self.site.folder), self.password)
 
     def start(self) -> Process:
-        """Start it, without a socket in the file system; it refuses root."""
+        """Start the server without a Unix socket. It refuses to run as root."""
         options = {
             "listen_addresses": HOST,
             "unix_socket_directories": "",
-            "max_connections": str(CONNECTIONS),
-            "shared_buffers": f"{BUFFER_MB}MB",
+            "max_connections": str(self.size.connections),
+            "shared_buffers": f"{self.size.buffer_mb}MB",
+            "track_wal_io_timing": "on",  # two clock readings per fsync
         }
         chosen = (word for key, value in options.items() for word in ("-c", f"{key}={value}"))
         arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *chosen)
         return self.run(unprivileged(arguments))
 
     def healthy(self) -> bool:
-        """Its pid file says so, as pg_ctl reads it; it listens before it is ready."""
+        """Read the pid file, as pg_ctl does: the server listens before it is ready."""
         try:
             lines = (self._tables / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             return False
         return len(lines) >= 8 and lines[7].strip() == "ready"
 
+    def statistics(self) -> str:
+        """Return the URL of its statistics views."""
+        return monitor_url(self.kind, self.site.folder, self.site.port)
+
     def facts(self) -> Facts:
-        """Version."""
-        return (("database", f"PostgreSQL {SERVER.version('--version')}"),)
+        """Return the version, and the size where it is not the lab's usual one."""
+        return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
 
     def _alone(self, tables: Path, sql: str) -> None:
-        # Single-user mode needs no connection, so no password for the superuser. A statement that
-        # fails is not logged: there may be a password in it.
+        # Single-user mode needs no connection, so the superuser has no password. Failing statements
+        # are not logged, because they may contain a password.
         quiet = ("-c", "log_min_error_statement=panic")
         self._run((SERVER.path(), "--single", *quiet, "-D", str(tables), "postgres"), sql)
 
-    def _run(self, arguments: tuple[str, ...], told: str = "") -> None:
+    def _run(self, arguments: tuple[str, ...], stdin: str = "") -> None:
         command = Command(unprivileged(arguments), self.log, self.site.folder)
-        processes.complete(command, "postgres could not be prepared", told)
+        processes.complete(command, "postgres could not be prepared", stdin)

@@ -1,31 +1,31 @@
-"""Processes that outlive the command that started them, and are found again by pid and start time.
+"""Processes that outlive the command that started them.
 
-A pid alone is reused by the kernel; a pid with the start time of its process is not.
+They are identified by pid and start time, because the kernel reuses pids.
 """
 
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs
 
-MARK = "LOADSTONE_LAB"  # in the environment of all that a deployment starts: its folder
+MARK = "LOADSTONE_LAB"  # environment variable of all processes of a deployment; holds its folder
 POLL_S = 0.05
-_KERNELS = 2  # parent of the kernel's own threads, which have no environment
-GRACE_S = 10.0  # uwsgi kills workers that load or serve for longer only when told twice
+_KERNELS = 2  # parent of kernel threads, which have no environment
+GRACE_S = 10.0  # uwsgi kills busy workers only after a second signal
 
-# Ended children stay zombies until their parent asks for them; a Popen must live as long.
+# Ended children stay zombies until they are waited for, so their Popen objects are kept.
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of this boot: the kernel gives no second one the same pair."""
+    """A process of this boot, identified by pid and start time."""
 
     pid: int
     started_ticks: int  # since boot, field 22 of /proc/PID/stat
@@ -33,7 +33,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is started, and where its output goes."""
+    """A program to start, and where its output goes."""
 
     arguments: tuple[str, ...]
     log: Path
@@ -51,14 +51,14 @@ class _Stat:
 
 
 def clean_environment(folder: Path, variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the environment of a deployment's processes: nothing of the user's OS_* or Python."""
+    """Return the environment of a deployment's processes, without the user's OS_* and PYTHON*."""
     kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
     path = os.environ.get("PATH", os.defpath)
     return kept | {"PATH": path, "LANG": "C.UTF-8", MARK: str(folder)} | dict(variables or {})
 
 
 def start(command: Command) -> Process:
-    """Start a process in a session of its own, so that no Ctrl-C of ours reaches it."""
+    """Start a process in a session of its own, so that Ctrl-C does not reach it."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -77,18 +77,18 @@ def start(command: Command) -> Process:
     finally:
         os.close(log)
     _children[child.pid] = child
-    # Not reaped yet, so its entry in /proc stands even if it has ended.
+    # It is not reaped yet, so its entry in /proc exists even if it has ended.
     stat = _read(child.pid)
     return Process(child.pid, stat.started_ticks if stat else 0)
 
 
-def complete(command: Command, failing: str, told: str = "") -> None:
-    """Run a command to its end; where it fails, raise `failing` with the lines that explain it."""
+def complete(command: Command, failing: str, stdin: str = "") -> None:
+    """Run a command until it ends. If it fails, raise `failing` with log lines that explain it."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     with command.log.open("ab") as log:
         done = subprocess.run(
             command.arguments,
-            input=told.encode(),
+            input=stdin.encode(),
             stdout=log,
             stderr=log,
             env=clean_environment(command.folder, command.variables),
@@ -100,7 +100,7 @@ def complete(command: Command, failing: str, told: str = "") -> None:
 
 
 def alive(process: Process) -> bool:
-    """Say whether exactly this process still runs; a zombie does not."""
+    """Return whether this very process still runs; a zombie does not count."""
     child = _children.get(process.pid)
     if child is not None and child.poll() is not None:
         del _children[process.pid]
@@ -111,36 +111,45 @@ def alive(process: Process) -> bool:
 
 
 def family(leader: Process) -> tuple[Process, ...]:
-    """Give all living processes of the leader's session, and their descendants.
+    """Return all living processes of the leader's session, and their descendants.
 
-    Found by session also when the leader is dead. PostgreSQL gives each backend a session of its
-    own, so descent counts too.
+    The session finds them even if the leader is dead. PostgreSQL starts each backend in a session
+    of its own, so descendants are included.
     """
-    stats = [stat for stat in _all() if stat.state not in "ZX"]
+    return families((leader,))[0]
+
+
+def families(leaders: Sequence[Process]) -> tuple[tuple[Process, ...], ...]:
+    """Return the family of each leader, from one scan of all processes."""
+    living = [stat for stat in _all() if stat.state not in "ZX"]
+    return tuple(_family(leader, living) for leader in leaders)
+
+
+def _family(leader: Process, living: Sequence[_Stat]) -> tuple[Process, ...]:
     now = _read(leader.pid)
     if now is not None and now.started_ticks != leader.started_ticks:
-        return ()  # the pid, and with it the session's number, is another's
+        return ()  # another process has the pid, and thus the session number
     found = {
         s.pid: s
-        for s in stats
+        for s in living
         if s.session == leader.pid and s.started_ticks >= leader.started_ticks
     }
     grown = True
     while grown:
-        more = {s.pid: s for s in stats if s.parent in found and s.pid not in found}
+        more = {s.pid: s for s in living if s.parent in found and s.pid not in found}
         grown = bool(more)
         found |= more
     return tuple(Process(s.pid, s.started_ticks) for s in found.values())
 
 
 def marked(folder: Path) -> tuple[Process, ...]:
-    """Give all living processes that carry the deployment's mark: also what no record names."""
+    """Return all living processes marked with the deployment's folder, recorded or not."""
     wanted = f"{MARK}={folder}".encode()
     living = [s for s in _all() if s.pid != os.getpid() and s.state not in "ZX"]
     seen = {stat: _environment(stat.pid) for stat in living}
     blank = [s for s, variables in seen.items() if variables == b"" and s.parent != _KERNELS]
     if blank:
-        # Empty also in the moment of an exec: what is being started just now has its mark soon.
+        # The environment is also empty during an exec; look again shortly after.
         time.sleep(POLL_S)
         seen |= {stat: _environment(stat.pid) for stat in blank}
     return tuple(
@@ -151,7 +160,7 @@ def marked(folder: Path) -> tuple[Process, ...]:
 
 
 def _environment(pid: int) -> bytes | None:
-    """Give what a process was started with; None: it has ended, or is another user's."""
+    """Return the environment of a process; None if it has ended or belongs to another user."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -161,7 +170,7 @@ def _environment(pid: int) -> bytes | None:
 def stop(
     leader: Process, *, ask: signal.Signals = signal.SIGTERM, grace_s: float = GRACE_S
 ) -> None:
-    """Ask the leader to end, then whatever of its family outlived it; kill what does not."""
+    """Stop the leader, then the remaining processes of its family; kill those that do not end."""
     members = family(leader)
     end((leader,), ask=ask, grace_s=grace_s)
     end({*members, *family(leader)}, grace_s=grace_s)
@@ -173,7 +182,7 @@ def end(
     ask: signal.Signals = signal.SIGTERM,
     grace_s: float = GRACE_S,
 ) -> None:
-    """Signal those that live, wait for them, kill those that stay."""
+    """Send SIGTERM to living processes, wait, and kill those that remain."""
     asked = tuple(process for process in processes if alive(process))
     for process in asked:
         _signal(process, ask)
@@ -184,19 +193,19 @@ def end(
 
 
 def memory_mb(members: Iterable[Process]) -> float:
-    """Give the memory of processes, pages that they share counted once (PSS)."""
+    """Return the memory of the processes, with shared pages counted once (PSS)."""
     total_kb = 0
     for process in members:
         try:
             lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
         except OSError:
-            continue  # ended meanwhile
+            continue  # ended in the meantime
         total_kb += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total_kb / 1024
 
 
 def boot_id() -> str:
-    """Name this boot of the machine: start times count from it."""
+    """Return the id of this boot of the machine; start times count from it."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -210,7 +219,7 @@ def _wait(processes: Iterable[Process], patience_s: float) -> tuple[Process, ...
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    # A pidfd holds on to one process: between the check and the signal the pid cannot change hands.
+    # A pidfd refers to one process, so the pid cannot be reused between check and signal.
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -234,6 +243,6 @@ def _read(pid: int) -> _Stat | None:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name in parentheses may hold spaces and parentheses itself.
+    # The name in parentheses may itself contain spaces and parentheses.
     fields = text[text.rindex(")") + 2 :].split()
     return _Stat(pid, fields[0], int(fields[1]), int(fields[3]), int(fields[19]))

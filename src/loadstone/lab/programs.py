@@ -1,4 +1,4 @@
-"""Programs of the machine that parts need; Loadstone names what is missing and installs nothing."""
+"""Programs that parts need. Loadstone reports missing ones and installs nothing."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 
-SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on every user's PATH
+SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the PATH of every user
 NOBODY = 65534
 
 
@@ -18,54 +18,54 @@ NOBODY = 65534
 class Program:
     """A program, and the Debian package that holds it."""
 
-    name: str  # or the path of a file that must be there
+    name: str  # or the path of a required file
     package: str
-    folders: tuple[str, ...] = ()  # beside the PATH; may hold a pattern
+    folders: tuple[str, ...] = ()  # searched besides the PATH; may be glob patterns
 
     def find(self) -> str | None:
-        """Give its path, or None when it is not installed."""
+        """Return its path, or None if it is not installed."""
         if self.name.startswith("/"):
             return self.name if Path(self.name).exists() else None
         places = ":".join([os.environ.get("PATH", os.defpath), SYSTEM_FOLDERS])
         found = shutil.which(self.name, path=places)
         if found is not None or not self.folders:
             return found
-        # The highest of several versions, as /usr/lib/postgresql/15/bin.
+        # The highest of several versions, such as /usr/lib/postgresql/15/bin.
         beside = sorted(p for folder in self.folders for p in Path("/").glob(folder.lstrip("/")))
         return shutil.which(self.name, path=":".join(str(p) for p in reversed(beside)))
 
     def version(self, flag: str) -> str:
-        """Give the version that it tells of itself."""
-        told = subprocess.run(
+        """Return the version that the program prints."""
+        completed = subprocess.run(
             (self.path(), flag), capture_output=True, text=True, check=False, cwd="/"
         )
-        found = re.search(r"\d+(\.\d+)+", told.stdout + told.stderr)
+        found = re.search(r"\d+(\.\d+)+", completed.stdout + completed.stderr)
         return found[0] if found else "?"
 
     def path(self) -> str:
-        """Give its path."""
+        """Return its path."""
         return self.find() or missing((self,))
 
 
 def check(programs: Iterable[Program]) -> None:
-    """Raise with one command that installs all that is missing."""
+    """Raise if programs are missing, with one command that installs all of them."""
     lacking = tuple(program for program in programs if program.find() is None)
     if lacking:
         missing(lacking)
 
 
 def missing(programs: tuple[Program, ...]) -> str:
-    """Raise: they are not installed."""
+    """Raise: these programs are not installed."""
     names = ", ".join(dict.fromkeys(program.name for program in programs))
     packages = " ".join(dict.fromkeys(program.package for program in programs))
     raise EnvironmentUnusable(f"not installed: {names}; install: apt-get install {packages}")
 
 
 def unprivileged(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the command in a form that also root can give to a program that refuses root.
+    """Return the command, wrapped in `unshare --user` if run as root.
 
-    As root it runs in a user namespace where root's number is nobody's: the program sees no root,
-    and its files stay ours, wherever they are. (A user of its own could not reach below /root.)
+    PostgreSQL and mod_wsgi refuse to run as root. In the user namespace the program sees itself as
+    nobody, and its files still belong to us. (A separate user could not read below /root.)
     """
     if os.geteuid() != 0:
         return arguments

@@ -1,70 +1,87 @@
-"""A part that is a process of its own and is spoken to at a port."""
+"""Base of parts that are a process with a port."""
 
 import http.client
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote
 
 from loadstone.lab import processes
 from loadstone.lab.part import Part
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 
-ANSWER_S = 5.0  # how long one health question waits
+ANSWER_S = 5.0  # time-out of one health check
+# Bytes of a Unix socket's path (man 7 unix: 108 with the final zero); haproxy appends to it while
+# it starts.
+LONGEST_SOCKET = 90
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and how wide a server serves."""
+    """Where a server listens and how many workers it has."""
 
     folder: Path  # of the deployment
     port: int
     workers: int = 1
     threads: int = 1
-    suffix: str = ""  # tells two of a kind apart
+    suffix: str = ""  # distinguishes servers of the same kind
+    backlog: int | None = None  # length of the listen queue; None: the server's usual one
 
 
 @dataclass(frozen=True, slots=True)
 class Server(Part):
-    """A server on loopback, with one log; a kind says how it is started, and its facts."""
+    """A server on loopback with one log."""
 
     site: Site
     kind: ClassVar[str]
 
     @property
     def name(self) -> str:
-        """The word for it."""
+        """Name in messages."""
         return f"{self.kind}{self.site.suffix}"
 
     @property
     def log(self) -> Path:
-        """Where its output goes."""
+        """Log file."""
         return self.site.folder / "logs" / f"{self.name}.log"
 
     @property
     def conf(self) -> Path:
-        """Its configuration, where it has one without secrets."""
+        """Configuration file, for servers whose configuration holds no secrets."""
         return self.site.folder / "run" / f"{self.name}.conf"
+
+    @property
+    def statistics_socket(self) -> Path | None:
+        """Path of the Unix socket for its counters, in a private folder; None if it is too long."""
+        path = self.site.folder / "run" / f"{self.name}.stats"
+        return path if len(os.fsencode(path)) <= LONGEST_SOCKET else None
+
+    def statistics_url(self) -> str:
+        """Return the URL of that socket."""
+        path = self.statistics_socket
+        return f"{self.kind}://{quote(str(path))}?name={self.name}" if path else ""
 
     def run(
         self, arguments: tuple[str, ...], variables: Mapping[str, str] | None = None
     ) -> Process:
-        """Start its process."""
+        """Start the server's process."""
         return processes.start(Command(arguments, self.log, self.site.folder, variables or {}))
 
     def healthy(self) -> bool:
-        """It takes connections."""
+        """Return whether it accepts connections."""
         return listens(self.site.port)
 
     def logs(self) -> tuple[Path, ...]:
-        """One log."""
+        """Return the log."""
         return (self.log,)
 
 
 def answers(port: int, path: str) -> bool:
-    """Say whether GET gives 200."""
+    """Return whether GET answers 200."""
     connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
     try:
         connection.request("GET", path)
@@ -76,7 +93,7 @@ def answers(port: int, path: str) -> bool:
 
 
 def listens(port: int) -> bool:
-    """Say whether a connection is taken."""
+    """Return whether a connection is accepted."""
     try:
         socket.create_connection((HOST, port), timeout=ANSWER_S).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Ends a deployment from what its folder says, whoever started it and however that one ended."""
+"""Stops a deployment from the state on disk, whoever started it and however that process ended."""
 
 import shutil
 import signal
@@ -11,13 +11,13 @@ from loadstone.lab.state import Phase, State
 
 
 def shut_down(folder: Path) -> None:
-    """End every process of the deployment and remove its secrets. The caller holds its lock."""
+    """Stop all processes of the deployment and remove its secrets. The caller holds the lock."""
     known = _known(folder)
     if known is not None and known.is_of_this_boot:
         for record in reversed(known.records):
             if record.process is not None:
                 processes.stop(record.process, ask=signal.Signals(record.ask))
-    # What was started in the moment before a crash, and never came to be recorded.
+    # A process that was started just before a crash may not be recorded.
     processes.end(processes.marked(folder))
     shutil.rmtree(state.secret_folder(folder), ignore_errors=True)
     if known is not None:
@@ -28,7 +28,7 @@ def _known(folder: Path) -> State | None:
     try:
         return state.read(folder)
     except EnvironmentUnusable:
-        return None  # an unreadable state: the mark in the processes' environment still finds them
+        return None  # unreadable state: the mark in the environment still finds the processes
 
 
 def _stopped(known: State) -> tuple[state.Record, ...]:

@@ -1,4 +1,4 @@
-"""One process with one thread: the reference point of the old single-process server."""
+"""Single-process, single-threaded server: the baseline."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ SERVER = Path(__file__).parent / "inside" / "single_server.py"
 
 @dataclass(frozen=True, slots=True)
 class Single(ApplicationServer):
-    """wsgiref, from Python's own library."""
+    """wsgiref from Python's standard library."""
 
     kind = "single"
 
     def start(self) -> Process:
-        """Start the one process."""
+        """Start the process."""
         application = self.application
         return self.serve(
             *(str(application.python), str(SERVER), str(self.site.port)),
@@ -25,5 +25,5 @@ class Single(ApplicationServer):
         )
 
     def facts(self) -> Facts:
-        """What it is."""
+        """Describe the server."""
         return (("web server", "wsgiref (one process, one thread)"),)

@@ -1,4 +1,4 @@
-"""OpenLDAP's slapd, with users of its own."""
+"""OpenLDAP's slapd with generated users."""
 
 import base64
 import hashlib
@@ -26,6 +26,7 @@ include /etc/ldap/schema/cosine.schema
 include /etc/ldap/schema/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
+moduleload back_monitor
 sizelimit unlimited
 database mdb
 maxsize 268435456
@@ -36,6 +37,9 @@ directory {data}
 index objectClass eq
 index cn,sn,mail,uid eq
 index member eq
+database monitor
+access to dn.subtree="cn=Connections,cn=Monitor" filter="(monitorConnectionNumber=*)" by * none
+access to * by * read
 """
 TREE = f"""\
 dn: {SUFFIX}
@@ -66,15 +70,15 @@ userPassword: {hashed}
 
 @dataclass(frozen=True, slots=True)
 class Slapd(Server):
-    """One directory on loopback, made anew at each start."""
+    """One directory on loopback, created again at each start."""
 
     users: tuple[str, ...]
-    password: str = field(repr=False)  # of the manager, and of every user
+    password: str = field(repr=False)  # of the manager and of every user
     kind = "slapd"
     programs = (
         SLAPD,
         Program("/etc/ldap/schema/inetorgperson.schema", "slapd"),
-        # python-ldap comes without a wheel.
+        # python-ldap has no wheel.
         Program("cc", "gcc"),
         Program("/usr/include/ldap.h", "libldap2-dev"),
         Program("/usr/include/sasl/sasl.h", "libsasl2-dev"),
@@ -86,7 +90,7 @@ class Slapd(Server):
         return state.secret_folder(self.site.folder) / "slapd.conf"
 
     def prepare(self, say: Say) -> None:
-        """Write its configuration and fill it."""
+        """Write the configuration and load the entries."""
         say(f"making a directory of {len(self.users)} users")
         data = self.site.folder / "run" / "ldap"
         shutil.rmtree(data, ignore_errors=True)
@@ -99,10 +103,14 @@ class Slapd(Server):
         processes.complete(command, "slapd could not be filled", TREE + "".join(people))
 
     def start(self) -> Process:
-        """Start it; -d keeps it in the foreground."""
+        """Start the server; -d keeps it in the foreground."""
         url = f"ldap://{HOST}:{self.site.port}/"
         arguments = (SLAPD.path(), "-f", str(self._conf), "-h", url, "-d", "0")
         return self.run(arguments)
+
+    def statistics(self) -> str:
+        """Return the URL of cn=Monitor; counters need no password."""
+        return f"{self.kind}://{HOST}:{self.site.port}"
 
     def facts(self) -> Facts:
         """Version."""
@@ -110,7 +118,7 @@ class Slapd(Server):
 
 
 def salted(password: str) -> str:
-    """Give a password as OpenLDAP keeps it: {SSHA}, base64 of SHA-1(password, salt) and salt."""
+    """Return a password as OpenLDAP stores it: {SSHA}, base64 of SHA-1(password, salt) and salt."""
     salt = secrets.token_bytes(8)
     digest = hashlib.sha1(password.encode() + salt).digest()  # noqa: S324  # OpenLDAP's own scheme
     return "{SSHA}" + base64.b64encode(digest + salt).decode()

@@ -1,4 +1,4 @@
-"""SQLite: a file, opened by the service itself."""
+"""SQLite: a file that the service itself opens."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from loadstone.lab.part import Facts, Say
 
 @dataclass(frozen=True, slots=True)
 class Sqlite(Database):
-    """A database in a file of its own folder."""
+    """A database file in a folder of its own."""
 
     data: Path
     name: str = "sqlite"
 
     def connection(self) -> str:
-        """Give SQLAlchemy's URL."""
+        """Return SQLAlchemy's URL."""
         return f"sqlite:///{self.data / 'keystone.db'}"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002  # too quick to be told of
-        """Make the folder."""
+        """Create the folder."""
         self.data.mkdir(parents=True, exist_ok=True)
 
     def facts(self) -> Facts:
-        """The library's version: the environment's Python is Loadstone's own."""
+        """Return SQLite's version, which is that of Loadstone's own Python."""
         return (("database", f"SQLite {sqlite3.sqlite_version}"),)

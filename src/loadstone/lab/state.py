@@ -1,4 +1,4 @@
-"""What is kept on disk of a deployment, so that any later command finds and ends it."""
+"""State of a deployment on disk, from which any later command can find and stop it."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ FILE = "state.json"
 
 
 class Phase(StrEnum):
-    """Where a deployment is in its life."""
+    """Stage in the life of a deployment."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -23,20 +23,21 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A part that was started: enough to stop it and to show its logs."""
+    """A started part: what is needed to stop it and to show its logs."""
 
     part: str
     process: Process | None
-    ask: int  # number of the signal that ends it in an orderly way
+    ask: int  # number of the signal that stops it
     logs: tuple[str, ...]
+    statistics: str = ""  # URL of its counters
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A deployment as the disk knows it. Holds no secret."""
+    """State of a deployment. Holds no secret."""
 
     name: str
-    run: str  # names one start: a watcher ends only what it watched
+    run: str  # identifies one start: a watcher stops only the start that it watched
     phase: Phase
     boot: str
     settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
@@ -46,39 +47,39 @@ class State:
     records: tuple[Record, ...] = ()
 
     def with_record(self, record: Record) -> "State":
-        """Give the state with one part more (or that part started again)."""
+        """Return the state with this part added or replaced."""
         others = tuple(r for r in self.records if r.part != record.part)
         return replace(self, records=(*others, record))
 
     def port(self, purpose: str) -> int | None:
-        """Give the port that was chosen for it."""
+        """Return the port chosen for a purpose."""
         return dict(self.ports).get(purpose)
 
     @property
     def is_of_this_boot(self) -> bool:
-        """Process start times count from the boot: after another, none of ours can be alive."""
+        """Start times count from the boot: after a reboot none of the processes can be alive."""
         return self.boot == boot_id()
 
 
 def secret_folder(folder: Path) -> Path:
-    """Give the place for passwords: only we may enter it, and it goes when the deployment stops."""
+    """Return the folder for passwords: private to the user, removed when the deployment stops."""
     return folder / "secret"
 
 
 def write(folder: Path, state: State) -> None:
-    """Replace the state in one step: a crash leaves the one before."""
+    """Replace the state atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     files.write(folder / FILE, json.dumps(asdict(state), indent=1), files.PRIVATE)
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only we may read, in a folder that only we may enter."""
+    """Write a private file into a private folder."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     files.write(path, text, files.PRIVATE)
 
 
 def read(folder: Path) -> State | None:
-    """Give the state, or None where there is none."""
+    """Return the state, or None if there is none."""
     path = folder / FILE
     try:
         text = path.read_text()
@@ -124,4 +125,5 @@ def _record(tree: dict[str, object]) -> Record:
         else None,
         ask=int(str(tree.get("ask", int(signal.SIGTERM)))),
         logs=tuple(str(path) for path in logs),
+        statistics=str(tree.get("statistics", "")),
     )

@@ -1,4 +1,4 @@
-"""uWSGI, from the `pyuwsgi` wheel: no compiler is needed."""
+"""uWSGI from the `pyuwsgi` wheel, which needs no compiler."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,8 @@ from loadstone.lab.programs import Program
 
 VERSION = "2.0.30"
 
-# lazy-apps: each worker loads for itself, as deployments do. need-app and no-orphans: a server
-# without an application, or without its master, ends instead of answering 500.
+# lazy-apps: each worker loads the application itself, as in real deployments. need-app and no-
+# orphans: a server without an application or master ends instead of answering 500.
 INI = """\
 [uwsgi]
 {listen}
@@ -31,31 +31,35 @@ need-app = true
 no-orphans = true
 buffer-size = 65535
 listen = {backlog}
+{statistics}
 """
-# Connections that may wait to be taken up. With uWSGI's 100 the kernel drops what comes beyond, and
-# clients try again only after 1 s, which would be taken for the service's own latency.
+# Length of the listen queue. With uWSGI's default of 100 the kernel drops further connections, and
+# clients retry only after 1 s, which would look like latency of the service.
 BACKLOG = 1024
-# http-socket closes idle connections without saying so, and clients that pool them then see resets.
+# http-socket closes idle connections silently; clients that pool them then see resets.
 HTTP = "http-socket = {host}:{port}\nadd-header = Connection: close"
 BEHIND = "socket = {host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Uwsgi(ApplicationServer):
-    """uWSGI as the web server itself, or behind one."""
+    """uWSGI as the web server itself, or behind nginx."""
 
-    is_behind: bool = False  # speaks the uwsgi protocol on its port, in place of HTTP
+    is_behind: bool = False  # speak the uwsgi protocol instead of HTTP
     kind = "uwsgi"
     packages = (f"pyuwsgi=={VERSION}.post1",)
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write its configuration."""
+        """Write the configuration."""
+        path = self.statistics_socket
         text = INI.format(
             listen=(BEHIND if self.is_behind else HTTP).format(host=HOST, port=self.site.port),
             app=self.application,
             prefix=self.application.python.parent.parent,
             site=self.site,
-            backlog=backlog(),
+            backlog=backlog(self.site.backlog or BACKLOG),
+            # It shows requests with their tokens, so only the owner may read it.
+            statistics=f"stats = {path}\nchmod-socket = 600" if path else "",
         )
         self.conf.write_text(text)
 
@@ -64,21 +68,25 @@ class Uwsgi(ApplicationServer):
         return self.serve(self.application.program("uwsgi"), "--ini", str(self.conf))
 
     def healthy(self) -> bool:
-        """Every worker has loaded, and it serves."""
+        """Return whether every worker has loaded and the server answers."""
         return self.has_loaded() if self.is_behind else ApplicationServer.healthy(self)
 
+    def statistics(self) -> str:
+        """Return the URL of its stats server."""
+        return self.statistics_url()
+
     def facts(self) -> Facts:
-        """Version, and how it is spoken to."""
+        """Return the version and the protocol."""
         version = Program(self.application.program("uwsgi"), "").version("--version")
         if self.is_behind:
             return (("application server", f"uwsgi {version}"),)
         return (("web server", f"uwsgi {version} (http-socket, a new connection each request)"),)
 
 
-def backlog() -> int:
-    """Give the longest queue that this machine allows; uWSGI ends when it is asked for more."""
+def backlog(wanted: int = BACKLOG) -> int:
+    """Return the wanted listen queue, or what this machine allows; uWSGI ends if asked for more."""
     try:
         allowed = int(Path("/proc/sys/net/core/somaxconn").read_text())
     except OSError:
-        allowed = 128  # what Linux allowed before 5.4
-    return min(BACKLOG, allowed)
+        allowed = 128  # Linux's default before 5.4
+    return min(wanted, allowed)

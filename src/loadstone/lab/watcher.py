@@ -1,8 +1,10 @@
-"""Ends a deployment when its owner dies, however that happens: the kernel closes the owner's pipe.
+"""Stops a deployment when its owner dies: the kernel then closes the owner's end of a pipe.
 
-The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER RUN`) that only waits
-for the end of its standard input. It guards every start, so that a killed `lab up` leaves nothing
-half-started; a deployment that is to outlive its command is released once it serves.
+The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER RUN`) that waits for
+the
+end of its standard input. It guards every start, so that a killed `lab up` leaves nothing running.
+A
+deployment that is to outlive its command is released once it serves.
 """
 
 import os
@@ -19,8 +21,8 @@ RELEASED = b"r"
 
 
 @dataclass(frozen=True, slots=True)
-class Watcher:
-    """The owner's end."""
+class WatcherPipe:
+    """The owner's end of the pipe."""
 
     process: subprocess.Popen[bytes]
 
@@ -30,10 +32,10 @@ class Watcher:
             self.process.communicate(RELEASED)
 
 
-def watch(folder: Path, run: str) -> Watcher:
-    """Start the watcher of one start of a deployment; its owner is this process."""
+def watch(folder: Path, run: str) -> WatcherPipe:
+    """Start a watcher for one start of a deployment; its owner is this process."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
-    return Watcher(
+    return WatcherPipe(
         subprocess.Popen(
             (sys.executable, "-m", "loadstone.lab.watcher", str(folder), run),
             stdin=subprocess.PIPE,
@@ -52,7 +54,7 @@ def _main() -> None:
         return
     with locks.held(folder / LOCK):
         known = state.read(folder)
-        # Started again by another meanwhile: no longer ours.
+        # Another command has started it again: no longer ours.
         if known is None or known.run == run:
             shut_down(folder)
 

@@ -1,1 +1,1 @@
-"""Watches machine and processes while load runs."""
+"""Measures resource usage of the machine and of processes under load."""

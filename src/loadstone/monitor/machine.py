@@ -1,4 +1,4 @@
-"""What this machine is."""
+"""Describes this machine."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def facts() -> tuple[tuple[str, str], ...]:
-    """Give (name, value) pairs for the report: cores, memory, kernel, versions."""
+    """Return (name, value) pairs for the report: cores, memory, kernel, versions."""
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         ("loadstone", version("loadstone")),
@@ -20,7 +20,7 @@ def facts() -> tuple[tuple[str, str], ...]:
 
 
 def processor() -> str:
-    """Name the processor as the kernel does."""
+    """Return the kernel's name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -1,22 +1,29 @@
-"""What a stretch of load cost the machine."""
+"""CPU usage of the machine and the service during a phase of load."""
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from loadstone.monitor.service import Ended, Members, ServiceCpu
+
+MOST_NAMED = 3  # list this many ended processes of one part; count more
+LOOK_EVERY_S = 1.0  # the CPU of a process that nobody waits for is known as of the last look
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU over one trial; shares are of all cores together, 0..1."""
+    """CPU usage during a phase of load; shares are of all cores together, 0..1."""
 
     wall_s: float
     cores: int
     machine_busy: float
-    machine_steal: float  # taken by the hypervisor for others
-    # User + system seconds of the service's processes; None where they are not on this machine.
+    machine_steal: float  # taken by the hypervisor
+    # User and system seconds of the service's processes, including those that ended meanwhile; None
+    # if they are on another machine.
     service_cpu_s: float | None
-    generator_cpu_s: float  # of this process: the engine, and what watches it
+    generator_cpu_s: float  # of this process: engine and monitoring
+    ended: tuple[Ended, ...] = ()  # ended processes of the service, in that order
 
     @property
     def service_busy(self) -> float | None:
@@ -40,23 +47,70 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """CPU clocks at one instant, in seconds since boot or since the processes' start."""
+    """CPU clocks at one instant, in seconds since boot or since the start of the process."""
 
     at_s: float
     busy_s: float
     steal_s: float
     total_s: float
-    service_s: float | None
     own_s: float
 
 
-def snapshot(pids: Iterable[int] | None) -> Snapshot:
-    """Read the CPU clocks of the machine and of `pids` (None: not on this machine)."""
+def deaths(usage: Usage) -> Iterator[str]:
+    """Describe which processes of the service died, except in parts that vary their number.
+
+    If many of one part ended they are counted, because workers may be replaced after a number of
+    requests.
+    """
+    dead = [one for one in usage.ended if not one.is_elastic]
+    for part in dict.fromkeys(one.part for one in dead):
+        own = [one for one in dead if one.part == part]
+        if len(own) > MOST_NAMED:
+            yield f"{len(own)} processes of {part} ended, the first at {own[0].at_s:.0f} s"
+            continue
+        for one in own:
+            yield f"a process of {part} (pid {one.pid}) died at {one.at_s:.0f} s"
+
+
+class Meter:
+    """Measures CPU usage of machine, service and load generator, from its creation to `usage`."""
+
+    def __init__(self, members: Members) -> None:
+        is_here = members() is not None
+        self._service = ServiceCpu(lambda: members() or ()) if is_here else None
+        self._before = _snapshot()
+        self._looked_s = self._before.at_s
+
+    def look(self) -> None:
+        """Sample the service's processes, at most every LOOK_EVERY_S; call it during the load."""
+        now_s = time.monotonic()
+        if self._service is not None and now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._service.look(now_s - self._before.at_s)
+
+    def usage(self) -> Usage:
+        """Return the usage since the start."""
+        before, after, service = self._before, _snapshot(), self._service
+        if service is not None:
+            service.look(after.at_s - before.at_s)
+        total = max(after.total_s - before.total_s, 1e-9)
+        return Usage(
+            wall_s=after.at_s - before.at_s,
+            cores=os.cpu_count() or 1,
+            machine_busy=(after.busy_s - before.busy_s) / total,
+            machine_steal=(after.steal_s - before.steal_s) / total,
+            service_cpu_s=None if service is None else service.cpu_s,
+            generator_cpu_s=after.own_s - before.own_s,
+            ended=() if service is None else service.ended,
+        )
+
+
+def _snapshot() -> Snapshot:
     import psutil
 
     times = psutil.cpu_times()
     steal = getattr(times, "steal", 0.0)
-    # guest time is inside user time already (man 5 proc).
+    # user time includes guest time (man 5 proc)
     total = times.user + times.nice + times.system + times.idle
     total += sum(getattr(times, name, 0.0) for name in ("iowait", "irq", "softirq")) + steal
     idle = times.idle + getattr(times, "iowait", 0.0)
@@ -65,33 +119,5 @@ def snapshot(pids: Iterable[int] | None) -> Snapshot:
         busy_s=total - idle - steal,
         steal_s=steal,
         total_s=total,
-        service_s=None if pids is None else sum(cpu_s(pid) for pid in pids),
         own_s=time.process_time(),
-    )
-
-
-def cpu_s(pid: int) -> float:
-    """Give user + system seconds of a process; 0 for one that is gone."""
-    import psutil
-
-    try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return 0.0
-    return float(times.user + times.system)
-
-
-def usage(before: Snapshot, after: Snapshot) -> Usage:
-    """Say what happened between two snapshots of the same processes."""
-    total = max(after.total_s - before.total_s, 1e-9)
-    service = None
-    if before.service_s is not None and after.service_s is not None:
-        service = max(after.service_s - before.service_s, 0.0)
-    return Usage(
-        wall_s=after.at_s - before.at_s,
-        cores=os.cpu_count() or 1,
-        machine_busy=(after.busy_s - before.busy_s) / total,
-        machine_steal=(after.steal_s - before.steal_s) / total,
-        service_cpu_s=service,
-        generator_cpu_s=after.own_s - before.own_s,
     )

@@ -1,1 +1,1 @@
-"""Shows results; pure functions over them."""
+"""Formats results; pure functions."""

@@ -1,58 +1,115 @@
-"""A result as data for other programs; tests/data/result.schema.json says what stands where."""
+"""A result as data for other programs; tests/data/result.schema.json describes it."""
 
+import json
 import math
+from dataclasses import asdict
 from typing import Any
 
-from loadstone.analysis.model import Percentiles, Trial
-from loadstone.monitor.usage import Usage
-from loadstone.report import words, workload
+from loadstone.analysis.model import Durations, Trial
+from loadstone.engine.health import Health
+from loadstone.report import resources, usage, words
 from loadstone.report.generator import Generator, generator_of
-from loadstone.result import Finding, Result
+from loadstone.report.hooks import charts, hooks
+from loadstone.result import Measurement, Run
 from loadstone.search.model import Capacity
 
 SCHEMA_VERSION = 1
 
 
-def as_data(result: Result) -> dict[str, Any]:
-    """Give the result in what JSON knows; a number that is not known is null.
+def as_data(run: Run) -> dict[str, Any]:
+    """Return the result as JSON-compatible data; unknown numbers are null.
 
-    The finding of a single search stands at the top level, those of several under `findings`,
+    The measurement of a single search is at the top level, several are under `findings`,
     the workloads of a task under `workloads`.
     """
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "run_id": result.run_id,
-        "kind": result.kind,
-        "status": result.status,
-        "started_at": result.started_at,
-        "ended_at": result.ended_at,
-        "command": result.command,
-        "failure": result.failure,
+        "run_id": run.run_id,
+        "kind": run.kind,
+        "status": run.status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "command": run.command,
+        "failure": run.failure,
         "environment": {
-            "machine": dict(result.environment.machine),
-            "target": dict(result.environment.target),
+            "machine": dict(run.environment.machine),
+            "target": dict(run.environment.target),
         },
     }
-    if result.performances:
-        workloads = [workload.as_data(one) for one in result.performances]
-        return data | {"title": result.title, "workloads": workloads}
-    if len(result.findings) == 1:
-        return data | _finding(result.findings[0])
-    return data | {"findings": [_finding(finding) for finding in result.findings]}
+    if run.workloads:
+        workloads = [_workload(one) for one in run.workloads]
+        return data | {"title": run.title, "workloads": workloads}
+    if len(run.searches) == 1:
+        return data | _finding(run.searches[0])
+    return data | {"findings": [_finding(measurement) for measurement in run.searches]}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(measurement: Measurement) -> dict[str, Any]:
     return {
-        "scenario": finding.scenario,
-        "title": finding.title,
-        "request": finding.request,
-        "parameters": dict(finding.parameters),
-        "capacity": _capacity(finding.capacity),
-        "load_seconds": _number(finding.load_s),
-        "wall_seconds": _number(finding.wall_s),
-        "generator": _generator(generator_of(finding)),
-        "trials": [_trial(trial) for trial in finding.trials],
-        "words": list(words.of(finding)),
+        "scenario": measurement.scenario,
+        "title": measurement.title,
+        "request": measurement.request,
+        "policy": measurement.policy,
+        "parameters": dict(measurement.parameters),
+        "capacity": _capacity(measurement.capacity),
+        "load_seconds": _number(measurement.load_s),
+        "wall_seconds": _number(measurement.wall_s),
+        "generator": _generator(generator_of(measurement)),
+        "trials": [_trial(trial) for trial in measurement.trials],
+        "words": list(words.of(measurement)),
+        **resources.of(measurement),
+    }
+
+
+def _workload(measurement: Measurement) -> dict[str, Any]:
+    """Return a workload as JSON-compatible data; unknown numbers are null."""
+    trial, stats, health = measurement.trial, measurement.stats, measurement.health
+    spec = json.loads(measurement.spec)
+    outputs = trial.outputs if trial else ()
+    return {
+        "policy": measurement.policy,
+        "parameters": dict(measurement.parameters),
+        "subtask": measurement.subtask,
+        "scenario": measurement.scenario,
+        "description": measurement.description,
+        "status": measurement.status,
+        "failure": measurement.failure,
+        "given": spec,
+        "config_id": measurement.config_id,
+        "is_step": measurement.policy == "steps",
+        "reduced": [asdict(one) for one in measurement.reduced],
+        "requests": "rally" if measurement.requests_as_rally else "stated",
+        "http": health.http if health else None,
+        "start_time": trial.start_s if trial else None,
+        "load_seconds": stats.load_s if stats else None,
+        "full_seconds": measurement.wall_s,
+        "pass_sla": measurement.checks_passed,
+        "sla": [asdict(row) for row in measurement.checks],
+        "throughput_rps": stats.throughput_rps if stats else None,
+        "total": _durations(stats.total) if stats else None,
+        "service_time": _durations(stats.service) if stats else None,
+        "idle": _durations(stats.idle) if stats and stats.idle else None,
+        "actions": [_durations(row) for row in stats.actions] if stats else [],
+        "failures": [asdict(failure) for failure in stats.failures] if stats else [],
+        "cut_off": stats.cut_off if stats else 0,
+        "retried": health.retries if health else None,
+        "tls_resumption": health.tls_resumption if health else None,
+        "generator_valid": health.is_valid if health else None,
+        "generator_limits": list(health.limits) if health else [],
+        "usage": usage.as_data(measurement.usage),
+        "samples_file": trial.samples_file if trial else None,
+        "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in outputs],
+        "outputs_dropped": trial.outputs_dropped if trial else 0,
+        "hooks": list(hooks(measurement, spec.get("hooks") or [])),
+        **resources.of(measurement),
+    }
+
+
+def _durations(row: Durations) -> dict[str, Any]:
+    plain = asdict(row) | {"success": row.success}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in plain.items()
     }
 
 
@@ -64,6 +121,7 @@ def _capacity(capacity: Capacity | None) -> dict[str, Any] | None:
         "low_rps": _number(capacity.low_rps),
         "high_rps": _number(capacity.high_rps),
         "confidence": _number(capacity.confidence),
+        "kind": capacity.kind,
         "words": list(capacity.words),
     }
 
@@ -86,61 +144,71 @@ def _generator(generator: Generator | None) -> dict[str, Any] | None:
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    summary = trial.summary
+    stats = trial.stats
     return {
         "number": trial.number,
         "purpose": trial.purpose,
         "rate_rps": _number(trial.rate_rps),
-        "seconds": _number(summary.load_s),
+        "seconds": _number(stats.load_s),
         "planned_seconds": _number(trial.planned_s),
-        "requests": summary.due,
-        "throughput_rps": _number(summary.throughput_rps),
-        "latency_ms": _percentiles(summary.latency),
-        "service_time_ms": _percentiles(summary.service_time),
-        "errors": summary.failed,
-        "errors_by_kind": dict(summary.errors),
-        "backlog_growth": _number(summary.backlog_growth),
+        "requests": stats.due,
+        "throughput_rps": _number(stats.throughput_rps),
+        "latency_ms": _percentiles(stats.total),
+        "service_time_ms": _percentiles(stats.service),
+        "errors": stats.failed,
+        "errors_by_kind": dict(stats.errors),
+        "retried": trial.health.retries if trial.health else None,
+        "backlog_growth": _number(stats.backlog_growth),
         "verdict": trial.verdict.state.value,
         "cause": trial.verdict.cause.value if trial.verdict.cause else None,
         "reasons": list(trial.verdict.reasons),
-        "generator": {
-            "send_lag_ms": {
-                "p50": _number(trial.health.lag_p50_ms),
-                "p99": _number(trial.health.lag_p99_ms),
-                "max": _number(trial.health.lag_max_ms),
-            },
-            "cpu_share": _number(trial.health.cpu_share),
-            "valid": trial.health.is_valid,
-            "reasons": list(trial.health.limits),
-        },
-        "usage": _usage(trial.usage),
+        "checks": [asdict(check) for check in trial.checks],
+        "actions": [_durations(row) for row in stats.actions],
+        "generator": _health(trial.health),
+        "usage": usage.as_data(trial.usage),
+        "resources": resources.as_data(trial.resources.observation.uses)
+        if trial.resources
+        else None,
+        "readings_file": trial.resources.readings_file if trial.resources else None,
         "samples_file": trial.samples_file,
     }
 
 
-def _usage(usage: Usage | None) -> dict[str, Any] | None:
-    if usage is None:
+def _health(health: Health | None) -> dict[str, Any] | None:
+    if health is None:
         return None
     return {
-        "cores": usage.cores,
-        "machine_busy": _number(usage.machine_busy),
-        "machine_steal": _number(usage.machine_steal),
-        "service_cpu_seconds": _number(usage.service_cpu_s),
-        "service_busy": _number(usage.service_busy),
-        "generator_cpu_seconds": _number(usage.generator_cpu_s),
-        "generator_busy": _number(usage.generator_busy),
+        "send_lag_ms": {
+            "p50": _number(health.lag_p50_ms),
+            "p99": _number(health.lag_p99_ms),
+            "max": _number(health.lag_max_ms),
+        },
+        "connection_wait_ms": {
+            "p99": _number(health.wait_p99_ms),
+            "max": _number(health.wait_max_ms),
+        },
+        "waited": health.waited,
+        "requests_without_port": health.without_port,
+        "tls_resumption": health.tls_resumption,
+        "cpu_share": _number(health.cpu_share),
+        "valid": health.is_valid,
+        "reasons": list(health.limits),
     }
 
 
-def _percentiles(latency: Percentiles) -> dict[str, float | None]:
+def _percentiles(times: Durations) -> dict[str, float | None]:
     return {
-        "mean": _number(latency.mean_ms),
-        "p50": _number(latency.p50_ms),
-        "p90": _number(latency.p90_ms),
-        "p95": _number(latency.p95_ms),
-        "p99": _number(latency.p99_ms),
-        "max": _number(latency.max_ms),
+        "mean": _milliseconds(times.mean_s),
+        "p50": _milliseconds(times.median_s),
+        "p90": _milliseconds(times.p90_s),
+        "p95": _milliseconds(times.p95_s),
+        "p99": _milliseconds(times.p99_s),
+        "max": _milliseconds(times.max_s),
     }
+
+
+def _milliseconds(value_s: float) -> float | None:
+    return _number(1000 * value_s)
 
 
 def _number(value: float | None) -> float | None:

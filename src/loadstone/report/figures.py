@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers for people."""
 
 import math
 
@@ -10,7 +10,7 @@ NOT_FOUND = "not found"
 
 
 def rate(value_rps: float | None) -> str:
-    """Give a rate with three figures, whole from 1000 on."""
+    """Return a rate with three digits, without decimals from 1000 on."""
     if value_rps is None or not math.isfinite(value_rps):
         return MISSING
     if value_rps >= 1000:
@@ -19,7 +19,7 @@ def rate(value_rps: float | None) -> str:
 
 
 def precise(value_rps: float | None, width_rps: float) -> str:
-    """Give a rate to the digit in which half an interval of this width has 2 to 19 steps."""
+    """Return a rate rounded to the precision of its interval."""
     if value_rps is None or not math.isfinite(value_rps):
         return MISSING
     if width_rps <= 0 or not math.isfinite(width_rps):
@@ -29,7 +29,7 @@ def precise(value_rps: float | None, width_rps: float) -> str:
 
 
 def milliseconds(value_ms: float) -> str:
-    """Give a time, in seconds from ten seconds on."""
+    """Return a time in milliseconds; from ten seconds on in seconds."""
     if not math.isfinite(value_ms):
         return MISSING
     if value_ms >= 10_000:
@@ -38,21 +38,21 @@ def milliseconds(value_ms: float) -> str:
 
 
 def plain_ms(value_ms: float) -> str:
-    """Give a time in milliseconds for a column whose head names the unit."""
+    """Return a time in milliseconds for a column whose head names the unit."""
     if not math.isfinite(value_ms):
         return MISSING
     return f"{value_ms:,.{0 if value_ms >= 100 else 1}f}"
 
 
 def percent(share: float) -> str:
-    """Give a share of 1, whole from 10 % on."""
+    """Return a share as a percentage, without decimals from 10 % on."""
     if not math.isfinite(share):
         return MISSING
     return f"{share * 100:.{0 if share >= 0.0995 else 1}f} %"
 
 
 def seconds(value_s: float) -> str:
-    """Give a duration."""
+    """Return a duration."""
     if value_s < 90:
         return f"{value_s:.0f} s"
     minutes, rest = divmod(round(value_s), 60)
@@ -60,7 +60,7 @@ def seconds(value_s: float) -> str:
 
 
 def n(capacity: Capacity | None) -> str:
-    """Give N alone, with "at least" or "below" where only one side is known."""
+    """Return N alone, with "at least" or "below" where only one side is known."""
     if capacity is None:
         return NOT_FOUND
     rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
@@ -75,32 +75,40 @@ def n(capacity: Capacity | None) -> str:
 
 
 def interval(capacity: Capacity | None) -> str:
-    """Give the interval of N; a dash where a side is not known."""
+    """Return the interval of N; a dash where a side is not known."""
     if capacity is None or capacity.low_rps is None or capacity.high_rps is None:
         return MISSING
     low, high = capacity.low_rps, capacity.high_rps
     return f"{precise(low, high - low)} to {precise(high, high - low)}"
 
 
+def margin(capacity: Capacity) -> str:
+    """Return how far the interval's further end is from N, as a share of N: "± 17 %"."""
+    rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
+    if not rate_rps or low is None or high is None:
+        return MISSING
+    return f"± {percent(max(high - rate_rps, rate_rps - low) / rate_rps)}"
+
+
 def offered(trial: Trial) -> str:
-    """Give a trial's offered rate; a dash where none was, and the service set the pace."""
+    """Return a trial's offered rate; a dash for closed loops."""
     return MISSING if trial.rate_rps is None else rate(trial.rate_rps)
 
 
 def verdict(trial: Trial) -> str:
-    """Give a trial's verdict; one without a constant rate meters, and is not judged."""
-    return "metered" if is_metered(trial) else trial.verdict.state.value
+    """Return a trial's verdict; one at saturation, without a rate, is not judged."""
+    return "saturated" if is_metered(trial) else trial.verdict.state.value
 
 
 def is_metered(trial: Trial) -> bool:
-    """Say whether the trial counted what a saturated service completes."""
+    """Return whether the trial measured the throughput of a saturated service."""
     return trial.rate_rps is None and trial.verdict.state is State.UNDECIDED
 
 
 def errors(trial: Trial) -> str:
-    """Give the number of failures and the most frequent kind."""
-    if not trial.summary.errors:
+    """Return the number of failures and the most frequent kind."""
+    if not trial.stats.errors:
         return "0"
-    kind, count = trial.summary.errors[0]
-    total = trial.summary.failed
+    kind, count = trial.stats.errors[0]
+    total = trial.stats.failed
     return f"{total} ({kind})" if total == count else f"{total} ({kind} {count}, ...)"

@@ -1,8 +1,8 @@
-"""What all trials of a search say of the load generator."""
+"""The load generator's health over all trials of a search."""
 
 from dataclasses import dataclass
 
-from loadstone.result import Finding
+from loadstone.result import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,17 @@ class Generator:
     reasons: tuple[str, ...]  # why it was the limit, trial by trial
 
 
-def generator_of(finding: Finding) -> Generator | None:
-    """Sum up the generator's health; None before the first trial."""
-    invalid = [trial for trial in finding.trials if not trial.health.is_valid]
-    valid = [trial for trial in finding.trials if trial.health.is_valid]
-    healths = [trial.health for trial in valid or invalid]
+def generator_of(measurement: Measurement) -> Generator | None:
+    """Sum up the generator's health; None before the first trial, and of another tool's."""
+    known = [(trial, trial.health) for trial in measurement.trials if trial.health is not None]
+    invalid = [(trial, health) for trial, health in known if not health.is_valid]
+    valid = [health for _, health in known if health.is_valid]
+    healths = valid or [health for _, health in invalid]
     if not healths:
         return None
     thread_s = sum(health.wall_s * health.threads for health in healths)
-    has_number = finding.capacity is not None and finding.capacity.rate_rps is not None
+    capacity = measurement.capacity
+    has_number = capacity is not None and capacity.rate_rps is not None
     return Generator(
         lag_p50_ms=max(health.lag_p50_ms for health in healths),
         lag_p99_ms=max(health.lag_p99_ms for health in healths),
@@ -39,8 +41,8 @@ def generator_of(finding: Finding) -> Generator | None:
         cpu_share=sum(health.cpu_s for health in healths) / thread_s if thread_s > 0 else 0.0,
         cpu_share_max=max(health.cpu_share for health in healths),
         is_valid=not invalid or (has_number and bool(valid)),
-        invalid_trials=tuple(trial.number for trial in invalid),
+        invalid_trials=tuple(trial.number for trial, _ in invalid),
         reasons=tuple(
-            f"trial {trial.number}: {limit}" for trial in invalid for limit in trial.health.limits
+            f"trial {trial.number}: {limit}" for trial, health in invalid for limit in health.limits
         ),
     )

@@ -1,45 +1,43 @@
 """A result as JUnit XML, which CI servers show: one test case per workload."""
 
+import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from loadstone.analysis.performance import Failure
-from loadstone.report import figures, words
+from loadstone.analysis.model import State
+from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
-from loadstone.report.steps import load_of
-from loadstone.result import Finding, Performance, Result
+from loadstone.result import Measurement, Run
 
 # What XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(result: Result) -> str:
-    """Give the document; a workload without a capacity is an error, for it was not measured.
+def render(run: Run) -> str:
+    """Return the document; a workload without a capacity is an error, for it was not measured.
 
     A degraded trial is no failure: a search looks for the rate at which the service gives way.
     """
-    cases = [_case(finding, result) for finding in result.findings]
-    cases += map(_workload, result.performances, _names(result.performances))
-    if not cases or result.failure:
-        cases.append(_run(result))
+    each = [one for measurement in run.measurements for one in measurement.each]
+    cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
+    if not cases or run.failure:
+        cases.append(_run(run))
     errors = sum(case.find("error") is not None for case in cases)
     failures = sum(case.find("failure") is not None for case in cases)
-    took_s = sum(finding.wall_s for finding in result.findings)
-    took_s += sum(performance.full_s for performance in result.performances)
+    took_s = sum(measurement.wall_s for measurement in run.measurements)
     suite = Xml.Element(
         "testsuite",
-        name=_clean(f"loadstone {result.kind}"),
-        id=_clean(result.run_id),
-        timestamp=_clean(result.started_at[:19]),
+        name=clean(f"loadstone {run.kind}"),
+        id=clean(run.run_id),
+        timestamp=clean(run.started_at[:19]),
         tests=str(len(cases)),
         failures=str(failures),
         errors=str(errors),
         skipped="0",
         time=f"{took_s:.3f}",
     )
-    _properties(suite, (*result.environment.target, *result.environment.machine))
+    _properties(suite, (*run.environment.target, *run.environment.machine))
     suite.extend(cases)
     root = Xml.Element("testsuites", tests=str(len(cases)))
     root.attrib |= {"failures": str(failures), "errors": str(errors)}
@@ -48,75 +46,87 @@ def render(result: Result) -> str:
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(finding: Finding, result: Result) -> Xml.Element:
+def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
+    is_search = measurement.policy == "search"
     case = Xml.Element(
         "testcase",
-        classname=_clean(f"loadstone.{finding.scenario}"),
-        name=_clean(f"capacity of {finding.title}" if finding.is_search else finding.title),
-        time=f"{finding.wall_s:.3f}",
+        classname=clean(f"loadstone.{measurement.scenario}"),
+        name=clean(f"capacity of {name}" if is_search else name),
+        time=f"{measurement.wall_s:.3f}",
     )
-    capacity = finding.capacity
-    if capacity is not None:
-        known = (
-            ("rate_rps", capacity.rate_rps),
-            ("low_rps", capacity.low_rps),
-            ("high_rps", capacity.high_rps),
-            ("confidence", capacity.confidence),
-        )
-        _properties(case, tuple((name, f"{v:.6g}") for name, v in known if v is not None))
-    is_missing = capacity is None or capacity.rate_rps is None
-    if is_missing and (finding.is_search or not finding.trials):
-        said = [result.failure] if result.failure else []
-        said += capacity.words if capacity else ()
-        generator = generator_of(finding)
-        said += generator.reasons if generator and not generator.is_valid else ()
-        message = "; ".join(said) or f"the run is {result.status}"
-        Xml.SubElement(case, "error", type=figures.NOT_FOUND, message=_clean(message))
-    Xml.SubElement(case, "system-out").text = _clean("\n".join(words.of(finding)))
-    return case
-
-
-def _names(performances: Sequence[Performance]) -> Iterator[str]:
-    """Give each workload a name of its own: of two alike, GitLab would show the first alone."""
-    seen: Counter[tuple[str, str]] = Counter()
-    for one in performances:
-        name = f"{one.subtask}, {load_of(one)}" if one.is_step else one.subtask
-        seen[one.scenario, name] += 1
-        number = seen[one.scenario, name]
-        yield name if number == 1 else f"{name} ({number})"
-
-
-def _workload(performance: Performance, name: str) -> Xml.Element:
-    """Give a workload of a task: a failure where its SLA does not hold, as in Rally."""
-    case = Xml.Element(
-        "testcase",
-        classname=_clean(f"loadstone.{performance.scenario}"),
-        name=_clean(name),
-        time=f"{performance.full_s:.3f}",
-    )
-    if performance.failure or performance.status in ("running", "interrupted"):
-        message = performance.failure or f"the workload is {performance.status}"
-        Xml.SubElement(case, "error", type=_clean(performance.status), message=_clean(message))
-    elif not performance.pass_sla:
-        missed = [row for row in performance.sla if not row.success]
-        details = "\n".join(f"{row.criterion}: {row.detail}" for row in missed)
-        kinds = ", ".join(row.criterion for row in missed)
-        Xml.SubElement(case, "failure", type="sla", message=_clean(kinds)).text = _clean(details)
-    said = "\n".join(failure.message for failure in _failures(performance))
+    known = _capacity(measurement) if is_search else _figures(measurement)
+    _properties(case, tuple((name, f"{v:.6g}") for name, v in known if math.isfinite(v)))
+    if why := _missing(measurement, run):
+        kind = figures.NOT_FOUND if is_search else measurement.status
+        Xml.SubElement(case, "error", type=clean(kind), message=clean(why))
+    elif not is_search:
+        _add_failure(case, measurement)
+    said = "\n".join(_said(measurement))
     if said:
-        Xml.SubElement(case, "system-out").text = _clean(said)
+        Xml.SubElement(case, "system-out").text = clean(said)
     return case
 
 
-def _failures(performance: Performance) -> tuple[Failure, ...]:
-    return performance.showing.failures if performance.showing else ()
+def _missing(measurement: Measurement, run: Run) -> str | None:
+    """Return why the case was not measured, or None if it was."""
+    if measurement.spec:
+        is_over = measurement.status not in ("running", "interrupted")
+        return measurement.failure or (None if is_over else f"the workload is {measurement.status}")
+    capacity, is_search = measurement.capacity, measurement.policy == "search"
+    if (capacity and capacity.rate_rps is not None) or (not is_search and measurement.trials):
+        return None
+    generator = generator_of(measurement)
+    said = [run.failure] if run.failure else []
+    said += capacity.words if capacity else ()
+    said += generator.reasons if generator and not generator.is_valid else ()
+    return "; ".join(said) or f"the run is {run.status}"
 
 
-def _run(result: Result) -> Xml.Element:
+def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
+    """Add what fell short: of a task's workload its SLA, as in Rally."""
+    missed = [row for row in measurement.checks if not row.success]
+    if missed:
+        kinds = ", ".join(row.criterion for row in missed)
+        details = "\n".join(f"{row.criterion}: {row.detail}" for row in missed)
+        Xml.SubElement(case, "failure", type="sla", message=clean(kinds)).text = clean(details)
+        return
+    trial = measurement.trial
+    if trial is not None and trial.verdict.state is State.DEGRADED:
+        message = clean("; ".join(trial.verdict.reasons))
+        Xml.SubElement(case, "failure", type=State.DEGRADED.value, message=message)
+
+
+def _capacity(measurement: Measurement) -> Iterator[tuple[str, float]]:
+    capacity = measurement.capacity
+    for name in ("rate_rps", "low_rps", "high_rps", "confidence") if capacity else ():
+        value = getattr(capacity, name)
+        if value is not None:
+            yield name, value
+
+
+def _figures(measurement: Measurement) -> Iterator[tuple[str, float]]:
+    stats = measurement.stats
+    if stats is not None:
+        yield "iterations", stats.total.count
+        yield "failed", stats.failed
+        yield "throughput_rps", stats.throughput_rps
+        yield "p50_s", stats.total.median_s
+        yield "p95_s", stats.total.p95_s
+        yield "p99_s", stats.total.p99_s
+
+
+def _said(measurement: Measurement) -> tuple[str, ...]:
+    if not measurement.spec:
+        return words.of(measurement)
+    failures = measurement.stats.failures if measurement.stats else ()
+    return tuple(failure.message for failure in failures)
+
+
+def _run(run: Run) -> Xml.Element:
     case = Xml.Element("testcase", classname="loadstone", name="run", time="0")
-    if result.failure or result.status != "finished":
-        message = result.failure or f"the run is {result.status}"
-        Xml.SubElement(case, "error", type=_clean(result.status), message=_clean(message))
+    if run.failure or run.status != "finished":
+        message = run.failure or f"the run is {run.status}"
+        Xml.SubElement(case, "error", type=clean(run.status), message=clean(message))
     return case
 
 
@@ -125,8 +135,9 @@ def _properties(parent: Xml.Element, pairs: tuple[tuple[str, str], ...]) -> None
         return
     properties = Xml.SubElement(parent, "properties")
     for name, value in pairs:
-        Xml.SubElement(properties, "property", name=_clean(name), value=_clean(value))
+        Xml.SubElement(properties, "property", name=clean(name), value=clean(value))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Replace what XML cannot hold."""
     return FORBIDDEN.sub("?", text)

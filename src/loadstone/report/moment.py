@@ -1,8 +1,9 @@
-"""The lines that are shown while load is made."""
+"""Progress lines during a load."""
 
 from loadstone.analysis.model import Trial
 from loadstone.engine.progress import Progress
 from loadstone.report import figures
+from loadstone.search.model import TrialRequest
 
 
 def now(
@@ -12,10 +13,12 @@ def now(
     latency_ms: float | None,
     count: int | None = None,
     at_most_s: float | None = None,
+    is_paced: bool = True,
 ) -> str:
-    """Give rate, throughput, latency, errors and time left of a stretch of load in one line.
+    """Return rate, throughput, latency, errors and time left of a phase of load in one line.
 
     `count`: so many iterations end it; `at_most_s`: so many seconds from now end it at the latest.
+    If the load `is_paced`, iterations are due at a rate; otherwise answers start the next ones.
     """
     elapsed_s = max(progress.elapsed_s, 1e-9)
     ended = progress.ok + progress.failed
@@ -23,7 +26,7 @@ def now(
     parts = [
         f"  {purpose}",
         f"{progress.elapsed_s:.0f} s",
-        f"due {progress.due / elapsed_s:.1f}/s",
+        f"{'due' if is_paced else 'started'} {progress.due / elapsed_s:.1f}/s",
         f"done {progress.ok / elapsed_s:.1f}/s",
         f"latency {latency}",
         f"waiting {progress.in_flight}",
@@ -34,16 +37,26 @@ def now(
     if count is not None and ended:
         about_s = progress.elapsed_s * (count - ended) / ended
         parts.append(f"about {min(about_s, at_most_s or about_s):.0f} s left")
+    elif at_most_s == 0:
+        parts.append(f"load over, waiting for {progress.in_flight:,} answers")
     elif at_most_s is not None:
         parts.append(f"at most {at_most_s:.0f} s left")
     return " | ".join(parts)
 
 
+def purpose(ask: TrialRequest) -> str:
+    """Say what a trial is for, and what the search would state if it ended before it."""
+    found = ask.so_far
+    if found is None or found.rate_rps is None:
+        return ask.purpose
+    return f"{ask.purpose} | N so far {figures.n(found)} ({figures.interval(found)})"
+
+
 def ended(trial: Trial) -> tuple[str, str, str]:
-    """Give a trial's number and rate, its verdict, and what it showed."""
+    """Return a trial's number and rate, its verdict, and what it showed."""
     rate = figures.MISSING if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
     why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
     if figures.is_metered(trial):  # that no constant rate was offered is the dash
-        why = f"{trial.purpose}, mean {figures.plain_ms(trial.summary.latency.mean_ms)} ms"
-    done = f"{trial.summary.throughput_rps:7.2f}/s done  {why}"
+        why = f"{trial.purpose}, mean {figures.plain_ms(trial.stats.total.mean_s * 1000)} ms"
+    done = f"{trial.stats.throughput_rps:7.2f}/s done  {why}"
     return f"  {trial.number:>3}  {rate:>10}  ", figures.verdict(trial), done

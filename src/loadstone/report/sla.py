@@ -8,8 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.result import Result
-from loadstone.task.sla import Criterion
+from loadstone.analysis.sla import Check
+from loadstone.result import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +18,20 @@ class Row:
 
     scenario: str
     position: int
-    rule: Criterion
+    rule: Check
 
 
-def rows(result: Result) -> tuple[Row, ...]:
-    """Give all rules, by workload, in the order of Rally's `task sla-check`."""
+def rows(run: Run) -> tuple[Row, ...]:
+    """Return all rules, by workload, in the order of Rally's `task sla-check`."""
     return tuple(
-        Row(performance.scenario, position, rule)
-        for position, performance in enumerate(result.performances)
-        for rule in sorted(performance.sla, key=lambda rule: rule.criterion)
+        Row(measurement.scenario, position, rule)
+        for position, measurement in enumerate(run.workloads)
+        for rule in sorted(measurement.checks, key=lambda rule: rule.criterion)
     )
 
 
 def table(every: Sequence[Row]) -> Table:
-    """Give the rules as a table for a terminal."""
+    """Return the rules as a table for a terminal."""
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("workload", "pos", "criterion", "status", "detail"):
         shown.add_column(head, overflow="fold")
@@ -42,7 +42,7 @@ def table(every: Sequence[Row]) -> Table:
 
 
 def as_data(row: Row) -> dict[str, Any]:
-    """Give a rule in the keys of Rally's `task sla-check --json`."""
+    """Return a rule in the keys of Rally's `task sla-check --json`."""
     return {
         "criterion": row.rule.criterion,
         "detail": row.rule.detail,

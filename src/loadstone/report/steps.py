@@ -11,7 +11,7 @@ from rich.text import Text
 
 from loadstone.report import figures
 from loadstone.report.workload import cells
-from loadstone.result import Performance
+from loadstone.result import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Step:
 
     position: int
     value: float
-    performance: Performance
+    measurement: Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,70 +33,63 @@ class Curve:
     @property
     def scenario(self) -> str:
         """Rally's short name."""
-        return self.steps[0].performance.scenario
+        return self.steps[0].measurement.scenario
 
 
-def curves(performances: Sequence[Performance]) -> tuple[Curve, ...]:
-    """Group steps by the workload that they repeat; where the load falls, another one begins."""
-    groups: list[list[Step]] = []
-    for position, one in enumerate(performances):
-        if not one.is_step:
-            continue
-        step = Step(position, _value(one), one)
-        if groups and _goes_on(groups[-1][-1], step):
-            groups[-1].append(step)
-        else:
-            groups.append([step])
-    return tuple(Curve(_setting(group[0].performance), tuple(group)) for group in groups)
+def curves(measurements: Sequence[Measurement]) -> tuple[Curve, ...]:
+    """Return the curve of each workload that was repeated; a step without a load has no place."""
+    found, position = [], 0
+    for measurement in measurements:
+        each = measurement.each if measurement.spec else ()
+        if measurement.policy == "steps" and measurement.trials:
+            steps = [Step(at, _value(one), one) for at, one in enumerate(each, position)]
+            loaded = tuple(step for step in steps if step.measurement.trials)
+            found.append(Curve(_setting(measurement), loaded))
+        position += len(each)
+    return tuple(found)
 
 
-def load_of(performance: Performance) -> str:
+def load_of(measurement: Measurement) -> str:
     """Say at which load a step was: "concurrency 20"."""
-    return f"{_setting(performance)} {_value(performance):g}"
+    setting, value = setting_and_value(measurement)
+    return f"{setting} {value:g}"
 
 
-def _goes_on(last: Step, step: Step) -> bool:
-    is_same = _rest(last.performance) == _rest(step.performance)
-    return is_same and last.position + 1 == step.position and last.value < step.value
+def setting_and_value(measurement: Measurement) -> tuple[str, float]:
+    """Return what rises from step to step, and its value in this one: ("concurrency", 20.0)."""
+    return _setting(measurement), _value(measurement)
 
 
-def _runner(performance: Performance) -> tuple[str, dict[str, Any]]:
-    ((name, settings),) = json.loads(performance.given)["runner"].items()
+def _runner(measurement: Measurement) -> tuple[str, dict[str, Any]]:
+    ((name, settings),) = json.loads(measurement.spec)["runner"].items()
     return name, settings or {}
 
 
-def _setting(performance: Performance) -> str:
-    return "rps" if _runner(performance)[0] == "rps" else "concurrency"
+def _setting(measurement: Measurement) -> str:
+    return "rps" if _runner(measurement)[0] == "rps" else "concurrency"
 
 
-def _value(performance: Performance) -> float:
-    return float(_runner(performance)[1].get(_setting(performance), 1))
+def _value(measurement: Measurement) -> float:
+    return float(_runner(measurement)[1].get(_setting(measurement), 1))
 
 
-def _rest(performance: Performance) -> tuple[str, Any]:
-    """Give what steps of one workload have in common."""
-    name, settings = _runner(performance)
-    settings.pop(_setting(performance), None)
-    return performance.subtask, json.loads(performance.given) | {"runner": {name: settings}}
-
-
-def tables(performances: Sequence[Performance]) -> Iterator[Table]:
-    """Give a table for each workload that was repeated, a row for each step."""
-    for curve in curves(performances):
+def tables(measurements: Sequence[Measurement]) -> Iterator[Table]:
+    """Return a table for each workload that was repeated, a row for each step."""
+    for curve in curves(measurements):
         table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"Steps of {curve.scenario}")
         for head in (curve.setting, "per s", "median", "95%ile", "99%ile", "success", "SLA"):
             table.add_column(head, justify="right", no_wrap=True)
         for step in curve.steps:
-            held = step.performance.pass_sla
+            held = step.measurement.checks_passed
             verdict = Text("held", "green") if held else Text("failed", "bold red")
             table.add_row(f"{step.value:g}", *row(step), verdict)
         yield table
 
 
 def row(step: Step) -> tuple[str, str, str, str, str]:
-    """Give throughput, median, 95 %, 99 % and success as they are shown."""
-    showing = step.performance.showing
-    if showing is None:
+    """Return throughput, median, 95 %, 99 % and success as they are shown."""
+    stats = step.measurement.stats
+    if stats is None:
         return (figures.MISSING,) * 5
-    _, median, _, p95, p99, _, _, success, _ = cells(showing.total)
-    return figures.rate(showing.throughput_rps), median, p95, p99, success
+    _, median, _, p95, p99, _, _, success, _ = cells(stats.total)
+    return figures.rate(stats.throughput_rps), median, p95, p99, success

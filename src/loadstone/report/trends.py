@@ -1,4 +1,4 @@
-"""How the same workload fared over time."""
+"""Results of the same workload over time."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.report import figures
-from loadstone.result import Performance, Performed
+from loadstone.result import Measurement, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
 
@@ -28,21 +28,21 @@ class Trend:
 
 
 def trends(
-    history: Sequence[Performed], performance_of: Callable[[Performed], Performance]
+    history: Sequence[Performed], workload_of: Callable[[Performed], Measurement]
 ) -> tuple[Trend, ...]:
     """Group what was performed by its configuration, the one with the latest run first."""
     groups: dict[str, list[Performed]] = {}
     for performed in history:
         groups.setdefault(performed.config_id, []).append(performed)
     found = [
-        Trend(config_id, runs[-1].scenario, performance_of(runs[-1]).given, tuple(runs))
+        Trend(config_id, runs[-1].scenario, workload_of(runs[-1]).spec, tuple(runs))
         for config_id, runs in groups.items()
     ]
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
 
 
 def parts(trend: Trend) -> Iterator[RenderableType]:
-    """Give a trend's tables for a terminal."""
+    """Return a trend's tables for a terminal."""
     given = json.loads(trend.given)
     yield Text.assemble((trend.scenario, "bold"), f"  configuration {trend.config_id}")
     for name in ("runner", "contexts"):
@@ -59,7 +59,7 @@ def parts(trend: Trend) -> Iterator[RenderableType]:
 
 
 def cells(run: Performed) -> tuple[str, ...]:
-    """Give a run's figures as they are shown, in the order of HEADS."""
+    """Return a run's figures as they are shown, in the order of HEADS."""
     times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
     shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
     success = figures.percent(run.ok / run.count if run.count else math.nan)
@@ -67,7 +67,7 @@ def cells(run: Performed) -> tuple[str, ...]:
 
 
 def as_data(trend: Trend) -> dict[str, Any]:
-    """Give a trend in what JSON knows; durations in seconds, of iterations that ended well."""
+    """Return a trend in what JSON knows; durations in seconds, of successful iterations."""
     return {
         "config_id": trend.config_id,
         "scenario": trend.scenario,

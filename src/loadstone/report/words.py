@@ -1,13 +1,14 @@
-"""What the figures say, in plain words; nothing is said that they do not show."""
+"""Describes a search's results in sentences."""
 
 from collections.abc import Iterator
 
 from loadstone.analysis.model import Cause, State, Trial
-from loadstone.monitor.usage import Usage
+from loadstone.engine.health import Health
+from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures
 from loadstone.report.generator import generator_of
-from loadstone.result import Finding
-from loadstone.search.model import Capacity
+from loadstone.result import Measurement
+from loadstone.search.model import Capacity, Kind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
 BUSY = 0.9
@@ -17,26 +18,35 @@ STOLEN = 0.02
 OTHERS = 0.1
 # A trial shows the machine "at N" from this share of N on.
 NEAR = 0.9
+# What limits the rate at N.
+LIMITS = {
+    Kind.SATURATION: "saturation: every worker is busy",
+    Kind.REFUSAL: "refusals: requests fail from here on",
+    Kind.OBJECTIVE: "the objective: answers get too slow",
+    Kind.CEILING: "the load that is allowed, not by the service",
+}
 # A shorter trial shows that the service answers, not that it keeps up.
 LEAST_S = 5.0
 
 
-def of(finding: Finding) -> tuple[str, ...]:
+def of(measurement: Measurement) -> tuple[str, ...]:
     """Say all that one search showed, most important first."""
-    return tuple(dict.fromkeys((headline(finding), *shown(finding), *method(finding))))
+    return tuple(dict.fromkeys((headline(measurement), *shown(measurement), *method(measurement))))
 
 
-def shown(finding: Finding) -> tuple[str, ...]:
-    """Say what the figures show beside N itself."""
+def shown(measurement: Measurement) -> tuple[str, ...]:
+    """Describe what the figures show beside N itself."""
     said = [
-        *(finding.capacity.words if finding.capacity else ()),
-        *limit(finding),
-        *below(finding),
-        *above(finding),
-        *errors(finding),
-        *protocol(finding),
-        *generator(finding),
-        *finding.notes,
+        *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
+        *(measurement.capacity.words if measurement.capacity else ()),
+        *limit(measurement),
+        *below(measurement),
+        *above(measurement),
+        *errors(measurement),
+        *died(measurement),
+        *protocol(measurement),
+        *generator(measurement),
+        *measurement.notes,
     ]
     return tuple(dict.fromkeys(map(sentence, said)))
 
@@ -46,17 +56,17 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?", ")")) else ".")
 
 
-def headline(finding: Finding) -> str:
-    """Say N or that there is none; of one stretch of load, what came of it."""
-    return n(finding) if finding.is_search else stretch(finding)
+def headline(measurement: Measurement) -> str:
+    """Say N or that there is none; of one phase of load, what came of it."""
+    return n(measurement) if measurement.policy == "search" else stretch(measurement)
 
 
-def n(finding: Finding) -> str:
+def n(measurement: Measurement) -> str:
     """Say N, or that there is none."""
-    capacity = finding.capacity
+    capacity = measurement.capacity
     if capacity is None:
-        return f"No capacity was found for {finding.title}: the search did not come to its end."
-    subject = finding.title[:1].upper() + finding.title[1:]
+        return f"No capacity was found for {measurement.title}: the search did not come to its end."
+    subject = measurement.title[:1].upper() + measurement.title[1:]
     low, high = capacity.low_rps, capacity.high_rps
     found = figures.n(capacity)
     if has_interval(capacity):
@@ -70,21 +80,21 @@ def n(finding: Finding) -> str:
     return f"{subject}: N was not found."
 
 
-def stretch(finding: Finding) -> str:
-    """Say what came of one stretch of load."""
-    subject = finding.title[:1].upper() + finding.title[1:]
-    if not finding.trials:
+def stretch(measurement: Measurement) -> str:
+    """Describe the result of one phase of load."""
+    subject = measurement.title[:1].upper() + measurement.title[1:]
+    if not measurement.trials:
         return f"{subject}: the load did not come to its end."
-    summary = finding.trials[0].summary
+    stats = measurement.trials[0].stats
     return (
-        f"{subject}: {summary.ok:,} of {summary.due:,} ended well, "
-        f"{figures.rate(summary.completed_rps)} a second, "
-        f"{figures.milliseconds(summary.service_time.mean_ms)} each on average."
+        f"{subject}: {stats.ok:,} of {stats.due:,} ended well, "
+        f"{figures.rate(stats.throughput_rps)} a second, "
+        f"{figures.milliseconds(1000 * stats.service.mean_s)} each on average."
     )
 
 
 def has_interval(capacity: Capacity | None) -> bool:
-    """Say whether N is one number with an interval around it."""
+    """Return whether N is one number with an interval around it."""
     return capacity is not None and None not in (
         capacity.rate_rps,
         capacity.low_rps,
@@ -93,27 +103,30 @@ def has_interval(capacity: Capacity | None) -> bool:
 
 
 def sureness(capacity: Capacity) -> str:
-    """Say how sure the interval is."""
+    """Describe the confidence of the interval."""
     if capacity.confidence <= 0:
         return "how sure is not known"
-    return (
-        f"{figures.percent(capacity.confidence)} of such searches hold the truth in their interval"
-    )
+    sure = figures.percent(capacity.confidence)
+    limited = f"; limited by {LIMITS[capacity.kind]}" if capacity.kind else ""
+    return f"{sure} confidence interval (its coverage is measured by simulation){limited}"
 
 
-def limit(finding: Finding) -> Iterator[str]:
-    """Say what one request costs and whether the CPU is what N rests on."""
-    cost_s = finding.cpu_per_request_s
+def limit(measurement: Measurement) -> Iterator[str]:
+    """Describe what one request costs and whether the CPU is what N rests on."""
+    cost_s = measurement.cpu_per_request_s
     if cost_s is not None:
         yield (
-            f"One {finding.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
+            f"One {measurement.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
             f"service's processes."
         )
-    near = at_n(finding)
+    near = at_n(measurement)
     # Of a service elsewhere, this machine's cores say nothing.
     if near is None or near.usage is None or near.usage.service_cpu_s is None:
         return
     usage = near.usage
+    if measurement.resources is not None:  # its sentence says more
+        yield from _taken(usage)
+        return
     cores = "1 core was" if usage.cores == 1 else f"{usage.cores} cores were"
     busy = f"{cores} {figures.percent(usage.machine_busy)} busy at N"
     if usage.machine_busy >= BUSY:
@@ -146,31 +159,31 @@ def _taken(usage: Usage) -> Iterator[str]:
         )
 
 
-def below(finding: Finding) -> Iterator[str]:
-    """Say how the service answers at the highest rate that it sustained."""
-    trial = last_sustained(finding)
+def below(measurement: Measurement) -> Iterator[str]:
+    """Describe how the service answers at the highest rate that it sustained."""
+    trial = last_sustained(measurement)
     if trial is None or trial.rate_rps is None:
         return
-    latency = trial.summary.latency
+    latency = trial.stats.total
     yield (
         f"At {figures.rate(trial.rate_rps)} a second it keeps up for "
-        f"{figures.seconds(trial.summary.load_s)}: half of the answers come within "
-        f"{figures.milliseconds(latency.p50_ms)}, 99 % within "
-        f"{figures.milliseconds(latency.p99_ms)}."
+        f"{figures.seconds(trial.stats.load_s)}: half of the answers come within "
+        f"{figures.milliseconds(1000 * latency.median_s)}, 99 % within "
+        f"{figures.milliseconds(1000 * latency.p99_s)}."
     )
 
 
-def above(finding: Finding) -> Iterator[str]:
-    """Say how the service gives way at the lowest rate that it did not sustain."""
-    trial = first_degraded(finding)
+def above(measurement: Measurement) -> Iterator[str]:
+    """Describe how the service degrades at the lowest rate that it did not sustain."""
+    trial = first_degraded(measurement)
     if trial is None or trial.rate_rps is None:
         return
     offered = f"At {figures.rate(trial.rate_rps)} a second"
-    growth = trial.summary.backlog_growth
+    growth = trial.stats.backlog_growth
     match trial.verdict.cause:
         case Cause.OVERLOAD if growth > 0:
             yield (
-                f"{offered} only {figures.rate(trial.summary.throughput_rps)} complete: the work "
+                f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the work "
                 f"that waits grows by {growth:.2f} s every second, and each answer takes longer "
                 f"than the one before. The service is not broken, it is overtaken."
             )
@@ -180,31 +193,59 @@ def above(finding: Finding) -> Iterator[str]:
             yield f"{offered} requests fail: {figures.errors(trial)}."
         case Cause.OBJECTIVE:
             yield f"{offered} it keeps up, but slower than wanted."
-        case Cause.OVERLOAD | Cause.GENERATOR | None:
+        case Cause.OVERLOAD | Cause.GENERATOR | Cause.CONNECTIONS | None:
             return
 
 
-def errors(finding: Finding) -> Iterator[str]:
-    """Say how many requests failed."""
-    due = sum(trial.summary.due for trial in finding.trials)
-    failed = sum(trial.summary.failed for trial in finding.trials)
+def errors(measurement: Measurement) -> Iterator[str]:
+    """Describe how many requests failed."""
+    due = sum(trial.stats.due for trial in measurement.trials)
+    failed = sum(trial.stats.failed for trial in measurement.trials)
     if not due:
         return
     if failed:
         yield f"{failed:,} of {due:,} requests failed."
     else:
         yield f"None of the {due:,} requests failed."
+    if count := sum(health.retries for health in healths(measurement)):
+        yield retried(count)
 
 
-def protocol(finding: Finding) -> Iterator[str]:
-    """Say over what requests went where it is not HTTP/1.1."""
-    if any(trial.health.http == "2" for trial in finding.trials):
+def died(measurement: Measurement) -> Iterator[str]:
+    """Describe which processes of the service died, and in which trial."""
+    for trial in measurement.trials:
+        if trial.usage is not None:
+            where = f"in trial {trial.number}" if measurement.policy == "search" else "under load"
+            yield from (f"{where} {words}" for words in deaths(trial.usage))
+
+
+def protocol(measurement: Measurement) -> Iterator[str]:
+    """Describe the protocol if it is not HTTP/1.1."""
+    if any(health.http == "2" for health in healths(measurement)):
         yield "requests went over HTTP/2, one connection a thread of the load generator"
+    for resumed in {health.tls_resumption for health in healths(measurement)} - {None}:
+        yield handshakes(resumed=bool(resumed))
 
 
-def generator(finding: Finding) -> Iterator[str]:
-    """Say whether the load generator can be trusted, and what it took from the service."""
-    found = generator_of(finding)
+def handshakes(*, resumed: bool) -> str:
+    """Describe what a new connection over TLS began with."""
+    if resumed:
+        return "new connections resumed the TLS session of an earlier one"
+    return "each new connection made a full TLS handshake"
+
+
+def retried(count: int) -> str:
+    """Describe how many requests were sent a second time, and why."""
+    which = "1 request was" if count == 1 else f"{count:,} requests were"
+    return (
+        f"{which} sent a second time: the service had closed the kept connection before it read "
+        f"the first."
+    )
+
+
+def generator(measurement: Measurement) -> Iterator[str]:
+    """Describe whether the load generator can be trusted, and what it took from the service."""
+    found = generator_of(measurement)
     if found is None:
         return
     if found.invalid_trials:
@@ -212,7 +253,7 @@ def generator(finding: Finding) -> Iterator[str]:
         one = len(found.invalid_trials) == 1
         trials = f"trial {which}: it says" if one else f"trials {which}: they say"
         yield f"The load generator was the limit in {trials} nothing of the service."
-    if len(found.invalid_trials) < len(finding.trials):
+    if len(found.invalid_trials) < len(measurement.trials):
         others = "In the others it"
         who = others if found.invalid_trials else "The load generator was not the limit: it"
         yield (
@@ -221,16 +262,16 @@ def generator(finding: Finding) -> Iterator[str]:
         )
 
 
-def method(finding: Finding) -> Iterator[str]:
-    """Say how N was measured."""
-    if not finding.trials or not finding.is_search:
+def method(measurement: Measurement) -> Iterator[str]:
+    """Describe how N was measured."""
+    if not measurement.trials or measurement.policy != "search":
         return
-    saturated = sum(trial.rate_rps is None for trial in finding.trials)
-    constant = len(finding.trials) - saturated
-    count = f"{len(finding.trials)} trials" if len(finding.trials) > 1 else "1 trial"
+    saturated = sum(trial.rate_rps is None for trial in measurement.trials)
+    constant = len(measurement.trials) - saturated
+    count = f"{len(measurement.trials)} trials" if len(measurement.trials) > 1 else "1 trial"
     yield (
-        f"The search made {count} with {figures.seconds(finding.load_s)} of load "
-        f"({figures.seconds(finding.wall_s)} in all)."
+        f"The search made {count} with {figures.seconds(measurement.load_s)} of load "
+        f"({figures.seconds(measurement.wall_s)} in all)."
     )
     if saturated:
         yield (
@@ -245,40 +286,45 @@ def method(finding: Finding) -> Iterator[str]:
         )
 
 
-def paced(finding: Finding) -> list[Trial]:
-    """Give the trials at a constant rate that were meant to last, by rate."""
-    found = [t for t in finding.trials if t.rate_rps is not None and t.planned_s >= LEAST_S]
+def healths(measurement: Measurement) -> list[Health]:
+    """Return the load generator's health in each trial in which it is known."""
+    return [trial.health for trial in measurement.trials if trial.health is not None]
+
+
+def paced(measurement: Measurement) -> list[Trial]:
+    """Return the full trials at a constant rate, ordered by rate."""
+    found = [t for t in measurement.trials if t.rate_rps is not None and t.planned_s >= LEAST_S]
     return sorted(found, key=lambda t: t.rate_rps or 0.0)
 
 
-def last_sustained(finding: Finding) -> Trial | None:
-    """Give the sustained trial with the highest rate."""
-    found = [t for t in paced(finding) if t.verdict.state is State.SUSTAINED]
+def last_sustained(measurement: Measurement) -> Trial | None:
+    """Return the sustained trial with the highest rate."""
+    found = [t for t in paced(measurement) if t.verdict.state is State.SUSTAINED]
     return found[-1] if found else None
 
 
-def first_degraded(finding: Finding) -> Trial | None:
-    """Give the degraded trial with the lowest rate."""
-    found = [t for t in paced(finding) if t.verdict.state is State.DEGRADED]
+def first_degraded(measurement: Measurement) -> Trial | None:
+    """Return the degraded trial with the lowest rate."""
+    found = [t for t in paced(measurement) if t.verdict.state is State.DEGRADED]
     return found[0] if found else None
 
 
-def at_n(finding: Finding) -> Trial | None:
-    """Give the longest valid trial in which the service completed about N a second."""
-    capacity = finding.capacity
+def at_n(measurement: Measurement) -> Trial | None:
+    """Return the longest valid trial in which the service completed about N a second."""
+    capacity = measurement.capacity
     n_rps = capacity.rate_rps if capacity else None
     if n_rps is None:
         return None
     near = [
         t
-        for t in finding.trials
+        for t in measurement.trials
         if t.usage is not None
-        and t.health.is_valid
-        and t.summary.throughput_rps >= NEAR * n_rps
+        and t.is_valid
+        and t.stats.throughput_rps >= NEAR * n_rps
         and (t.rate_rps is None or t.rate_rps <= n_rps)
     ]
     # A saturated service works at N exactly.
-    return max(near, key=lambda t: (t.rate_rps is None, t.summary.load_s), default=None)
+    return max(near, key=lambda t: (t.rate_rps is None, t.stats.load_s), default=None)
 
 
 def _interval(capacity: Capacity) -> str:

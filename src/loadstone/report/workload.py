@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,73 +11,124 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.analysis.performance import Figures, Showing
-from loadstone.report import figures
-from loadstone.report.rally_hooks import charts, hooks
-from loadstone.result import Performance, Performed
+from loadstone.analysis.model import Durations, Stats
+from loadstone.monitor.usage import deaths
+from loadstone.report import figures, usage, words
+from loadstone.result import Measurement, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
 WIDTH = 120  # Rally's table is as wide
 MOST_LISTED = 6  # workloads of a task that have a line each in a list of runs
 
 
-def parts(performance: Performance) -> Iterator[RenderableType]:
-    """Give a workload's tables for a terminal."""
-    title = Text.assemble((performance.scenario, "bold"), "  ", (performance.subtask, "dim"))
-    yield title
-    runner = json.loads(performance.given)["runner"]
-    yield Padding(Text(f"runner: {json.dumps(runner)}", "dim"), (0, 0, 0, 2))
-    if performance.requests_as_rally:
-        yield Padding(Text("requests: Rally's own sequence", "dim"), (0, 0, 0, 2))
-    if performance.health is not None and performance.health.http == "2":
-        yield Padding(Text("HTTP/2, one connection a thread", "dim"), (0, 0, 0, 2))
-    if performance.reduced:
-        yield Padding(Text(reduction(performance), "yellow"), (0, 0, 0, 2))
-    showing = performance.showing
-    if showing is None:
-        yield Padding(Text(f"{performance.status}: no iteration was made", "red"), (0, 0, 0, 2))
+def parts(measurement: Measurement) -> Iterator[RenderableType]:
+    """Return a fixed load's tables for a terminal: of a task's workload, or of a study's step."""
+    if measurement.spec:
+        yield Text.assemble((measurement.scenario, "bold"), "  ", (measurement.subtask, "dim"))
+        yield Padding(Text("\n").join(_about(measurement)), (0, 0, 0, 2))
     else:
-        yield Padding(_durations(showing), (0, 0, 0, 1))
-        yield Padding(Text("\n".join(_lines(performance, showing))), (0, 0, 1, 2))
-        if showing.failures:
-            yield Padding(_failures(showing), (0, 0, 1, 2))
-    yield Padding(_sla(performance), (0, 0, 1, 2))
-    if performance.hook_runs:
-        yield Padding(_hooks(performance), (0, 0, 1, 2))
+        yield Text.assemble((measurement.title, "bold"), "  ", (measurement.request, "dim"))
+        yield Padding(Text(words.stretch(measurement), "bold cyan"), (0, 0, 0, 2))
+    stats = measurement.stats
+    if stats is None:
+        yield Padding(Text(f"{measurement.status}: no iteration was made", "red"), (0, 0, 0, 2))
+    else:
+        yield Padding(_durations(stats), (0, 0, 0, 1))
+        yield Padding(Text("\n".join(_lines(measurement, stats))), (0, 0, 1, 2))
+        if stats.failures:
+            yield Padding(_failures(stats), (0, 0, 1, 2))
+    if measurement.checks:
+        yield Padding(_sla(measurement), (0, 0, 1, 2))
+    if measurement.hook_runs:
+        yield Padding(_hooks(measurement), (0, 0, 1, 2))
+    if not measurement.spec:
+        yield Padding(points(words.shown(measurement)), (0, 0, 1, 2))
 
 
-def reduction(performance: Performance) -> str:
-    """Say what was made smaller than the file asks for."""
-    parts = (f"{one.setting} {one.made:g} of {one.asked:g}" for one in performance.reduced)
+def points(sentences: Sequence[str]) -> Table:
+    """Return sentences as a list."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for sentence in sentences:
+        table.add_row("-", sentence)
+    return table
+
+
+def _about(measurement: Measurement) -> Iterator[Text]:
+    """Yield what load a workload made, and in what it differs from others."""
+    runner = json.loads(measurement.spec)["runner"]
+    yield Text(f"runner: {json.dumps(runner)}", "dim")
+    if measurement.requests_as_rally:
+        yield Text("requests: Rally's own sequence", "dim")
+    health = measurement.health
+    if health is not None and health.http == "2":
+        yield Text("HTTP/2, one connection a thread", "dim")
+    if health is not None and health.tls_resumption is not None:
+        yield Text(words.handshakes(resumed=health.tls_resumption), "dim")
+    if measurement.reduced:
+        yield Text(reduction(measurement), "yellow")
+
+
+def reduction(measurement: Measurement) -> str:
+    """Describe which settings --at-most reduced."""
+    parts = (f"{one.setting} {one.made:g} of {one.asked:g}" for one in measurement.reduced)
     return f"reduced by --at-most: {', '.join(parts)}"
 
 
-def _durations(showing: Showing) -> Table:
+def load_in_words(measurement: Measurement) -> str:
+    """Describe a workload's load, from its runner."""
+    return load_of_given(measurement.spec)
+
+
+def load_of_given(text: str) -> str:
+    """Say the same of a workload as its file has it, JSON."""
+    ((name, given),) = json.loads(text)["runner"].items()
+    settings: dict[str, Any] = given or {}
+    return ", ".join(_load(name, settings)) or name
+
+
+def _load(name: str, settings: dict[str, Any]) -> Iterator[str]:
+    rps = settings.get("rps")
+    if name == "serial":
+        yield "one at a time"
+    elif isinstance(rps, dict):
+        yield f"{rps.get('start', '?')} to {rps.get('end', '?')} per s"
+    elif rps is not None:
+        yield f"{rps:g} per s"
+    elif name in ("constant", "constant_for_duration"):
+        yield f"{settings.get('concurrency', 1)} at a time"
+    if "duration" in settings:
+        yield f"{settings['duration']:g} s"
+    elif name != "constant_for_duration":
+        times = int(settings.get("times", 1))
+        yield f"{times:,} iteration{'s' if times != 1 else ''}"
+
+
+def _durations(stats: Stats) -> Table:
     table = Table(
         box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title="Response times (sec)"
     )
     table.add_column("Action", overflow="fold", min_width=16)
     for name in HEADS:
         table.add_column(name, justify="right", no_wrap=True)
-    for row in showing.actions:
+    for row in stats.actions:
         table.add_row(named(row), *cells(row))
     table.add_section()
-    table.add_row(Text("total", "bold"), *cells(showing.total))
-    table.add_row(" -> service time", *cells(showing.service))
-    if showing.idle is not None:
-        table.add_row(" -> idle", *cells(showing.idle))
+    table.add_row(Text("total", "bold"), *cells(stats.total))
+    table.add_row(" -> service time", *cells(stats.service))
+    if stats.idle is not None:
+        table.add_row(" -> idle", *cells(stats.idle))
     return table
 
 
-def named(row: Figures) -> str:
-    """Give an action's name as Rally shows it: indented inside another, with its repeats."""
+def named(row: Durations) -> str:
+    """Return an action's name as Rally shows it: indented inside another, with its repeats."""
     *outer, name = row.name.split("/")
     times = f" (x{row.repeats})" if row.repeats > 1 else ""
     return f"{' ' * len(outer)}{'-> ' if outer else ''}{name}{times}"
 
 
-def cells(row: Figures) -> tuple[str, ...]:
-    """Give a row's figures as they are shown, in the order of HEADS."""
+def cells(row: Durations) -> tuple[str, ...]:
+    """Return a row's figures as they are shown, in the order of HEADS."""
     times = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.p99_s, row.max_s, row.mean_s)
     shown = (_seconds(time_s) for time_s in times)
     return (*shown, f"{100 * row.success:.1f}%", str(row.count))
@@ -90,48 +140,57 @@ def _seconds(time_s: float) -> str:
     return f"{time_s:.{4 if time_s < 0.0995 else 3}f}"
 
 
-def _lines(performance: Performance, showing: Showing) -> Iterator[str]:
-    yield f"Load duration: {showing.load_s:.3f} s"
-    yield f"Full duration: {performance.full_s:.3f} s"
-    yield f"Throughput: {figures.rate(showing.throughput_rps)} successful iterations per second"
-    if showing.cut_off:
-        yield f"Cut off, and in no figure: {showing.cut_off} iterations"
-    if performance.health is not None and not performance.health.is_valid:
-        yield f"The load generator was the limit: {'; '.join(performance.health.limits)}"
+def _lines(measurement: Measurement, stats: Stats) -> Iterator[str]:
+    if measurement.resources is not None:
+        yield measurement.resources.bottleneck.sentence
+    yield f"Load duration: {stats.load_s:.3f} s"
+    if measurement.spec:
+        yield f"Full duration: {measurement.wall_s:.3f} s"
+    yield f"Throughput: {figures.rate(stats.throughput_rps)} successful iterations per second"
+    if stats.cut_off:
+        yield f"Cut off, and in no figure: {stats.cut_off} iterations"
+    if measurement.usage is not None:
+        yield usage.line(measurement.usage, stats.total.ok)
+        yield from (f"Under load {line}" for line in deaths(measurement.usage))
+    if measurement.health is not None and measurement.health.retries:
+        yield words.retried(measurement.health.retries)
+    if measurement.health is not None and not measurement.health.is_valid:
+        yield f"The load generator was the limit: {'; '.join(measurement.health.limits)}"
+    if measurement.health is not None and measurement.health.ceiling:
+        yield f"The rate is not the service's: {measurement.health.ceiling}"
 
 
-def _failures(showing: Showing) -> Table:
-    failed = showing.total.count - showing.total.ok
+def _failures(stats: Stats) -> Table:
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
-        title=f"Failures: {failed} of {showing.total.count}",
+        title=f"Failures: {stats.failed} of {stats.total.count}",
         title_style="red",
     )
     table.add_column("count", justify="right", no_wrap=True)
     table.add_column("cause, with one full message", overflow="fold")
-    for failure in showing.failures:
+    for failure in stats.failures:
         table.add_row(str(failure.count), failure.message)
     return table
 
 
-def _sla(performance: Performance) -> Table:
+def _sla(measurement: Measurement) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("SLA", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("detail", overflow="fold")
-    for row in performance.sla:
+    for row in measurement.checks:
         verdict = Text("PASS", "green") if row.success else Text("FAIL", "bold red")
         table.add_row(row.criterion, verdict, row.detail)
     return table
 
 
-def _hooks(performance: Performance) -> Table:
-    given = json.loads(performance.given)["hooks"]
+def _hooks(measurement: Measurement) -> Table:
+    given = json.loads(measurement.spec)["hooks"]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("hook", "at", "status", "took s"):
         table.add_column(head, overflow="fold")
-    for run in performance.hook_runs:
+    for run in measurement.hook_runs:
         command = str(next(iter(given[run.hook]["action"].values())))
         place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
         how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
@@ -140,7 +199,7 @@ def _hooks(performance: Performance) -> Table:
 
 
 def listed(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
-    """Give a task's lines in a list of runs: name, median, success and SLA; one line of many."""
+    """Return a task's lines in a list of runs: name, median, success and SLA; one line of many."""
     if len(every) <= MOST_LISTED:
         return [_listed(performed) for performed in every]
     failed = sum(not performed.pass_sla for performed in every)
@@ -157,47 +216,3 @@ def _listed(performed: Performed) -> tuple[str, str, str]:
     median_s = math.nan if performed.median_s is None else performed.median_s
     held = "held" if performed.pass_sla else "failed"
     return performed.scenario, f"{_seconds(median_s)} s", f"{figures.percent(success)}, {held}"
-
-
-def as_data(performance: Performance) -> dict[str, Any]:
-    """Give a workload in what JSON knows; a number that is not known is null."""
-    showing = performance.showing
-    return {
-        "subtask": performance.subtask,
-        "scenario": performance.scenario,
-        "description": performance.description,
-        "status": performance.status,
-        "failure": performance.failure,
-        "given": json.loads(performance.given),
-        "config_id": performance.config_id,
-        "is_step": performance.is_step,
-        "reduced": [asdict(one) for one in performance.reduced],
-        "requests": "rally" if performance.requests_as_rally else "stated",
-        "http": performance.health.http if performance.health else None,
-        "start_time": performance.start_s,
-        "load_seconds": showing.load_s if showing else None,
-        "full_seconds": performance.full_s,
-        "pass_sla": performance.pass_sla,
-        "sla": [asdict(row) for row in performance.sla],
-        "throughput_rps": showing.throughput_rps if showing else None,
-        "total": _row(showing.total) if showing else None,
-        "service_time": _row(showing.service) if showing else None,
-        "idle": _row(showing.idle) if showing and showing.idle else None,
-        "actions": [_row(row) for row in showing.actions] if showing else [],
-        "failures": [asdict(failure) for failure in showing.failures] if showing else [],
-        "cut_off": showing.cut_off if showing else 0,
-        "generator_valid": performance.health.is_valid if performance.health else None,
-        "generator_limits": list(performance.health.limits) if performance.health else [],
-        "samples_file": performance.samples_file,
-        "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in performance.outputs],
-        "outputs_dropped": performance.outputs_dropped,
-        "hooks": list(hooks(performance, json.loads(performance.given).get("hooks") or [])),
-    }
-
-
-def _row(row: Figures) -> dict[str, Any]:
-    plain = asdict(row) | {"success": row.success}
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in plain.items()
-    }

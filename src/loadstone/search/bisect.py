@@ -8,7 +8,7 @@ from loadstone.analysis.model import State, Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
-from loadstone.search.model import Ask, Capacity, Strategy
+from loadstone.search.model import Capacity, Kind, Strategy, TrialRequest
 from loadstone.search.pool import Pool, estimate, saturated
 from loadstone.search.proof import ROOM, SIGMAS, Known, height_s
 from loadstone.search.ramp import Knee, ramp
@@ -50,6 +50,7 @@ class _Bisection:
         self._reasons: tuple[str, ...] = ()
         self._is_undecided = False
         self._unnoticed = 0.0
+        session.so_far = self._state
 
     def run(self) -> Strategy:
         """Try rates until the bracket is narrow or the budget spent."""
@@ -77,7 +78,7 @@ class _Bisection:
         above = max(guess, self._low or 0.0) * (1 + FIRST_DISTANCE)
         return min(above, self._session.settings.ceiling_rps)
 
-    def _try(self, rate_rps: float) -> Generator[Ask, Trial, None]:
+    def _try(self, rate_rps: float) -> Generator[TrialRequest, Trial, None]:
         distance = FIRST_DISTANCE
         if self._low is not None and self._high is not None:
             distance = (self._high - self._low) / self._high / 2
@@ -106,7 +107,7 @@ class _Bisection:
             case State.UNDECIDED | State.INVALID:
                 self._is_undecided = True
         least = max(4, 2 * self._knee.in_flight)
-        self._pool += saturated(trial.ticks, least, skip_s=2.0)
+        self._pool += saturated(trial.timeline, least, skip_s=1.0 + self._session.settle_s)
         found = estimate(self._pool)
         if found is not None:
             dispersion = max(found.dispersion, 0.02)
@@ -123,7 +124,8 @@ class _Bisection:
         middle = min(max(self._known.rate_rps, low), high)
         if self._pool.seconds < LEAST_POOL_S:
             middle = (low + high) / 2
-        found = Capacity(middle, low - self._blur(low), high + self._blur(high), CONFIDENCE)
+        low, high = low - self._blur(low), high + self._blur(high)
+        found = Capacity(middle, low, high, CONFIDENCE, kind=Kind.SATURATION)
         if not self._is_undecided:
             return found
         return replace(found, words=("too near to the capacity to tell in the time given",))

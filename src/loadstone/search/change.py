@@ -1,58 +1,197 @@
-"""Notices that the service itself changed while it was searched."""
+"""Notices that the service itself changed while it was searched.
+
+A test for one change of the mean at an unknown instant: the cut with the least squares, and Wald's
+statistic there with a long-run variance (Andrews, "Tests for parameter instability and structural
+change with unknown change point", Econometrica 61, 1993). Its thresholds are set by simulation, so
+that bursts, stops and leaks are not taken for a change (docs/methodology.md).
+"""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from loadstone.search.model import Capacity
-from loadstone.search.pool import Pool
+import numpy as np
 
-LEAST_CHANGE = 0.15  # no burst or drift of one search is that large
-# Since the ramp, which is short and another kind of load.
+from loadstone.analysis.model import TICK_S
+from loadstone.search.pool import LAG_S, Counts, Pool
+
+BLOCK_S = 2.0
+WALD = 30.0  # 5.5 standard errors: the cut is the best of many, and blocks are correlated
+LEAST_STEP = 0.03  # of the level; what a leak or a cold start does in one search is smaller
+LEAST_S = 6.0  # on either side
+# A burst lasts up to 20 s and takes a tenth, and a few come one after the other. So the smaller a
+# step is, the longer the lower level must last to be one. The higher one need not, because noise
+# only slows.
+LASTING_S = ((0.3, LEAST_S), (0.15, 26.0), (LEAST_STEP, 60.0))
+FRESH_S = 15.0  # of load
+RECENT_S = 60.0  # what was seen last
+# Quiet seconds come back between bursts, but not after a change.
+QUIET_BLOCK = 3  # blocks
+QUIET_SHARE = 0.8
+QUIET_STEP = 0.4  # of the step: what it is at least between quiet seconds
+# Between the ramp, which is short and another kind of load, and the meter.
 LEAST_FALL = 0.3
 SIGMAS = 3.0
-LEAST_S = 3.0
-PIECE_S = 5.0  # a change in the middle of a stretch shows between its pieces
+NEAR_S = 5.0  # two instants so near are told as one
 DISPERSION = 0.5  # of completions, on the safe side for a service of few requests
 
 
-def change(by_time: list[Pool]) -> Capacity | None:
-    """Give what can be said when throughput jumped for good between two stretches of metering."""
-    pieces = [piece for pool in by_time for piece in pool.pieces(PIECE_S)]
-    used = [piece for piece in pieces if piece.seconds >= LEAST_S]
-    for cut in range(1, len(used)):
-        before, after = used[:cut], used[cut:]
-        least = _least_change(before, after)
-        fell = max(map(_rate, after)) < (1 - least) * min(map(_rate, before))
-        rose = min(map(_rate, after)) > (1 + least) * max(map(_rate, before))
-        if fell or rose:
-            return _changed(_rate(sum(before, Pool())), _rate(sum(after, Pool())))
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of the service's rate between two instants of the search's load."""
+
+    before_rps: float
+    after_rps: float
+    last_s: float  # when the level before was seen last
+    first_s: float  # when the level after was seen first
+
+    @property
+    def is_at_first(self) -> bool:
+        """Whether the service was faster for a few seconds only, at the beginning."""
+        return self.after_rps < self.before_rps and self.last_s <= FRESH_S
+
+    @property
+    def instant(self) -> str:
+        """The seconds of load after which it came, in words."""
+        if self.first_s - self.last_s < NEAR_S:
+            return f"{self.last_s:.0f} s"
+        return f"{self.last_s:.0f} to {self.first_s:.0f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The same in saturated seconds: the end of the level before, the beginning of the other."""
+
+    before_rps: float
+    after_rps: float
+    last_s: float
+    first_s: float
+
+
+def change(chunks: Sequence[tuple[int, Pool]], *, must_last: bool = True) -> Cut | None:
+    """Return the change of level that the chunks show, in the order of time; None: there is none.
+
+    Each chunk has the depth of its band: what differs between depths is no change. With
+    `must_last` it is one that has lasted longer than bursts do.
+    """
+    seen, rates, ends_s = _blocks(chunks)
+    # Two changes hide each other: the second one is looked for in what was seen last.
+    for begin in dict.fromkeys((0, max(0, len(rates) - round(RECENT_S / BLOCK_S)))):
+        found = _change(seen[begin:], rates[begin:], ends_s[begin:], must_last=must_last)
+        if found is not None:
+            return found
     return None
 
 
-def fall(ramp_rps: float, completed: float, by_time: list[Pool]) -> Capacity | None:
-    """Give what can be said when the ramp reached far more than was metered ever after."""
-    metered = sum(by_time, Pool())
-    if not completed or not metered.count:
+def _change(seen: Counts, rates: Counts, ends_s: Counts, *, must_last: bool) -> Cut | None:
+    n = len(rates)
+    least = round(LEAST_S / BLOCK_S)
+    if n < 2 * least:
         return None
+    cuts = np.arange(least, n - least + 1)
+    sums = np.concatenate([[0.0], np.cumsum(rates)])
+    before = sums[cuts] / cuts
+    after = (sums[n] - sums[cuts]) / (n - cuts)
+    # The least squares: the between-groups sum of squares is largest.
+    cut = int(cuts[np.argmax(cuts * (n - cuts) / n * (after - before) ** 2)])
+    if not _is_clear(rates, cut) or (must_last and not _lasts(rates, cut)):
+        return None
+    levels = float(seen[:cut].mean()), float(seen[cut:].mean())
+    return Cut(*levels, float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S)
+
+
+def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:
+    """Whether the ramp reached far more than was metered ever after."""
+    if not completed or not metered.count:
+        return False
     noise = math.sqrt(DISPERSION * (1 / completed + 1 / metered.count))
-    if _rate(metered) < (1 - max(LEAST_FALL, SIGMAS * noise)) * ramp_rps:
-        return _changed(ramp_rps, _rate(metered))
-    return None
+    rate_rps = metered.count / metered.seconds
+    return rate_rps < (1 - max(LEAST_FALL, SIGMAS * noise)) * ramp_rps
 
 
-def _rate(pool: Pool) -> float:
-    return pool.count / pool.seconds
+def _blocks(chunks: Sequence[tuple[int, Pool]]) -> tuple[Counts, Counts, Counts]:
+    """Return completions per second in blocks, the same as if all bands were shallow, and the ends.
+
+    Ends are saturated seconds since the beginning, remainders of stretches counted.
+    """
+    width = round(BLOCK_S / TICK_S)
+    rates: list[Counts] = []
+    ends: list[Counts] = []
+    levels: list[Counts] = []
+    begin = 0
+    for level, pool in chunks:
+        for stretch in pool.stretches:
+            count = len(stretch) // width
+            rates.append(stretch[: count * width].reshape(-1, width).sum(axis=1) / BLOCK_S)
+            ends.append(np.asarray((begin + width * np.arange(1.0, count + 1)) * TICK_S))
+            levels.append(np.full(count, float(level)))
+            begin += len(stretch)
+    if not rates:
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    rate, at = np.concatenate(rates), np.concatenate(levels)
+    shallow = np.where(at > at.min(), rate - _by_depth(chunks), rate) if len(at) else rate
+    return rate, shallow, np.concatenate(ends)
 
 
-def _least_change(before: list[Pool], after: list[Pool]) -> float:
-    """Give the share that neither noise nor few completions explain (3 sigmas)."""
-    counts = [max(1.0, sum(pool.count for pool in side)) for side in (before, after)]
-    return max(LEAST_CHANGE, SIGMAS * math.sqrt(DISPERSION * sum(1 / count for count in counts)))
+def _by_depth(chunks: Sequence[tuple[int, Pool]]) -> float:
+    """Return how much more completes per second in the deeper band, by neighbouring chunks.
+
+    It is the middle one of the differences between neighbours, the smaller of two: most neighbours
+    lie on one side of a change.
+    """
+    used = [(level, pool.count / pool.seconds) for level, pool in chunks if pool.seconds]
+    gaps = [
+        (right - left) * (1 if deeper > level else -1)
+        for (level, left), (deeper, right) in pairwise(used)
+        if level != deeper
+    ]
+    return sorted(gaps, key=abs)[(len(gaps) - 1) // 2] if gaps else 0.0
 
 
-def _changed(before_rps: float, after_rps: float) -> Capacity:
-    low, high = sorted((before_rps, after_rps))
-    words = (
-        f"the capacity changed during the search: {before_rps:.4g}/s at first, "
-        f"{after_rps:.4g}/s later; measure again once the service is steady",
-    )
-    return Capacity(None, low, high, 0.0, words)
+def _is_clear(rates: Counts, cut: int) -> bool:
+    before, after = rates[:cut], rates[cut:]
+    level, later = float(before.mean()), float(after.mean())
+    if level <= 0:
+        return False
+    step = abs(later - level) / level
+    if step < LEAST_STEP:
+        return False
+    rests = np.concatenate([before - level, after - later])
+    variance = _long_run_variance(rests) * (1 / len(before) + 1 / len(after))
+    # One request more or less in a block is no evidence.
+    grain = (1 / BLOCK_S) ** 2 / min(len(before), len(after))
+    return (later - level) ** 2 >= WALD * max(variance, grain) and _stays(before, after)
+
+
+def _lasts(rates: Counts, cut: int) -> bool:
+    before, after = rates[:cut], rates[cut:]
+    level, later = float(before.mean()), float(after.mean())
+    step = abs(later - level) / level
+    lasting_s = len(after if later < level else before) * BLOCK_S
+    return any(step >= size and lasting_s >= least_s for size, least_s in LASTING_S)
+
+
+def _long_run_variance(rests: Counts) -> float:
+    n = len(rests)
+    own = float(rests @ rests) / n
+    lags = int(min(LAG_S / BLOCK_S, n / 4))
+    total = own
+    for lag in range(1, lags + 1):
+        total += 2 * (1 - lag / (lags + 1)) * float(rests[lag:] @ rests[:-lag]) / n
+    return max(total, own)
+
+
+def _stays(before: Counts, after: Counts) -> bool:
+    """Whether also the quiet seconds of the lower level are well below the higher one."""
+    step = float(after.mean()) - float(before.mean())
+    first, second = _smooth(before), _smooth(after)
+    lower, higher = (first, second) if step > 0 else (second, first)
+    quiet = float(np.quantile(lower, QUIET_SHARE))
+    return float(np.median(higher)) - quiet > QUIET_STEP * abs(step)
+
+
+def _smooth(rates: Counts) -> Counts:
+    count = len(rates) // QUIET_BLOCK
+    blocks: Counts = rates[: count * QUIET_BLOCK].reshape(-1, QUIET_BLOCK).mean(axis=1)
+    return blocks

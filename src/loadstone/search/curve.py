@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
-from loadstone.search.model import Ask, Capacity, Strategy
+from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.session import Session
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1)  # of N
@@ -26,11 +26,11 @@ def with_curve(session: Session, body: Strategy) -> Strategy:
     return found
 
 
-def _curve(session: Session, found: Capacity) -> Generator[Ask, Trial, None]:
+def _curve(session: Session, found: Capacity) -> Generator[TrialRequest, Trial, None]:
     if found.rate_rps is None:
         return
     for share in SHARES:
         rate_rps = share * found.rate_rps
         if rate_rps <= session.settings.ceiling_rps:
             load = OpenLoad(rate_rps, session.settings.curve_s)
-            yield Ask(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)
+            yield TrialRequest(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)

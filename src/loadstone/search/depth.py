@@ -2,19 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.model import Ask
+from loadstone.search.change import Step, change
+from loadstone.search.model import TrialRequest
 from loadstone.search.pool import Estimate, Pool, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
+from loadstone.search.refusal import is_refusal
 from loadstone.search.session import Session
 
 # Arrivals while the band is filled and while it ebbs, over the capacity as estimated.
 FILL = 2.0
-LEAST_FILL = 1.2
 EBB = 0.7
 BAND_S = 0.4  # seconds of work between the marks of the band
 BAND = 4  # requests between them, at least
@@ -22,6 +23,8 @@ SKIPPED = 4  # ticks in which the band is filled
 MOST_WORK_S = 10.0  # in flight: more would not be answered before requests time out
 USED = 8.0  # saturated seconds after which a deeper level counts
 LEAST_GAP = 0.015
+MOST_REFUSED = 3  # chunks in a row that end in errors
+REFUSED_SHARE = 0.02
 GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
@@ -38,6 +41,28 @@ SHALLOW, DEEP = 0, 1
 DEEPEST = len(LEVELS) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one band showed."""
+
+    level: int
+    pool: Pool
+    begin_s: float  # of the search's load
+    in_flight: float | None = None  # mean
+
+
+class LevelChanged(Exception):
+    """The service completes another rate than before, for good."""
+
+
+class Refused(Exception):
+    """Requests are refused where the meter needs them accepted; carries the trial."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self.trial = trial
+
+
 @dataclass(slots=True)
 class Depths:
     """Saturated completions per level, and the depth from which they count."""
@@ -45,46 +70,107 @@ class Depths:
     knee: Knee
     rate_rps: float
     most_in_flight: float
-    pools: list[Pool] = field(default_factory=lambda: [Pool()] * len(LEVELS))
-    in_flight: list[list[float]] = field(default_factory=lambda: [[] for _ in LEVELS])
-    by_time: list[Pool] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)  # since the last change
+    steps: list[Step] = field(default_factory=list)  # changes of the service, in their order
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
-    chunks: int = 0
+    count: int = 0
+    refused: int = 0  # chunks in a row
     errors: Counter[str] = field(default_factory=Counter)
+
+    def pool_of(self, level: int) -> Pool:
+        """Return the saturated stretches of one level."""
+        return sum((one.pool for one in self.chunks if one.level == level), Pool())
 
     @property
     def pool(self) -> Pool:
         """The stretches that say what the capacity is."""
         if self.top == DEEP:
-            return self.pools[SHALLOW] + self.pools[DEEP]
-        used = self.pools[self.top]
-        return used if used.seconds >= USED else self.pools[self.top - 1]
+            return self.pool_of(SHALLOW) + self.pool_of(DEEP)
+        used = self.pool_of(self.top)
+        return used if used.seconds >= USED else self.pool_of(self.top - 1)
+
+    def in_flight(self, level: int) -> list[float]:
+        """Return the mean number in flight of each chunk of a level."""
+        return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
 
     def gap(self, shallow: int, deep: int) -> float:
         """Give (deeper - shallower) throughput as a share, 0 where it is not significant."""
-        left, right = estimate(self.pools[shallow]), estimate(self.pools[deep])
+        left, right = estimate(self.pool_of(shallow)), estimate(self.pool_of(deep))
         if left is None or right is None:
             return 0.0
         share = (right.rate_rps - left.rate_rps) / self.rate_rps
         noise = math.hypot(left.half_width_rps, right.half_width_rps) / self.rate_rps
         return share if abs(share) > max(LEAST_GAP, GAP_SIGMAS * noise) else 0.0
 
-    def meter(self, session: Session, seconds: float) -> Generator[Ask, Trial, Estimate | None]:
+    def meter(
+        self, session: Session, seconds: float
+    ) -> Generator[TrialRequest, Trial, Estimate | None]:
         """Hold one band for a while, shallow and deep in turn, and take what it shows."""
-        level = self.top if self.top > DEEP else self.chunks % 2
+        level = self.top if self.top > DEEP else self.count % 2
         low, high = self._marks(level)
+        if level > DEEP:
+            session.raise_connections(high)
         slow_s = 1.5 * LEVELS[level].work_s if level > DEEP else 0.0  # a deep band fills slowly
         rate_rps = self.rate_rps
         # The mean rate is the capacity, whatever the two are; the ceiling bounds the filling too.
-        fill_rps = min(FILL, max(LEAST_FILL, session.settings.ceiling_rps / rate_rps)) * rate_rps
-        load = BandLoad(low, high, fill_rps, EBB * rate_rps, seconds + slow_s)
+        fill_rps = min(FILL * rate_rps, session.settings.ceiling_rps)
+        load = BandLoad(low, high, fill_rps, min(EBB * rate_rps, fill_rps), seconds + slow_s)
+        begin_s = session.spent_s
         trial = yield from session.ask(load, f"meter with {low} to {high} in flight")
-        self._take(trial, level, 0.6 * low if level > DEEP else self.knee.in_flight)
+        least = 0.6 * low if level > DEEP else self.knee.in_flight
+        self._take(trial, level, least, begin_s, session.settle_s)
+        self._require_accepted(trial)
+        self.require_level()
         found = estimate(self.pool)
         if found is not None:
             self.rate_rps = found.rate_rps
         self._deepen()
         return found
+
+    def _require_accepted(self, trial: Trial) -> None:
+        """Raise Refused where a band cannot be held because requests are refused."""
+        is_bad = trial.verdict.cause is Cause.ERRORS
+        self.refused = self.refused + 1 if is_bad else 0
+        refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
+        if (
+            is_bad
+            and refuses
+            and (self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s))
+        ):
+            raise Refused(trial)
+
+    def add(self, trial: Trial, begin_s: float, settle_s: float) -> None:
+        """Take the saturated part of an overloaded trial at a constant rate."""
+        least = max(4, 2 * self.knee.in_flight)
+        pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
+        self.chunks.append(Chunk(SHALLOW, pool, begin_s))
+
+    def recent(self) -> float | None:
+        """Return the rate of the last seconds where it is another one: a burst, or a change."""
+        if self.top > DEEP:
+            return None
+        found = change([(one.level, one.pool) for one in self.chunks], must_last=False)
+        return None if found is None else found.after_rps
+
+    def require_level(self) -> None:
+        """Raise LevelChanged once the service has changed, and keep what came after only."""
+        if self.top > DEEP:
+            return
+        found = change([(one.level, one.pool) for one in self.chunks])
+        if found is None:
+            return
+        last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
+        first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
+        self.steps.append(Step(found.before_rps, found.after_rps, last_s, first_s))
+        self.chunks = _later(self.chunks, found.first_s)
+        self.rate_rps = found.after_rps
+        raise LevelChanged
+
+    def _at(self, seconds: float) -> Iterator[tuple[float, float, float]]:
+        """For each chunk its begin, where in it so many saturated seconds end, and its length."""
+        for chunk in self.chunks:
+            yield chunk.begin_s, seconds, chunk.pool.seconds
+            seconds -= chunk.pool.seconds
 
     def _marks(self, level: int) -> tuple[int, int]:
         rate_rps, knee = self.rate_rps, self.knee.in_flight
@@ -96,25 +182,40 @@ class Depths:
             low = max(1.1 * knee, min(low, high - max(0.75 * BAND_S * rate_rps, BAND)))
         return math.ceil(low), max(math.ceil(low) + 1, math.ceil(high))
 
-    def _take(self, trial: Trial, level: int, least_in_flight: float) -> None:
-        counts = trial.ticks
-        self.chunks += 1
+    def _take(
+        self, trial: Trial, level: int, least_in_flight: float, begin_s: float, settle_s: float
+    ) -> None:
+        counts = trial.timeline
+        self.count += 1
         is_good = trial.verdict.cause is not Cause.ERRORS
-        pool = saturated(counts, least_in_flight, only_ok=not is_good)
-        self.pools[level] += pool
-        self.by_time.append(pool)
+        pool = saturated(counts, least_in_flight, settle_s, only_ok=not is_good)
+        mean = None
         if len(counts.in_flight) > SKIPPED:
-            self.in_flight[level].append(float(counts.in_flight[SKIPPED:].mean()))
+            mean = float(counts.in_flight[SKIPPED:].mean())
+        self.chunks.append(Chunk(level, pool, begin_s, mean))
         if not is_good:
-            self.errors.update(dict(trial.summary.errors))
+            self.errors.update(dict(trial.stats.errors))
             first = int((counts.failed > 0).argmax())
             held = USABLE * float(counts.in_flight[first])
             self.most_in_flight = min(self.most_in_flight, max(held, 1.5 * self.knee.in_flight))
 
     def _deepen(self) -> None:
-        if self.chunks < 2 or self.top == DEEPEST:
+        if self.count < 2 or self.top == DEEPEST:
             return
         below = SHALLOW if self.top == DEEP else self.top - 1
         wanted = 1.5 * LEVELS[self.top + 1].work_s * self.rate_rps
         if self.gap(below, self.top) > 0 and wanted < self.most_in_flight:
             self.top += 1
+
+
+def _later(chunks: list[Chunk], cut_s: float) -> list[Chunk]:
+    """Return what was seen after so many saturated seconds."""
+    kept = []
+    for chunk in chunks:
+        seconds = chunk.pool.seconds
+        if cut_s <= 0:
+            kept.append(chunk)
+        elif cut_s < seconds:
+            kept.append(replace(chunk, pool=chunk.pool.after(cut_s), in_flight=None))
+        cut_s -= seconds
+    return kept

@@ -1,36 +1,100 @@
-"""How a search ends that cannot end with a number."""
+"""How a search ends that cannot end with a number, and what every statement must agree with."""
 
 from dataclasses import replace
 
-from loadstone.search.model import Capacity, Strategy
-from loadstone.search.session import GeneratorWasLimit, OnlyErrors, Session
+from loadstone.analysis.model import Cause
+from loadstone.search.model import Capacity, Kind, Strategy
+from loadstone.search.session import (
+    BudgetSpent,
+    ConnectionsWereLimit,
+    GeneratorWasLimit,
+    OnlyErrors,
+    Session,
+)
+
+CHANGED = "the capacity changed during the search"  # how the words on a change begin
 
 
 def guarded(session: Session, body: Strategy) -> Strategy:
     """Play `body`; where nothing can be measured, say so instead of giving a number."""
     try:
         found = yield from body
-        return replace(found, words=(*found.words, *session.notes))
+    except BudgetSpent:
+        found = _so_far(session)
+    except ConnectionsWereLimit as limit:
+        found = _at_connections(session, limit)
     except GeneratorWasLimit as limit:
-        held = session.sustained_rps
-        at_least = (f"at least {held:.4g}/s, which was sustained",) if held else ()
-        words = ("the load generator was the limit, not the service", *limit.args, *at_least)
-        return Capacity(None, held, None, 0.0, words)
+        found = _generator_was_limit(session, limit)
+        return replace(found, words=(*found.words, *session.changes))
     except OnlyErrors as errors:
-        held = session.sustained_rps
-        before = (f"it had sustained {held:.4g}/s before",) if held else ()
-        what = "stopped answering in mid-search" if session.has_answered else "answers errors only"
-        words = (f"the service {what}", *errors.args, *before)
-        return Capacity(None, None, None, 0.0, words)
+        found = _only_errors(session, errors)
+        return replace(found, words=(*found.words, *session.changes))
+    agreed = _met(session, session.evidence.agreed(found))
+    is_said = any(CHANGED in word for word in agreed.words)
+    changes = () if is_said else session.changes
+    return replace(agreed, words=(*agreed.words, *changes, *session.notes))
+
+
+def _met(session: Session, found: Capacity) -> Capacity:
+    """Withhold N where latency objectives were asked for and no trial met them."""
+    is_met = session.sustained_rps is not None or not session.settings.has_objectives
+    if is_met or found.rate_rps is None:
+        return found
+    words = ("no rate was seen to meet the objectives: a longer budget would tell", *found.words)
+    return Capacity(None, None, found.high_rps, 0.0, words)
 
 
 def at_least(ceiling_rps: float) -> Capacity:
     """State that the ceiling was sustained, and no more."""
     words = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
-    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, words)
+    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, words, Kind.CEILING)
 
 
-def no_more_than(high_rps: float, reasons: tuple[str, ...]) -> Capacity:
+def no_more_than(
+    high_rps: float, reasons: tuple[str, ...], causes: tuple[Cause, ...] = ()
+) -> Capacity:
     """State that no rate was sustained."""
     words = (f"no more than {high_rps:.4g}/s: no rate was sustained in the time given", *reasons)
-    return Capacity(None, None, high_rps, 0.0, words)
+    return Capacity(None, None, high_rps, 0.0, words, causes=causes)
+
+
+def _so_far(session: Session) -> Capacity:
+    found = session.so_far()
+    if found is not None and found.rate_rps is not None:
+        return found
+    spent = f"the budget of {session.settings.budget_s:.0f} s ended before N was found"
+    held = session.sustained_rps
+    high = session.evidence.failed_rps
+    if held is None:
+        return Capacity(None, None, high, 0.0, (f"{spent}: a longer one would tell",))
+    if high is not None and high > held:
+        return Capacity(None, held, high, 0.0, (spent, f"{held:.4g}/s held, {high:.4g}/s failed"))
+    return Capacity(held, held, None, 0.0, (f"at least {held:.4g}/s, which was sustained", spent))
+
+
+def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
+    held = max(session.sustained_rps or 0.0, limit.throughput_rps)
+    words = (
+        f"at least {held:.4g}/s: all {limit.connections} connections were in use and the service "
+        f"had no queue; --max-connections {4 * limit.connections} would tell more",
+        *map(str, limit.args),
+    )
+    return Capacity(held, held, None, 0.95, words, Kind.CEILING)
+
+
+def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity:
+    held = session.sustained_rps
+    failed = session.evidence.failed_rps
+    is_held = held is not None and (failed is None or failed > held)
+    at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
+    words = ("the load generator was the limit, not the service", *limit.args, *at_least)
+    low = held if is_held else None
+    return Capacity(None, low, None, 0.0, words, causes=(Cause.GENERATOR,))
+
+
+def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
+    held = session.sustained_rps
+    before = (f"it had sustained {held:.4g}/s before",) if held else ()
+    what = "stopped answering in mid-search" if session.has_answered else "answers errors only"
+    words = (f"the service {what}", *errors.args, *before)
+    return Capacity(None, None, None, 0.0, words, causes=(Cause.ERRORS,))

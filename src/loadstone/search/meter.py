@@ -8,17 +8,18 @@
 6 state   they agree: the meter's rate and interval; they do not: the trials win, words say why
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadstone.search.curve import with_curve
-from loadstone.search.depth import Depths
+from loadstone.search.depth import Depths, LevelChanged, Refused
 from loadstone.search.guard import at_least, guarded
-from loadstone.search.model import Strategy
-from loadstone.search.ramp import ramp
+from loadstone.search.model import Capacity, Strategy
+from loadstone.search.ramp import Knee, ramp
+from loadstone.search.refusal import is_refusal, refusal
 from loadstone.search.session import Session
 from loadstone.search.settings import Settings
-from loadstone.search.sides import Sides
-from loadstone.search.statement import state
+from loadstone.search.sides import Part, Sides
+from loadstone.search.statement import changes, state
 
 DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
@@ -27,6 +28,8 @@ FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
 SMALL_BUDGET_S = 240.0
 ENOUGH = 0.84  # of a full budget; the rest is for proofs that noise spoils
 ENOUGH_SMALL = 0.95
+ENOUGH_CHANGED = 0.97
+SHORTER = 0.4
 WATCHED = 0.94  # of what is enough: slow noise shows itself only to who watches that long
 
 
@@ -53,6 +56,15 @@ class Lengths:
             enough_s=enough_s,
         )
 
+    def after_a_change(self, budget_s: float) -> "Lengths":
+        """Return shorter proofs: what changed once may change again, which metering shows."""
+        return replace(
+            self,
+            below_s=SHORTER * self.below_s,
+            above_s=SHORTER * self.above_s,
+            enough_s=ENOUGH_CHANGED * budget_s,
+        )
+
 
 def meter(settings: Settings) -> Strategy:
     """Search by metering saturation, with a trial on either side as proof."""
@@ -61,26 +73,57 @@ def meter(settings: Settings) -> Strategy:
 
 
 def _search(session: Session) -> Strategy:
-    lengths = Lengths.within(session.settings.budget_s)
     knee = yield from ramp(session)
     if not knee.is_saturated:
         return at_least(session.settings.ceiling_rps)
-    depths = Depths(knee, knee.throughput_rps, knee.most_in_flight)
-    sides = Sides(session, depths)
-    if session.pace < 1:  # one longer chunk instead of two
-        yield from depths.meter(session, lengths.chunk_s + LONE_S)
-    else:
-        for _ in range(2):
+    if knee.refused is not None and is_refusal(knee.refused, knee.response_s):
+        return (yield from refusal(session, knee.refused, knee))
+    try:
+        return (yield from _Meter(session, knee).run())
+    except Refused as refused:
+        return (yield from refusal(session, refused.trial, knee))
+
+
+class _Meter:
+    def __init__(self, session: Session, knee: Knee) -> None:
+        self._session = session
+        self._lengths = Lengths.within(session.settings.budget_s)
+        self._depths = Depths(knee, knee.throughput_rps, knee.most_in_flight)
+        self._sides = Sides(session, self._depths)
+        session.so_far = self._state
+
+    def run(self) -> Strategy:
+        """Meter and prove; begin again when the service has changed."""
+        while True:
+            try:
+                yield from self._measure()
+                return self._state()
+            except LevelChanged:
+                self._session.evidence.forget()
+                self._session.changes = changes(self._depths.steps)
+                self._sides = Sides(self._session, self._depths)
+
+    def _measure(self) -> Part:
+        session, lengths = self._session, self._lengths
+        depths, sides = self._depths, self._sides
+        if depths.steps:  # less time is left, and all of it is needed
+            lengths = lengths.after_a_change(session.settings.budget_s)
+        if session.pace < 1 and not depths.count:  # one longer chunk instead of two
+            yield from depths.meter(session, lengths.chunk_s + LONE_S)
+        else:
+            while depths.count < 2:
+                yield from depths.meter(session, lengths.chunk_s)
+        yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
+        reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
+        while session.left_s > reserve_s and _wants_more(session, lengths, sides):
             yield from depths.meter(session, lengths.chunk_s)
-    yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
-    reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
-    while session.left_s > reserve_s and _wants_more(session, lengths, sides):
-        yield from depths.meter(session, lengths.chunk_s)
-    if sides.high is None:
-        yield from sides.prove_above(lengths.above_s)
-    while _wants_more(session, lengths, sides):
-        yield from depths.meter(session, _fitting_s(session, lengths))
-    return state(depths, sides)
+        if sides.high is None:
+            yield from sides.prove_above(lengths.above_s, lengths.chunk_s)
+        while _wants_more(session, lengths, sides):
+            yield from depths.meter(session, _fitting_s(session, lengths))
+
+    def _state(self) -> Capacity:
+        return state(self._depths, self._sides)
 
 
 def _wants_more(session: Session, lengths: Lengths, sides: Sides) -> bool:

@@ -7,6 +7,8 @@ import numpy as np
 from loadstone.analysis.model import TICK_S, Trial
 
 REFUSED = "connection refused"  # nobody listens: not what an overloaded service does
+DELIBERATE = ("403 ", "429 ")
+DROPPED = 0.5  # of the usual answers in a tick: fewer where the service was gone for a part of it
 LEAST_MISSED = 8.0  # answers at the pace of the rest of the trial: fewer may be missing by chance
 
 
@@ -15,7 +17,7 @@ def outage_s(trial: Trial) -> float:
 
     A service that is overloaded or refuses some goes on answering others meanwhile.
     """
-    counts = trial.ticks
+    counts = trial.timeline
     is_silent = (counts.ok == 0).astype(np.int8)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], is_silent, [0]])))
     stretches = list(pairwise(edges.tolist()))[::2]
@@ -26,5 +28,24 @@ def outage_s(trial: Trial) -> float:
 
 
 def is_refused(trial: Trial) -> bool:
-    """Say whether there was nobody to connect to for a part of the trial."""
-    return any(name == REFUSED for name, _ in trial.summary.errors)
+    """Return whether nobody accepted connections for a part of the trial.
+
+    Where others are served as well as ever meanwhile, it is a limit on connections.
+    """
+    counts = trial.timeline
+    if all(name != REFUSED for name, _ in trial.stats.errors):
+        return False
+    usual = float(np.median(counts.ok)) if len(counts.ok) else 0.0
+    if (counts.ok[counts.failed > 0] <= DROPPED * usual).any():
+        return True
+    # A trial that the failures end has no tick of them in full: what came after the last one.
+    rest_ticks = trial.stats.load_s / TICK_S - len(counts.ok)
+    rest_ok = trial.stats.ok - int(counts.ok.sum())
+    rest_failed = trial.stats.failed - int(counts.failed.sum())
+    return rest_failed > 0 and rest_ok <= DROPPED * usual * rest_ticks
+
+
+def is_deliberate(trial: Trial) -> bool:
+    """Return whether all failures are answers by which a service refuses: it is there."""
+    errors = trial.stats.errors
+    return bool(errors) and all(name.startswith(DELIBERATE) for name, _ in errors)

@@ -48,14 +48,15 @@ class Pool:
         """Completions in them."""
         return float(sum(stretch.sum() for stretch in self.stretches))
 
-    def pieces(self, seconds: float) -> list["Pool"]:
-        """Cut the stretches into pieces of at least so many seconds where they are that long."""
-        width = round(seconds / TICK_S)
-        return [
-            Pool((piece,))
-            for stretch in self.stretches
-            for piece in np.array_split(stretch, max(1, len(stretch) // width))
-        ]
+    def after(self, seconds: float) -> "Pool":
+        """Return what comes after so many saturated seconds."""
+        left = round(seconds / TICK_S)
+        kept = []
+        for stretch in self.stretches:
+            if left < len(stretch):
+                kept.append(stretch[max(0, left) :])
+            left -= len(stretch)
+        return Pool(tuple(kept))
 
     def blocks(self, seconds: float) -> list[Counts]:
         """Give completions per second in whole blocks of each stretch."""

@@ -6,24 +6,35 @@ from dataclasses import dataclass
 
 from loadstone.analysis.model import TICK_S, State, Trial
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.search.model import Ask
+from loadstone.search.model import TrialRequest
+from loadstone.search.outage import is_deliberate
 from loadstone.search.proof import NEAREST, PATIENCE_S, SHARE, Known
-from loadstone.search.session import OnlyErrors, Session
+from loadstone.search.session import (
+    CONNECTIONS,
+    SLOW_S,
+    ConnectionsWereLimit,
+    OnlyErrors,
+    Session,
+)
 
 FIRST_RPS = 4.0
 FIRST_S = 1.5
 STEP = 4
-MOST_WORKERS = 256
 REQUESTS = 40  # wanted per step, within its shortest and longest length
 SHORTEST_S = 2.0
 LONGEST_S = 4.0
 RESPONSES = 3.0  # response times that a step lasts at least
-SLOW_S = 0.2  # unloaded: a step with one worker would show nothing that is not known
+SLOW_RESPONSES = 2.0  # the same where an answer takes long
+# Unloaded: a step with one worker would show nothing that is not known.
+ALONE_S = 0.2
+ALIKE = 1.3  # ratio of the slowest to the median answer below which nothing queued
 GROWTH = 1.10  # less than this for four times the workers: saturated
 QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
 REFUSALS = 0.1  # share of errors that tells of a full queue rather than of a few bad requests
+NEAR_CEILING = 0.9  # of the highest rate allowed
 CEILING_S = 12.0
 CEILING_SHARE = 0.2  # of the budget, for the trial that confirms the ceiling
+RAMP_SHARE = 0.3  # of the budget
 USABLE = 0.75  # of the number in flight up to which no error was seen
 
 
@@ -36,6 +47,8 @@ class Knee:
     most_in_flight: float  # more brings errors
     is_saturated: bool  # False: the ceiling held
     completed: float = 0.0  # requests that the throughput was counted from
+    at_s: float = 0.0  # of the search's load, when it was seen
+    refused: Trial | None = None  # the step in which requests were refused
 
     @property
     def in_flight(self) -> int:
@@ -43,32 +56,88 @@ class Knee:
         return max(2, math.ceil(1.25 * self.throughput_rps * self.response_s))
 
 
-def ramp(session: Session) -> Generator[Ask, Trial, Knee]:
-    """Give the knee; ends early at the ceiling."""
+def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
+    """Return the knee; ends early at the ceiling."""
+    response_s, workers, refused = yield from _first_look(session)
+    if refused is not None:
+        reached = throughput(refused, response_s)
+        rate_rps = max(reached.rate_rps, _least_rps(refused))
+        return Knee(rate_rps, response_s, math.inf, True, refused=refused)
     ceiling_rps = session.settings.ceiling_rps
-    first = OpenLoad(min(FIRST_RPS, ceiling_rps), session.pace * FIRST_S)
-    trial = yield from session.ask(first, "does it answer")
-    if trial.summary.due and trial.summary.ok <= trial.summary.due // 2:
-        raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.summary.errors))
-    response_s = trial.summary.service_time.mean_ms / 1000 if trial.summary.ok else 1 / FIRST_RPS
-    best, workers = Throughput(0.0, 0.0), 1 if response_s < SLOW_S else STEP
+    best = Throughput(0.0, 0.0)
     while True:
         if _upper_rps(workers, response_s, best.rate_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
-        load = ClosedLoad(workers, _step_s(workers, response_s, session.pace))
+        load = ClosedLoad(workers, _step_s(session, workers, response_s))
         trial = yield from session.ask(load, f"ramp: {workers} at a time")
-        if workers == 1 and trial.summary.ok:
-            response_s = trial.summary.service_time.mean_ms / 1000
+        if workers == 1 and trial.stats.ok:
+            response_s = trial.stats.service.mean_s
         reached = throughput(trial, response_s)
         rate_rps = reached.rate_rps
+        refuses = _refuses(trial)
+        # It could not go faster, or was not allowed to; refusals come fast, and are no ceiling.
+        if not refuses and (trial.ceiling or rate_rps > NEAR_CEILING * ceiling_rps):
+            return (yield from _at_ceiling(session, response_s))
         stops = rate_rps < GROWTH * best.rate_rps or workers > QUEUEING * rate_rps * response_s
+        stops = stops or _is_long(session, workers)
         best = max(reached, best)
-        refuses = trial.summary.failed > REFUSALS * trial.summary.due
-        most_workers = min(MOST_WORKERS, session.settings.max_connections)
-        if stops or refuses or workers >= most_workers:
+        if stops or refuses:
             most = USABLE * workers / STEP if refuses else math.inf
-            return Knee(best.rate_rps, response_s, most, True, best.completed)
-        workers = min(STEP * workers, most_workers)
+            refused = trial if refuses else None
+            at_s = session.spent_s
+            rate_rps = max(best.rate_rps, _least_rps(trial))
+            return Knee(rate_rps, response_s, most, True, best.completed, at_s, refused)
+        workers = _next_workers(session, trial, workers)
+
+
+def _refuses(trial: Trial) -> bool:
+    return trial.stats.failed > REFUSALS * trial.stats.due
+
+
+def _least_rps(trial: Trial) -> float:
+    """Return one request in the trial's time, where none ended well."""
+    return 1 / trial.stats.load_s
+
+
+def _is_long(session: Session, workers: int) -> bool:
+    """Whether a slow service, in which work queued at once, has cost enough of the budget."""
+    if session.response_s:  # answers are slow, but nothing queues: not saturated yet
+        return False
+    return workers > STEP and session.spent_s > RAMP_SHARE * session.settings.budget_s
+
+
+def _next_workers(session: Session, trial: Trial, workers: int) -> int:
+    most = session.settings.max_connections
+    if workers >= most:
+        raise ConnectionsWereLimit(trial, most)
+    # The usual number is tried before more connections are opened.
+    more = STEP * workers
+    return min(CONNECTIONS if workers < CONNECTIONS < more else more, most)
+
+
+def _first_look(
+    session: Session,
+) -> Generator[TrialRequest, Trial, tuple[float, int, Trial | None]]:
+    """Return the unloaded response time, how many workers to begin with, and the trial if refused.
+
+    It is refused where a limiter allows even fewer requests than the first rate.
+    """
+    ceiling_rps = session.settings.ceiling_rps
+    first = OpenLoad(min(FIRST_RPS, ceiling_rps), session.pace * FIRST_S)
+    trial = yield from session.ask(first, "does it answer")
+    stats = trial.stats
+    if stats.ok and is_deliberate(trial):
+        return stats.service.mean_s, 1, trial
+    if stats.due and stats.ok <= stats.due // 2:
+        raise OnlyErrors(*(f"{count} x {name}" for name, count in stats.errors))
+    response_s = stats.service.mean_s if stats.ok else 1 / FIRST_RPS
+    if response_s < ALONE_S:
+        return response_s, 1, None
+    if response_s < SLOW_S or stats.service.max_s > ALIKE * stats.service.median_s:
+        return response_s, STEP, None
+    # Answers are slow and nothing queued: the first rate was far below the capacity.
+    session.response_s = response_s
+    return response_s, max(STEP, math.ceil(STEP * first.rate_rps * response_s)), None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -81,15 +150,17 @@ class Throughput:
 
 def throughput(trial: Trial, response_s: float) -> Throughput:
     """Give the completions after the first quarter, and after the first can end."""
-    skip = max(len(trial.ticks.ok) // 4, math.ceil(response_s / TICK_S) - 1)
-    ok = trial.ticks.ok[skip:]
+    slow = math.floor if response_s >= SLOW_S else lambda ticks: math.ceil(ticks) - 1
+    skip = max(len(trial.timeline.ok) // 4, slow(response_s / TICK_S))
+    ok = trial.timeline.ok[skip:]
     completed = float(ok.sum())
     return Throughput(completed / (len(ok) * TICK_S) if len(ok) else 0.0, completed)
 
 
-def _step_s(workers: int, response_s: float, pace: float) -> float:
+def _step_s(session: Session, workers: int, response_s: float) -> float:
     wanted_s = min(LONGEST_S, max(SHORTEST_S, REQUESTS * response_s / workers))
-    return max(pace * wanted_s, RESPONSES * response_s)
+    responses = SLOW_RESPONSES if session.response_s else RESPONSES
+    return max(session.pace * wanted_s, responses * response_s)
 
 
 def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
@@ -98,7 +169,7 @@ def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
     return min(alone, STEP * before_rps) if before_rps else alone
 
 
-def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Knee]:
+def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, Trial, Knee]:
     rate_rps = session.settings.ceiling_rps
     known = Known(rate_rps, 0.0, 1.0)
     for longest_s in (CEILING_S, max(CEILING_S, CEILING_SHARE * session.settings.budget_s)):
@@ -108,5 +179,8 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[Ask, Trial, Kn
         )
         if trial.verdict.state is not State.SUSTAINED:
             reached = throughput(trial, response_s)
-            return Knee(reached.rate_rps, response_s, math.inf, True, reached.completed)
+            at_s = session.spent_s
+            rate_rps = max(reached.rate_rps, _least_rps(trial))
+            refused = trial if _refuses(trial) else None
+            return Knee(rate_rps, response_s, math.inf, True, reached.completed, at_s, refused)
     return Knee(rate_rps, response_s, math.inf, is_saturated=False)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from loadstone.analysis.model import Trial
+from loadstone.errors import LoadTimeUsed
 from loadstone.search.model import Capacity, Measure, Strategy
 
 
@@ -14,6 +15,9 @@ def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial,
         while True:
             trials.append(replace(measure(ask), number=len(trials) + 1))
             ask = strategy.send(trials[-1])
+    except LoadTimeUsed as used:
+        strategy.close()
+        return Capacity(None, None, None, 0.0, (str(used),)), tuple(trials)
     except StopIteration as end:
         capacity: Capacity = end.value
         return capacity, tuple(trials)

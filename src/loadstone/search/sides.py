@@ -9,13 +9,14 @@ import numpy as np
 from loadstone.analysis.backlog import NEARLY
 from loadstone.analysis.model import Cause, State, Trial
 from loadstone.plan.load import OpenLoad
-from loadstone.search.depth import DEEP, SHALLOW, Depths
-from loadstone.search.model import Ask
-from loadstone.search.pool import estimate, saturated
+from loadstone.search.depth import DEEP, Depths, Refused
+from loadstone.search.model import TrialRequest
+from loadstone.search.pool import estimate
 from loadstone.search.proof import PATIENCE_S, Known, Proof, height_s, power, proof
 from loadstone.search.session import Session
 
 ATTEMPTS = 3  # below: a noise burst may spoil one
+LEAST_FAILURES = 2  # below, that contradict the meter
 PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
 RESERVE_S = 8.0  # for outstanding requests
 RESERVE_SHARE = 0.06  # of a small budget
@@ -31,7 +32,7 @@ UNKNOWN_DISPERSION = 0.3
 LEAST_DISPERSION = 0.02
 WIDEST = 0.25
 
-Part = Generator[Ask, Trial, None]
+Part = Generator[TrialRequest, Trial, None]
 
 
 class Flag(StrEnum):
@@ -55,6 +56,9 @@ class Sides:
         self.low: float | None = None
         self.high: float | None = None
         self.steady: float | None = None  # the highest rate above the meter's that held twice
+        self.passed: float | None = None  # the highest rate above the meter's that held at all
+        # What completed in the only trial below, which was not sustained.
+        self.spoiled: float | None = None
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
@@ -77,7 +81,8 @@ class Sides:
 
     @property
     def _reserve_s(self) -> float:
-        return min(RESERVE_S, RESERVE_SHARE * self._session.settings.budget_s)
+        reserve_s = min(RESERVE_S, RESERVE_SHARE * self._session.settings.budget_s)
+        return reserve_s + self._session.wait_s
 
     @property
     def is_limited(self) -> bool:
@@ -87,6 +92,7 @@ class Sides:
     def prove_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
         """Find a rate just below that is sustained; only several failures contradict the meter."""
         rate_rps = math.inf
+        failed = 0
         for attempt in range(ATTEMPTS):
             known = self.known
             if self._session.left_s < SHORTEST_S + self._reserve_s:
@@ -97,21 +103,46 @@ class Sides:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
+            begin_s = self._session.spent_s
             trial = yield from self._patient(rate_rps, terms)
             if self._took_below(trial, rate_rps):
                 return
+            if trial.verdict.cause is Cause.ERRORS:
+                raise Refused(trial)
+            failed += trial.verdict.state is State.DEGRADED
             needed_s = longest_s + above_s + 2 * chunk_s
             is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
             if is_last or trial.verdict.cause is Cause.OBJECTIVE:
                 break
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
+        if failed < LEAST_FAILURES and self._took_spoiled(trial, begin_s):
+            return
         if not self.is_limited:
             self.flags.add(Flag.LESS_SUSTAINED)
         yield from self._descend(rate_rps)
 
-    def prove_above(self, longest_s: float) -> Part:
-        """Find a rate just above that is not sustained; it takes two steady ones to contradict."""
+    def _took_spoiled(self, trial: Trial, begin_s: float) -> bool:
+        """Take note of the last trial below, where at most one failed; True: it says nothing.
+
+        Noise may have failed it, so it is metered by; an undecided one contradicts nothing.
+        """
+        is_overloaded = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
+        if not is_overloaded and trial.verdict.state is not State.UNDECIDED:
+            return False
+        self.flags.add(Flag.BELOW_UNDECIDED)
+        self.high, self.reasons = None, ()
+        self.spoiled = trial.stats.throughput_rps
+        if is_overloaded:
+            self._depths.add(trial, begin_s, self._session.settle_s)
+            self._depths.require_level()
+        return True
+
+    def prove_above(self, longest_s: float, chunk_s: float) -> Part:
+        """Find a rate just above that is not sustained; it takes two steady ones to contradict.
+
+        After a steady one it is metered again: the service may have become faster.
+        """
         if self.high is not None:
             return
         known = self.known
@@ -120,26 +151,29 @@ class Sides:
         while self._session.left_s > SHORTEST_S + self._reserve_s:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
+            begin_s = self._session.spent_s
             trial = yield from self._strict(rate_rps, step, seconds)
             if trial.verdict.state is State.DEGRADED:
-                self._took_above(trial, rate_rps, is_clear=passes == 0 and self.steady is None)
+                is_clear = passes == 0 and self.steady is None
+                self._took_above(trial, rate_rps, begin_s, is_clear=is_clear)
                 break
             if trial.verdict.state is not State.SUSTAINED or power(known, step, seconds) < SURE:
                 break
             passes += 1
+            self.passed = rate_rps
             if passes == 2:
                 self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
+            elif self._session.left_s > chunk_s + SHORTEST_S + 2 * self._reserve_s:
+                yield from self._depths.meter(self._session, chunk_s)
         self._weigh()
 
-    def _took_above(self, trial: Trial, rate_rps: float, *, is_clear: bool) -> None:
+    def _took_above(self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool) -> None:
         self.high = rate_rps
         self.reasons = trial.verdict.reasons
         # An overloaded trial's completions are as good as metered ones.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
-            least = max(4, 2 * self._depths.knee.in_flight)
-            pool = saturated(trial.ticks, least, skip_s=2.0)
-            self._depths.pools[SHALLOW] += pool
-            self._depths.by_time.append(pool)
+            self._depths.add(trial, begin_s, self._session.settle_s)
+            self._depths.require_level()
 
     def _weigh(self) -> None:
         if self.high is None:
@@ -155,11 +189,12 @@ class Sides:
                 self.flags = {Flag.NOISY}
             self.low, self.high = rate_rps, None
             return True
-        self.high = rate_rps
-        self.reasons = trial.verdict.reasons
+        if trial.verdict.state is State.DEGRADED:
+            self.high = rate_rps
+            self.reasons = trial.verdict.reasons
         return False
 
-    def _patient(self, rate_rps: float, terms: Proof) -> Generator[Ask, Trial, Trial]:
+    def _patient(self, rate_rps: float, terms: Proof) -> Generator[TrialRequest, Trial, Trial]:
         # Below capacity a burst may drain again, so it is judged at its end.
         trial = yield from self._session.ask(
             OpenLoad(rate_rps, terms.seconds),
@@ -175,7 +210,7 @@ class Sides:
 
     def _strict(
         self, rate_rps: float, distance: float, seconds: float
-    ) -> Generator[Ask, Trial, Trial]:
+    ) -> Generator[TrialRequest, Trial, Trial]:
         height = height_s(self.known, distance, seconds)
         return (
             yield from self._session.ask(

@@ -2,11 +2,12 @@
 
 import math
 
-from loadstone.search.change import change, fall
+from loadstone.analysis.model import Cause
+from loadstone.search.change import Step, fall
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
-from loadstone.search.model import Capacity
-from loadstone.search.pool import Estimate, estimate
+from loadstone.search.model import Capacity, Kind
+from loadstone.search.pool import Estimate, Pool, estimate
 from loadstone.search.sides import Flag, Sides
 
 CONFIDENCE = 0.95
@@ -18,35 +19,95 @@ ALLOWANCE = 0.004
 # Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
 # search was not seen by it.
 UNSEEN = 0.007
+ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation
+# A search that metered for less time than this saw fewer bursts.
+LONG_S = 120.0
+UNSEEN_POWER = 0.7
+RECENT_REACH = 0.02  # of a rate that a few seconds showed
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
 def state(depths: Depths, sides: Sides) -> Capacity:
     """Give N with its interval, and in words what it does not say."""
     found = estimate(depths.pool)
+    steps = _steps(depths)
     if found is None:
-        return no_more_than(depths.rate_rps, ("saturation was too short to be metered",))
-    if depths.top == DEEP and (changed := change(depths.by_time)):
-        return changed
-    knee = depths.knee
-    if not _depends(depths) and (
-        fallen := fall(knee.throughput_rps, knee.completed, depths.by_time)
-    ):
-        return fallen
-    words = _words(depths, sides, found)
+        return _changed(steps) if steps else _unmetered(depths, sides)
+    words = (*changes(steps), *_words(depths, sides, found))
     if sides.flags & HARD:
         return _contradicted(sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
-    low = found.rate_rps - half_width - UNSEEN * found.rate_rps
+    unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
+    low = found.rate_rps - half_width - unseen * found.rate_rps
+    low = min(low, sides.spoiled or low)
+    if depths.errors:  # a little below saturation, few enough fail to pass unseen
+        low -= ERRORS_SEEN * found.rate_rps
     # What held twice above the meter's interval does not contradict it, but may be the truth.
     high = max(found.rate_rps + half_width, sides.steady or 0.0)
     low, high = _for_depth(depths, found, low, high)
-    return Capacity(found.rate_rps, max(0.0, low), high, CONFIDENCE, (*words, *_more_time(found)))
+    recent = depths.recent()
+    if recent is not None:
+        reach = RECENT_REACH * recent
+        low, high = min(low, recent - reach), max(high, recent + reach)
+        words = (*words, f"{recent:.4g}/s at last: a burst of noise, or the service changed")
+    words = (*words, *_more_time(found))
+    # It changed once, and held what was too much since: it may have become faster again.
+    is_open = bool(steps) and sides.passed is not None and sides.high is None
+    most = None if is_open else high
+    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, words, Kind.SATURATION)
+
+
+def _steps(depths: Depths) -> list[Step]:
+    """Return how the service changed, what the ramp reached included."""
+    knee = depths.knee
+    seen = sum((chunk.pool for chunk in depths.chunks), Pool())
+    if depths.steps or _depends(depths) or not fall(knee.throughput_rps, knee.completed, seen):
+        return depths.steps
+    first_s = depths.chunks[0].begin_s
+    return [Step(knee.throughput_rps, seen.count / seen.seconds, knee.at_s, first_s)]
+
+
+def changes(steps: list[Step]) -> tuple[str, ...]:
+    """Say which levels there were, and when they ended."""
+    if not steps:
+        return ()
+    before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
+    is_bucket = len(steps) == 1 and steps[0].is_at_first
+    bucket = ("so early, it may have been a limiter's full bucket that emptied",)
+    return (
+        f"the capacity changed during the search: {before}, then {steps[-1].after_rps:.4g}/s; N is "
+        f"that of the service as it was after the change",
+        *(bucket if is_bucket else ()),
+    )
+
+
+def _changed(steps: list[Step]) -> Capacity:
+    low, high = sorted((steps[-1].before_rps, steps[-1].after_rps))
+    words = (*changes(steps), "too little was seen after it: measure again")
+    return Capacity(None, low, high, 0.0, words, causes=(Cause.DRIFT,))
+
+
+def _unmetered(depths: Depths, sides: Sides) -> Capacity:
+    """State what trials at constant rates showed where saturation was too short to be metered."""
+    words = ("saturation was too short to be metered", *sides.reasons)
+    if sides.low is None:
+        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
+        return no_more_than(sides.high or depths.rate_rps, words, causes)
+    high = sides.high or max(sides.low, depths.rate_rps)
+    rate = (sides.low + high) / 2
+    return Capacity(rate, sides.low, high, CONFIDENCE, words, _kind(sides))
+
+
+def _kind(sides: Sides) -> Kind:
+    if Flag.OBJECTIVE in sides.flags:
+        return Kind.OBJECTIVE
+    return Kind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else Kind.SATURATION
 
 
 def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capacity:
     if sides.low is None:
-        return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons))
+        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
+        return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons), causes)
     reach = OVERLAP * found.half_width_rps
     high = sides.high if sides.high is not None else found.rate_rps + found.half_width_rps
     agrees = sides.low <= found.rate_rps + reach and high >= found.rate_rps - reach
@@ -54,19 +115,26 @@ def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capa
         rate = min(max(found.rate_rps, sides.low), high)
         low = min(sides.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
-        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words)
+        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, Kind.SATURATION)
     low, high = sorted((sides.low, high))
-    return Capacity((low + high) / 2, low, high, CONFIDENCE, words)
+    rate = (low + high) / 2
+    if Flag.LESS_SUSTAINED in sides.flags:  # what failed, noise or a slow queue may have failed
+        high = max(high, found.rate_rps + found.half_width_rps)
+    if Flag.MORE_SUSTAINED in sides.flags:  # what a full bucket or a cache let pass may not last
+        low = min(low, found.rate_rps - found.half_width_rps)
+    return Capacity(rate, low, high, CONFIDENCE, words, _kind(sides))
 
 
 def _for_depth(depths: Depths, found: Estimate, low: float, high: float) -> tuple[float, float]:
     """Widen the interval where throughput depends on the backlog."""
     if not _depends(depths):
-        return low, high
+        deep = estimate(depths.pool_of(DEEP))
+        # A small difference is not significant, and may be there.
+        return low, max(high, deep.rate_rps + deep.half_width_rps) if deep else high
     points = [
-        (sum(depths.in_flight[level]) / len(depths.in_flight[level]), at.rate_rps)
+        (sum(seen) / len(seen), at.rate_rps)
         for level in range(len(LEVELS))
-        if depths.in_flight[level] and (at := estimate(depths.pools[level]))
+        if (seen := depths.in_flight(level)) and (at := estimate(depths.pool_of(level)))
     ]
     half_width = found.half_width_rps
     low = min([low, *(rate - half_width for _, rate in points)])
@@ -98,13 +166,22 @@ def _words(depths: Depths, sides: Sides, found: Estimate) -> tuple[str, ...]:
         Flag.BELOW_UNDECIDED: "no rate below N was seen to hold in the time given",
         Flag.OBJECTIVE: f"the objective is the limit: {metered} complete in saturation, too late",
     }
-    words = [told[flag] for flag in Flag if flag in sides.flags]
+    flags = sides.flags | _unproven(sides)
+    words = [told[flag] for flag in Flag if flag in flags]
     if _depends(depths):
         words.append(_by_depth(depths))
     if depths.errors:
         kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors.most_common(3))
         words.append(f"errors in saturation: {kinds}")
     return tuple(words)
+
+
+def _unproven(sides: Sides) -> set[Flag]:
+    """Return the sides of which no trial came to a verdict, so far."""
+    if sides.flags & HARD:
+        return set()
+    below = {Flag.BELOW_UNDECIDED} if sides.low is None else set()
+    return below | ({Flag.ABOVE_UNDECIDED} if sides.high is None else set())
 
 
 def _first(sides: Sides) -> str:
@@ -114,8 +191,8 @@ def _first(sides: Sides) -> str:
 def _by_depth(depths: Depths) -> str:
     points = [
         f"{at.rate_rps:.4g}/s with {sum(seen) / len(seen):.0f} in flight"
-        for pool, seen in zip(depths.pools, depths.in_flight, strict=True)
-        if seen and (at := estimate(pool))
+        for level in range(len(LEVELS))
+        if (seen := depths.in_flight(level)) and (at := estimate(depths.pool_of(level)))
     ]
     return f"capacity depends on the backlog: {', '.join(points)}"
 

@@ -8,7 +8,7 @@ from loadstone.search.bisect import bisect
 from loadstone.search.meter import meter
 from loadstone.search.model import Strategy
 from loadstone.search.published.closed_peak import closed_loop_peak
-from loadstone.search.published.isp_ras import Reading, isp_ras_2015
+from loadstone.search.published.isp_ras import SCRIPT, TEXT, isp_ras_2015
 from loadstone.search.published.mlrsearch import mlrsearch
 from loadstone.search.published.step_concurrency import step_concurrency
 from loadstone.search.settings import Settings
@@ -16,20 +16,34 @@ from loadstone.search.settings import Settings
 STRATEGIES: dict[str, Callable[[Settings], Strategy]] = {
     "meter": meter,
     "bisect": bisect,
-    "isp-ras-2015": partial(isp_ras_2015, reading=Reading()),
-    "isp-ras-2015-s-per-min": partial(isp_ras_2015, reading=Reading("s/min")),
-    "isp-ras-2015-ms-per-s": partial(isp_ras_2015, reading=Reading("ms/s")),
-    "isp-ras-2015-as-printed": partial(isp_ras_2015, reading=Reading("s/min", trial_s=120.0)),
-    "isp-ras-2015-unconfirmed": partial(isp_ras_2015, reading=Reading(confirms=False)),
+    "isp-ras-2015": partial(isp_ras_2015, procedure=SCRIPT),
+    "isp-ras-2015-text": partial(isp_ras_2015, procedure=TEXT),
     "closed-loop-peak": closed_loop_peak,
     "step-concurrency": step_concurrency,
     "mlrsearch": mlrsearch,
 }
 DEFAULT = "meter"
 
+# The methods that heed a trial's verdict; the published ones have rules of their own.
+HEED_OBJECTIVES = ("meter", "bisect")
+
+# Seconds of load that the first trial of a published method takes; nothing is known before its end.
+LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.trial_s}
+
 
 def strategy(name: str, settings: Settings) -> Callable[[], Strategy]:
     """Give what makes a search from the start."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")
+    if settings.has_objectives and name not in HEED_OBJECTIVES:
+        raise InvalidInput(
+            f"--method {name} does not heed latency objectives; use "
+            f"{' or '.join(HEED_OBJECTIVES)}, or leave --objective out"
+        )
+    least_s = LEAST_BUDGET_S.get(name, 0.0)
+    if settings.budget_s < least_s:
+        raise InvalidInput(
+            f"--budget {settings.budget_s:.0f}s is less than one trial of {name} "
+            f"({least_s:.0f} s), and it takes up to 13; try --budget {13 * least_s / 60:.0f}m"
+        )
     return partial(STRATEGIES[name], settings)

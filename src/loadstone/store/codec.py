@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -54,6 +54,8 @@ def _read(kind: Any, plain: object) -> object:
     if origin in (Union, UnionType):
         options = [option for option in get_args(kind) if option is not NoneType]
         return None if plain is None else _read(options[0], plain)
+    if origin is Literal:
+        return plain
     if origin is np.ndarray:
         return np.array(plain, dtype=np.int64)
     if origin is tuple:

@@ -11,11 +11,19 @@ def this_process() -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Say whether the process may still be at work; of another machine's we cannot know."""
-    host, pid, started = owner.rsplit(":", 2)
-    if host != socket.gethostname():
-        return True
-    return _started(int(pid)) == started
+    """Return whether the process may still be at work; of another machine's we cannot know."""
+    _, pid, started = owner.rsplit(":", 2)
+    return not is_here(owner) or _started(int(pid)) == started
+
+
+def host(owner: str) -> str:
+    """Return the name of the machine that measures or measured."""
+    return owner.rsplit(":", 2)[0]
+
+
+def is_here(owner: str) -> bool:
+    """Return whether that is this machine."""
+    return host(owner) == socket.gethostname()
 
 
 def _started(pid: int) -> str | None:

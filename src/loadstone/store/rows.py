@@ -1,143 +1,222 @@
-"""Results to rows and back."""
+"""Runs to rows and back."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import RowMapping
 
-from loadstone.analysis.model import Trial
-from loadstone.analysis.performance import figures
-from loadstone.result import Environment, Finding, Performance, Performed, Result
+from loadstone.analysis.model import Durations, Trial
+from loadstone.redaction import Redaction
+from loadstone.result import Environment, Found, Measurement, Performed, Run, config_id
 from loadstone.store import codec, owner
 
-NOTHING = figures("total", np.empty(0), 0)
+_TEXTS = ("command", "failure", "title")
+_JSON = ("environment", "body")
+# Fields of runs whose texts are Loadstone's own words, which no secret may change.
+_OWN_WORDS = frozenset({
+    *("action", "actions", "config_id", "criterion", "kind", "name", "samples_file", "scenario"),
+    *("state", "status", "unit"),
+})  # fmt: skip
+ROW = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
+URLS = ("url", "environment of Rally")  # facts that name a target
 KILLED = "the process that measured was killed; what it had measured until then is kept"
 
 
-def run_row(result: Result) -> dict[str, Any]:
-    """Give the row of a run, but for who measures it."""
+def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """Replace known secrets in a row, and characters that PostgreSQL refuses."""
+    changed = {name: _storable(redaction.text(row[name])) for name in _TEXTS if row.get(name)}
+    for name in _JSON:
+        if redaction.may_occur_in(row.get(name, "")):
+            plain = redaction.data(json.loads(row[name]), _OWN_WORDS)
+            changed[name] = codec.dumps(plain)
+    return {**row, **changed}
+
+
+def _storable(text: str) -> str:
+    # JSON escapes them.
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    """Return the row of a run, but for who measures it."""
     return {
-        "run_id": result.run_id,
-        "kind": result.kind,
-        "status": result.status,
-        "started_at": result.started_at,
-        "ended_at": result.ended_at,
-        "command": result.command,
-        "failure": result.failure,
-        "title": result.title,
-        "environment": codec.dumps(result.environment),
+        "run_id": run.run_id,
+        "kind": run.kind,
+        "status": run.status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "command": run.command,
+        "failure": run.failure,
+        "title": run.title,
+        "environment": codec.dumps(run.environment),
     }
 
 
-def finding_row(run_id: str, position: int, finding: Finding) -> dict[str, Any]:
-    """Give the row of a finding; its trials have rows of their own."""
-    capacity = finding.capacity
+def measurement_row(run_id: str, position: int, measurement: Measurement) -> dict[str, Any]:
+    """Return the row of a measurement; its trials have rows of their own."""
+    capacity = measurement.capacity
     return {
         "run_id": run_id,
         "position": position,
-        "scenario": finding.scenario,
-        "title": finding.title,
+        "scenario": measurement.scenario,
+        "title": measurement.title,
+        "policy": measurement.policy,
+        "status": measurement.status,
+        "failure": measurement.failure,
+        "config_id": measurement.config_id,
         "rate_rps": capacity.rate_rps if capacity else None,
         "low_rps": capacity.low_rps if capacity else None,
         "high_rps": capacity.high_rps if capacity else None,
-        "body": codec.dumps(replace(finding, trials=())),
+        "body": codec.dumps(replace(measurement, trials=())),
     }
 
 
-def is_search(row: RowMapping) -> bool:
-    """Say whether N was sought, or this is one stretch of load."""
-    return codec.loads(Finding, row["body"]).is_search
-
-
-def trial_row(run_id: str, position: int, trial: Trial) -> dict[str, Any]:
-    """Give the row of a trial."""
-    latency = trial.summary.latency
+def trial_row(run_id: str, position: int, trial: Trial, measurement: Measurement) -> dict[str, Any]:
+    """Return the row of a trial; the durations of its iterations are columns."""
+    total = trial.stats.total
     return {
         "run_id": run_id,
         "position": position,
         "number": trial.number,
         "rate_rps": trial.rate_rps,
-        "throughput_rps": trial.summary.throughput_rps,
-        "p50_ms": _number(latency.p50_ms),
-        "p99_ms": _number(latency.p99_ms),
+        "started_at": _moment(trial.start_s),
+        "status": trial.status,
         "state": trial.verdict.state.value,
-        "samples_file": trial.samples_file,
-        "body": codec.dumps(trial),
-    }
-
-
-def performance_row(run_id: str, position: int, performance: Performance) -> dict[str, Any]:
-    """Give the row of a performed workload."""
-    total = performance.showing.total if performance.showing else NOTHING
-    began_s = performance.start_s
-    began = datetime.fromtimestamp(began_s, UTC).isoformat("T", "seconds") if began_s else ""
-    return {
-        "run_id": run_id,
-        "position": position,
-        "scenario": performance.scenario,
-        "config_id": performance.config_id,
-        "started_at": began,
-        "status": performance.status,
+        "config_id": _config_id(measurement, trial),
+        "throughput_rps": trial.stats.throughput_rps,
         "count": total.count,
         "ok": total.ok,
-        "min_s": _number(total.min_s),
-        "median_s": _number(total.median_s),
-        "p90_s": _number(total.p90_s),
-        "p95_s": _number(total.p95_s),
-        "max_s": _number(total.max_s),
-        "mean_s": _number(total.mean_s),
-        "pass_sla": performance.pass_sla,
-        "body": codec.dumps(performance),
+        **{name: _number(getattr(total, name)) for name in ROW},
+        "checks_passed": all(check.success for check in trial.checks),
+        "samples_file": trial.samples_file,
+        "body": _trial_body(trial),
     }
 
 
-def performed(row: RowMapping) -> Performed:
-    """Give a performed workload as lists show it."""
-    return Performed(**{field.name: row[field.name] for field in fields(Performed)})
+def _trial_body(trial: Trial) -> str:
+    plain: Any = codec.to_plain(trial)
+    del plain["stats"]["total"]
+    return json.dumps(plain, separators=(",", ":"), allow_nan=False)
 
 
-def result_of(
-    run: RowMapping,
-    findings: Sequence[RowMapping],
-    trials: Sequence[RowMapping],
-    performances: Sequence[RowMapping],
-) -> Result:
-    """Put a result together from its rows, each list in order."""
+def _config_id(measurement: Measurement, trial: Trial) -> str:
+    if not trial.runner:
+        return measurement.config_id
+    return config_id(json.loads(measurement.spec) | {"runner": json.loads(trial.runner)})
+
+
+def _moment(at_s: float | None) -> str:
+    return "" if at_s is None else datetime.fromtimestamp(at_s, UTC).isoformat("T", "seconds")
+
+
+def found(row: RowMapping, trials: Sequence[RowMapping]) -> Found:
+    """Return a search or a fixed load as lists show it."""
+    stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
+    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
+    return Found(row["scenario"], row["title"], *n, stretch_rps)
+
+
+def performed(
+    row: RowMapping, trials: Sequence[RowMapping], position: int
+) -> tuple[Performed, ...]:
+    """Return a workload as lists show it, each of its steps by itself.
+
+    A workload or step that did not come to its load has no trial, but a place in the list.
+    """
+    ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
+    has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
+    if ended and (has_all or ended[-1].status == row["status"]):
+        last = ended.pop()
+        held = last.pass_sla and row["failure"] is None
+        return (*ended, replace(last, pass_sla=held))
+    nothing: dict[str, Any] = {"count": 0, "ok": 0, "config_id": row["config_id"]}
+    nothing |= {"status": row["status"], "checks_passed": row["failure"] is None}
+    return (*ended, _performed(row, {"started_at": "", **nothing}, position + len(ended)))
+
+
+def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:
+    same = ("config_id", "started_at", "status", "count", "ok")
+    known: dict[str, Any] = {name: trial[name] for name in same}
+    times: dict[str, Any] = {name: trial.get(name) for name in ROW if name != "p99_s"}
+    return Performed(
+        run_id=row["run_id"],
+        position=position,
+        scenario=row["scenario"],
+        **known,
+        **times,
+        pass_sla=trial["checks_passed"],
+    )
+
+
+def run_of(
+    run: RowMapping, measurements: Sequence[RowMapping], trials: Sequence[RowMapping]
+) -> Run:
+    """Put a run together from its rows, each list in order."""
     status, failure = status_of(run)
-    return Result(
+    return Run(
         run_id=run["run_id"],
         kind=run["kind"],
         status=status,
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        findings=tuple(_finding(row, trials) for row in findings),
+        measurements=tuple(_measurement(row, trials) for row in measurements),
         environment=codec.loads(Environment, run["environment"]),
         command=run["command"],
         failure=failure,
-        performances=tuple(codec.loads(Performance, row["body"]) for row in performances),
         title=run["title"],
     )
 
 
 def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
-    """Give a run's status and failure; nobody wrote down that a killed one has ended."""
+    """Return a run's status and failure; nobody wrote down that a killed one has ended."""
     if run["status"] == "running" and not owner.is_alive(run["owner"]):
         return "interrupted", KILLED
     return run["status"], run["failure"]
 
 
-def _finding(row: RowMapping, trials: Sequence[RowMapping]) -> Finding:
-    finding = codec.loads(Finding, row["body"])
+def target_of(run: RowMapping) -> dict[str, str]:
+    """Return what is known of a run's target."""
+    return dict(codec.loads(Environment, run["environment"]).target)
+
+
+def origin_of(run: RowMapping, measurements: Sequence[RowMapping]) -> str:
+    """Say what made a run: a command, a study, or Rally."""
+    rally = target_of(run).get("Rally")
+    if rally:
+        return f"imported from Rally {rally}"
+    for row in measurements[:1]:
+        study = dict(codec.loads(Measurement, row["body"]).parameters).get("study")
+        if study:
+            return f"study {study}"
+    # A task within a study of before revision 0003 does not say which.
+    return "study" if run["command"].startswith("loadstone study") else run["kind"]
+
+
+def duration_s(run: RowMapping) -> float | None:
+    """Return how long a run took; None of one that has not ended."""
+    if run["ended_at"] is None:
+        return None
+    began, ended = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
+    return (ended - began).total_seconds()
+
+
+def _measurement(row: RowMapping, trials: Sequence[RowMapping]) -> Measurement:
     own = (trial for trial in trials if trial["position"] == row["position"])
-    return replace(finding, trials=tuple(_trial(trial) for trial in own))
+    return replace(
+        codec.loads(Measurement, row["body"]), trials=tuple(_trial(trial) for trial in own)
+    )
 
 
 def _trial(row: RowMapping) -> Trial:
-    return replace(codec.loads(Trial, row["body"]), samples_file=row["samples_file"])
+    plain = json.loads(row["body"])
+    times: dict[str, Any] = {name: math.nan if row[name] is None else row[name] for name in ROW}
+    total = Durations("total", row["count"], row["ok"], **times)
+    plain["stats"]["total"] = codec.to_plain(total)
+    return replace(codec.from_plain(Trial, plain), samples_file=row["samples_file"])
 
 
 def _number(value: float) -> float | None:

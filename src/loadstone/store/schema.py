@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 
 # Oldest first; the last one is what this Loadstone writes.
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 
 # SQLite can only change a constraint that has a name.
 metadata = MetaData(
@@ -45,18 +45,22 @@ runs = Table(
     Index(None, "started_at"),
 )
 
-findings = Table(
-    "findings",
+measurements = Table(
+    "measurements",
     metadata,
     Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("scenario", Text, nullable=False),
     Column("title", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("failure", Text),
+    Column("config_id", Text, nullable=False),  # empty but for a task's workload
     # What one asks the database for; the body holds them exactly.
     Column("rate_rps", Float),
     Column("low_rps", Float),
     Column("high_rps", Float),
-    Column("body", Text, nullable=False),  # JSON of the finding without its trials
+    Column("body", Text, nullable=False),  # JSON of the measurement without its trials
 )
 
 trials = Table(
@@ -66,35 +70,25 @@ trials = Table(
     Column("position", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("rate_rps", Float),
-    Column("throughput_rps", Float, nullable=False),
-    Column("p50_ms", Float),
-    Column("p99_ms", Float),
-    Column("state", Text, nullable=False),
-    Column("samples_file", Text),
-    Column("body", Text, nullable=False),  # JSON of the trial
-    ForeignKeyConstraint(
-        ["run_id", "position"], ["findings.run_id", "findings.position"], ondelete="CASCADE"
-    ),
-)
-
-performances = Table(
-    "performances",
-    metadata,
-    Column("run_id", Text, ForeignKey("runs.run_id", ondelete="CASCADE"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("scenario", Text, nullable=False),
-    Column("config_id", Text, nullable=False),
-    Column("started_at", Text, nullable=False),
+    Column("started_at", Text, nullable=False),  # empty where it is not known
     Column("status", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("config_id", Text, nullable=False),  # of a step: its own
+    Column("throughput_rps", Float, nullable=False),
+    # Durations of iterations: the body does not have them.
     Column("count", Integer, nullable=False),
     Column("ok", Integer, nullable=False),
     Column("min_s", Float),
     Column("median_s", Float),
     Column("p90_s", Float),
     Column("p95_s", Float),
+    Column("p99_s", Float),
     Column("max_s", Float),
     Column("mean_s", Float),
-    Column("pass_sla", Boolean, nullable=False),
-    Column("body", Text, nullable=False),  # JSON of the performance
-    Index(None, "config_id"),
+    Column("checks_passed", Boolean, nullable=False),
+    Column("samples_file", Text),
+    Column("body", Text, nullable=False),  # JSON of the trial
+    ForeignKeyConstraint(
+        ["run_id", "position"], ["measurements.run_id", "measurements.position"], ondelete="CASCADE"
+    ),
 )

@@ -1,46 +1,71 @@
-"""The store: one folder with results.db and runs/<run_id>/."""
+"""The store: rows in SQLite or PostgreSQL, and a folder with runs/<run_id>/."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, delete, func, select
-from sqlalchemy.dialects.sqlite import insert
+import numpy as np
+from sqlalchemy import Connection, Engine, RowMapping, Table, delete, select
 
 from loadstone.analysis.model import Trial
+from loadstone.engine import readings
+from loadstone.engine.readings import ReadingColumns
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Entry, Finding, Found, Performance, Performed, Result
-from loadstone.store import database, owner, rows
-from loadstone.store.schema import findings, performances, runs, trials
+from loadstone.monitor.metrics import Metrics
+from loadstone.redaction import Redaction
+from loadstone.result import Entry, Measurement, Performed, Run
+from loadstone.store import codec, database, owner, rows
+from loadstone.store.location import StoreLocation
+from loadstone.store.schema import measurements, runs, trials
 
 if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
     from loadstone.engine.parquet import SampleFile
 
 LATEST = "latest"
 
 
 class Store:
-    """Keeps results. Several processes may use the same folder at once."""
+    """Keeps results. Several processes and machines may use the same store at once."""
 
-    def __init__(self, folder: Path, engine: Engine) -> None:
-        self._folder = folder
+    def __init__(
+        self, location: StoreLocation, engine: Engine, redaction: Redaction | None = None
+    ) -> None:
+        self.location = location
+        self._folder = location.folder
         self._engine = engine
+        self.redaction = redaction or Redaction(database.known_secrets(engine))
 
     @classmethod
-    def open(cls, folder: Path, patience_s: float = database.PATIENCE_S) -> "Store":
-        """Open the store in this folder, or make it; EnvironmentUnusable says why it cannot."""
+    def open(cls, place: Path | StoreLocation, patience_s: float = database.PATIENCE_S) -> "Store":
+        """Open the store there, or make it; EnvironmentUnusable says why it cannot."""
+        location = StoreLocation.of(place)
         try:
-            (folder / "runs").mkdir(parents=True, exist_ok=True)
+            (location.folder / "runs").mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise EnvironmentUnusable(
-                f"{folder} cannot hold results: {problem.strerror}; choose another with --store"
+                f"{location.folder} cannot hold results: {problem.strerror}; choose another with "
+                "--store"
             ) from problem
-        return cls(folder, database.connect(folder / "results.db", patience_s))
+        return cls(location, database.connect(location, patience_s))
+
+    def hiding(self, secrets: Iterable[str]) -> "Store":
+        """Return the same store, which replaces these secrets in all that it is given to keep."""
+        return Store(self.location, self._engine, self.redaction.also(secrets))
+
+    @classmethod
+    def open_to_read(cls, place: Path | StoreLocation) -> "Store":
+        """Open the store there; where no folder has one, return an empty one and make none."""
+        location = StoreLocation.of(place)
+        exists = location.database is not None or (location.folder / database.FILE).exists()
+        return cls(location, database.connect(location) if exists else database.nothing())
 
     def close(self) -> None:
         """Let go of the database."""
@@ -52,125 +77,149 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self, result: Result) -> Path:
-        """Keep a run that has just begun, and give its folder."""
+    def begin(self, run: Run) -> Path:
+        """Keep a run that has just begun, and return its folder."""
         with database.explained(self._engine):
-            self.folder(result.run_id).mkdir(parents=True, exist_ok=True)
+            self.folder(run.run_id).mkdir(parents=True, exist_ok=True)
         with database.writing(self._engine) as connection:
-            row = rows.run_row(result) | {"owner": owner.this_process()}
+            row = self._hidden(rows.run_row(run)) | {"owner": owner.this_process()}
             connection.execute(runs.insert().values(row))
-            _keep_findings(connection, result)
-            for index, performance in enumerate(result.performances):
-                kept = rows.performance_row(result.run_id, index, performance)
-                _upsert(connection, performances, kept)
-        return self.folder(result.run_id)
+            self._keep_measurements(connection, run)
+        return self.folder(run.run_id)
+
+    def keep_measurement(self, run_id: str, index: int, measurement: Measurement) -> None:
+        """Keep a measurement with its trials; `index` counts the run's measurements from 0."""
+        with database.writing(self._engine) as connection:
+            self._keep_measurement(connection, run_id, index, measurement)
 
     def keep_trial(
-        self, run_id: str, finding_index: int, trial: Trial, samples: Samples | None
-    ) -> Trial:
-        """Keep a trial as soon as it has ended; give it back with the name of its samples' file.
-
-        `finding_index` counts the result's findings from 0; a trial's number is its own in them.
-        """
-        if samples is not None:
-            name = f"samples/{finding_index + 1}-{trial.number:03}.parquet"
-            trial = replace(trial, samples_file=name)
-            self._write_samples(self.folder(run_id) / name, samples)
-        with database.writing(self._engine) as connection:
-            _upsert(connection, trials, rows.trial_row(run_id, finding_index, trial))
-        return trial
-
-    def keep_finding(self, run_id: str, finding_index: int, finding: Finding) -> None:
-        """Keep what one search found, before the run's next one begins."""
-        with database.writing(self._engine) as connection:
-            _keep_finding(connection, run_id, finding_index, finding)
-
-    def keep_performance(
         self,
         run_id: str,
         index: int,
-        performance: Performance,
+        trial: Trial,
         samples: "Samples | SampleFile | None" = None,
-    ) -> Performance:
-        """Keep a workload of a task; give it back with the name of its samples' file.
+    ) -> Trial:
+        """Keep a trial as soon as it has ended; return it with the name of its samples' file.
 
-        `index` counts the task's workloads from 0. A file is that of `samples_path`.
+        Its measurement is kept already. A file of samples is that of `samples_path`.
         """
         if samples is not None:
-            path = self.samples_path(run_id, index)
-            name = str(path.relative_to(self.folder(run_id)))
-            performance = replace(performance, samples_file=name)
+            path = self.samples_path(run_id, index, trial.number)
+            trial = replace(trial, samples_file=str(path.relative_to(self.folder(run_id))))
             if isinstance(samples, Samples):
                 self._write_samples(path, samples)
+        of_measurement = (measurements.c.run_id == run_id) & (measurements.c.position == index)
         with database.writing(self._engine) as connection:
-            row = rows.performance_row(run_id, index, performance)
-            _upsert(connection, performances, row)
-        return performance
+            own = connection.execute(select(measurements.c.body).where(of_measurement)).scalar_one()
+            row = rows.trial_row(run_id, index, trial, codec.loads(Measurement, own))
+            _upsert(connection, trials, self._hidden(row))
+        return trial
 
-    def samples_path(self, run_id: str, index: int) -> Path:
-        """Give the file for the samples of a task's workload; its folder is there."""
-        path = self.folder(run_id) / f"samples/workload-{index + 1:03}.parquet"
+    def keep_readings(self, run_id: str, index: int, number: int, metrics: Metrics) -> str:
+        """Write a trial's readings to a file; return its name, relative to the run's folder."""
+        path = self.folder(run_id) / f"readings/{index + 1}-{number:03}.parquet"
         with database.explained(self._engine):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
+        columns = ReadingColumns(
+            (metrics.time_s * 1e6).astype(np.int64), metrics.series, metrics.value, metrics.names
+        )
+        readings.write(path, columns)
+        return str(path.relative_to(self.folder(run_id)))
+
+    def samples_path(self, run_id: str, index: int, number: int) -> Path:
+        """Return the file for the samples of a trial; its folder is there."""
+        path = self.folder(run_id) / f"samples/{index + 1}-{number:03}.parquet"
+        with database.explained(self._engine):
+            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
         return path
 
-    def finish(self, result: Result) -> None:
-        """Keep a run's end: its status, its findings, and their trials as they are judged last."""
+    def finish(self, run: Run) -> None:
+        """Keep a run's end: its status, its measurements, and their trials as judged last."""
         with database.writing(self._engine) as connection:
-            row = rows.run_row(result)
-            connection.execute(runs.update().where(runs.c.run_id == result.run_id).values(row))
-            _keep_findings(connection, result)
+            row = self._hidden(rows.run_row(run))
+            connection.execute(runs.update().where(runs.c.run_id == run.run_id).values(row))
+            self._keep_measurements(connection, run)
 
     def holds(self, run_id: str) -> bool:
         """Say whether a run of exactly this id is kept."""
         with database.reading(self._engine) as connection:
             return run_id in _run_ids(connection)
 
-    def get(self, name: str) -> Result:
-        """Give the result of a run: its id, a prefix that only one has, or "latest"."""
+    def get(self, name: str) -> Run:
+        """Return a run by its id, a prefix that only one has, or "latest"."""
         with database.reading(self._engine) as connection:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
-            return rows.result_of(
-                run,
-                _all(connection, findings, run_id),
-                _all(connection, trials, run_id),
-                _all(connection, performances, run_id),
+            return rows.run_of(
+                run, _all(connection, measurements, run_id), _all(connection, trials, run_id)
             )
 
-    def every(self) -> list[Entry]:
-        """List the runs, newest first."""
+    def every(self, limit: int | None = None) -> list[Entry]:
+        """List the runs, newest first; at most `limit` of them."""
         with database.reading(self._engine) as connection:
             newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
+            newest = newest.limit(limit)
             return [_entry(connection, run) for run in connection.execute(newest).mappings()]
 
     def history(self) -> list[Performed]:
-        """List the performed workloads of all runs, oldest first."""
-        oldest = select(performances).order_by(performances.c.started_at, performances.c.run_id)
+        """List the workloads of all runs, oldest first, each of their steps by itself."""
         with database.reading(self._engine) as connection:
-            return [rows.performed(row) for row in connection.execute(oldest).mappings()]
+            workloads = select(measurements).where(measurements.c.config_id != "")
+            order = (measurements.c.run_id, measurements.c.position)
+            by_run: dict[str, list[RowMapping]] = {}
+            for row in connection.execute(workloads.order_by(*order)).mappings():
+                by_run.setdefault(row["run_id"], []).append(row)
+            found = [
+                performed
+                for run_id, own in by_run.items()
+                for performed in _performed(own, _listed_trials(connection, run_id))
+            ]
+        return sorted(found, key=lambda one: (one.started_at, one.run_id))
 
-    def delete(self, name: str) -> str:
-        """Remove a run with its files, and give its id; InvalidInput while it is measured."""
+    def require_files(self, run_id: str) -> None:
+        """Raise EnvironmentUnusable when the files of a run are on another machine."""
+        if not database.is_postgresql(self._engine) or self.folder(run_id).is_dir():
+            return
+        with database.reading(self._engine) as connection:
+            of_run = select(runs.c.owner).where(runs.c.run_id == run_id)
+            host = owner.host(connection.execute(of_run).scalar_one())
+        raise EnvironmentUnusable(
+            f"the files of run {run_id} are not in {self._folder}: it was measured on {host}; "
+            "do this there, or name a folder that all machines share: "
+            "--store 'postgresql://...?files=FOLDER'"
+        )
+
+    def delete(self, name: str, *, is_forced: bool = False) -> str:
+        """Remove a run with its files, and return its id.
+
+        Raises InvalidInput while it is measured. `is_forced` removes the rows also of a run of
+        another machine, of which nobody here can say whether it is still measured.
+        """
         with database.writing(self._engine) as connection:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
-            if rows.status_of(run)[0] == "running":
-                raise InvalidInput(f"run {run_id} is being measured; end it first (Ctrl-C)")
+            is_ours = owner.is_here(run["owner"])
+            if rows.status_of(run)[0] == "running" and (is_ours or not is_forced):
+                where = "" if is_ours else f" on {owner.host(run['owner'])}"
+                raise InvalidInput(
+                    f"run {run_id} is being measured{where}; end it first (Ctrl-C)"
+                    + ("" if is_ours else "; if that machine is gone: --force")
+                )
             connection.execute(delete(runs).where(runs.c.run_id == run_id))
         with database.explained(self._engine), suppress(FileNotFoundError):
             shutil.rmtree(self.folder(run_id))
         return run_id
 
-    def samples(self, run_id: str, kept: Trial | Performance) -> Samples:
-        """Read the samples of a trial or workload; EnvironmentUnusable when there are none."""
+    def samples(self, run_id: str, trial: Trial) -> Samples:
+        """Read the samples of a trial; EnvironmentUnusable when there are none."""
         from loadstone.engine import parquet
 
-        what = f"trial {kept.number}" if isinstance(kept, Trial) else kept.scenario
-        if kept.samples_file is None:
+        what = f"trial {trial.number}"
+        if trial.samples_file is None:
             raise EnvironmentUnusable(f"{what} of {run_id} was kept without samples")
-        path = self.folder(run_id) / kept.samples_file
+        path = self.folder(run_id) / trial.samples_file
         if not path.is_file():
+            self.require_files(run_id)
             raise EnvironmentUnusable(f"{path} is missing: the samples of {what}")
         return parquet.read(path)
 
@@ -181,16 +230,32 @@ class Store:
     def _write_samples(self, path: Path, samples: Samples) -> None:
         from loadstone.engine import parquet
 
-        with database.explained(self._engine):
-            path.parent.mkdir(parents=True, exist_ok=True)
         parquet.write(path, samples)
+
+    def _hidden(self, row: dict[str, Any]) -> dict[str, Any]:
+        return rows.hidden(row, self.redaction)
+
+    def _keep_measurements(self, connection: Connection, run: Run) -> None:
+        for index, measurement in enumerate(run.measurements):
+            self._keep_measurement(connection, run.run_id, index, measurement)
+
+    def _keep_measurement(
+        self, connection: Connection, run_id: str, index: int, measurement: Measurement
+    ) -> None:
+        row = rows.measurement_row(run_id, index, measurement)
+        _upsert(connection, measurements, self._hidden(row))
+        for trial in measurement.trials:
+            own = rows.trial_row(run_id, index, trial, measurement)
+            _upsert(connection, trials, self._hidden(own))
 
     def _resolve(self, connection: Connection, name: str) -> str:
         if not name:
             raise InvalidInput("no run is named: the name is empty; is a variable not set?")
         known = _run_ids(connection)
+        if any(self._folder.glob(f"studies/{escape(name)}*")) and name not in known:
+            raise InvalidInput(f"{name} is a study, not a run: loadstone study show {name}")
         if not known:
-            raise InvalidInput(f"no run {name!r}: {self._folder} holds no results yet")
+            raise InvalidInput(f"no run {name!r}: {self.location} holds no results yet")
         if name == LATEST:
             return known[0]
         matching = [run_id for run_id in known if run_id.startswith(name)]
@@ -212,49 +277,63 @@ def _all(connection: Connection, table: Table, run_id: str) -> Sequence[RowMappi
     return connection.execute(own).mappings().all()
 
 
+def _listed_trials(connection: Connection, run_id: str) -> Sequence[RowMapping]:
+    """Return the rows of a run's trials without their bodies."""
+    listed = [column for column in trials.columns if column.name != "body"]
+    own = select(*listed).where(trials.c.run_id == run_id)
+    return connection.execute(own.order_by(*trials.primary_key.columns)).mappings().all()
+
+
+def _of(row: RowMapping, every: Sequence[RowMapping]) -> list[RowMapping]:
+    return [trial for trial in every if trial["position"] == row["position"]]
+
+
+def _performed(own: Sequence[RowMapping], every: Sequence[RowMapping]) -> list[Performed]:
+    found: list[Performed] = []
+    for row in own:
+        found += rows.performed(row, _of(row, every), len(found))
+    return found
+
+
 def _entry(connection: Connection, run: RowMapping) -> Entry:
-    own = _all(connection, findings, run["run_id"])
-    count = select(func.count()).select_from(trials).where(trials.c.run_id == run["run_id"])
+    own = _all(connection, measurements, run["run_id"])
+    every = _listed_trials(connection, run["run_id"])
+    facts = rows.target_of(run)
     return Entry(
         run_id=run["run_id"],
         kind=run["kind"],
         status=rows.status_of(run)[0],
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        findings=tuple(_found(connection, row) for row in own),
-        trials=connection.execute(count).scalar_one(),
-        performed=tuple(
-            rows.performed(row) for row in _all(connection, performances, run["run_id"])
+        findings=tuple(rows.found(row, _of(row, every)) for row in own if not row["config_id"]),
+        trials=len(every),
+        performed=tuple(_performed([row for row in own if row["config_id"]], every)),
+        title=run["title"],
+        origin=rows.origin_of(run, own),
+        target=facts.get("url") or facts.get("environment of Rally"),
+        configuration=tuple(
+            (name, value) for name, value in facts.items() if name not in rows.URLS
         ),
+        duration_s=rows.duration_s(run),
     )
 
 
-def _found(connection: Connection, row: RowMapping) -> Found:
-    stretch_rps = None
-    if not rows.is_search(row):
-        own = (trials.c.run_id == row["run_id"]) & (trials.c.position == row["position"])
-        ended = select(trials.c.throughput_rps).where(own).order_by(trials.c.number)
-        stretch_rps = connection.execute(ended).scalars().first()
-    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    return Found(row["scenario"], row["title"], *n, stretch_rps)
-
-
-def _keep_findings(connection: Connection, result: Result) -> None:
-    for index, finding in enumerate(result.findings):
-        _keep_finding(connection, result.run_id, index, finding)
-
-
-def _keep_finding(connection: Connection, run_id: str, index: int, finding: Finding) -> None:
-    _upsert(connection, findings, rows.finding_row(run_id, index, finding))
-    for trial in finding.trials:
-        _upsert(connection, trials, rows.trial_row(run_id, index, trial))
-
-
 def _upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:
-    statement = insert(table).values(row)
+    statement = _insert(connection, table).values(row)
     changed = {name: statement.excluded[name] for name in row if name not in table.primary_key}
     if row.get("samples_file", "") is None:
         # A trial that comes back judged anew does not lose the samples kept with it.
         del changed["samples_file"]
     own = [column.name for column in table.primary_key]
     connection.execute(statement.on_conflict_do_update(index_elements=own, set_=changed))
+
+
+def _insert(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    # Each dialect has an insert of its own that may update instead.
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)

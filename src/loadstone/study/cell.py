@@ -1,68 +1,129 @@
-"""One turn on the lab: a deployment of its own is started, measured, and removed."""
+"""One turn of a study as the configuration of a run."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Protocol
+import math
+from dataclasses import replace
 
-from loadstone import run as run_
-from loadstone.keystone import deployment
+from loadstone.analysis.goal import Goal
+from loadstone.config.capacity import SearchTerms, by_name, search_group
+from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.config.task import TaskTerms, task_groups
+from loadstone.generator.requests import Requests
+from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
-from loadstone.perform.flow import begin, perform
-from loadstone.perform.order import Observer as TaskObserver
-from loadstone.perform.order import Order as TaskOrder
-from loadstone.result import Result
-from loadstone.run import Order, Subject, run
-from loadstone.store.store import Store
+from loadstone.keystone.scenarios import named
+from loadstone.keystone.target import OwnLab, ReferenceService, TargetChoice
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Limits
+from loadstone.policy import Fixed
+from loadstone.rally.task.model import Task
+from loadstone.rally.task.read import check_tree
+from loadstone.rally.task.tree import parse
+from loadstone.result import Measurement as Record
+from loadstone.search.model import TrialRequest
+from loadstone.study.model import Cell, Measurement, Search, Step, Steps, Study, Tasks
 from loadstone.study.order import Turn
 
+# The file's ceiling is that of a Keystone, not that of the reference service.
+REFERENCE_MAX_RATE_RPS = 100_000.0
+DEFAULT_MAX_RATE_RPS = 5000.0
+TASK_BUDGET_S = 3000.0
 
-class Observer(run_.Observer, TaskObserver, Protocol):
-    """Whoever shows what goes on in either."""
+
+def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfig:
+    """Return the run of one turn, on a target that is gone afterwards."""
+    about = (("study", f"{study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
+    max_rate_rps = _max_rate_rps(study.measurement, turn.cell)
+    groups = groups_of(study.measurement, turn.cell, max_rate_rps)
+    is_task = isinstance(study.measurement, Tasks)
+    return RunConfig(
+        kind="task" if is_task else "study",
+        target=_target(turn.cell, f"study-{study_id}"),
+        groups=tuple(_labelled(group, about) for group in groups),
+        command=command,
+        title=task_of(study.measurement).title if isinstance(study.measurement, Tasks) else "",
+        max_rate_rps=max_rate_rps,
+        goes_on_after_failure=is_task,
+        secrets=study.secrets,
+        budget_s=TASK_BUDGET_S if is_task else math.inf,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """Where the turns of a study are measured."""
+def groups_of(
+    measurement: Measurement, cell: Cell, max_rate_rps: float
+) -> tuple[MeasurementGroup, ...]:
+    """Return what is measured of a cell."""
+    match measurement:
+        case Steps():
+            return (steps_group(measurement),)
+        case Tasks():
+            return task_groups(task_of(measurement), TaskTerms(max_rate_rps=max_rate_rps))
+        case Search():
+            terms = SearchTerms(
+                method=measurement.method,
+                budget_s=measurement.budget_s,
+                max_rate_rps=max_rate_rps,
+                objectives=measurement.objectives,
+            )
+            return (search_group((by_name(cell.scenario, measurement.users),), terms),)
 
-    study_id: str
-    order: Callable[[Turn], Order | TaskOrder]
-    connect: Callable[[Deployment], AbstractContextManager[Subject]]
-    reference: Callable[[], AbstractContextManager[Subject]]
-    store: Store
-    observer: Observer
-    command: str
 
-    def measure(self, turn: Turn) -> Result:
-        """Measure one cell on a new deployment, which is gone afterwards."""
-        if turn.cell.is_reference:
-            with self.reference() as subject:
-                return self._carry_out(turn, subject)
-        self._clear()  # what a kill left behind
-        try:
-            chosen = settings.read(turn.cell.settings)
-            started = deployment.up(self._name, chosen, self.observer.say, owned=True)
-            with self.connect(started) as subject:
-                return self._carry_out(turn, subject)
-        finally:
-            self._clear()
+def steps_group(measurement: Steps) -> MeasurementGroup:
+    """Return a measurement for each step, in their order."""
+    widest = max(step.concurrency for step in measurement.steps)
+    return MeasurementGroup(
+        tuple(_step(step, measurement.users, widest) for step in measurement.steps),
+        contexts=(evenly(measurement.users),),
+        most_existing=measurement.users,
+    )
 
-    def _carry_out(self, turn: Turn, subject: Subject) -> Result:
-        order = self.order(turn)
-        if isinstance(order, TaskOrder):
-            begun = begin(order, subject, self.store, self.command)
-            perform(begun, order, subject, self.store, self.observer)
-            return self.store.get(begun.result.run_id)
-        about = (("study", f"{self.study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
-        jobs = tuple(replace(job, parameters=about + job.parameters) for job in order.jobs)
-        wanted = replace(order, jobs=jobs)
-        return run(wanted, subject, self.store, self.observer, self.command)
 
-    @property
-    def _name(self) -> str:
-        return f"study-{self.study_id}"
+def task_of(measurement: Tasks) -> Task:
+    """Return the task."""
+    return check_tree(parse(measurement.text, "task")).task
 
-    def _clear(self) -> None:
-        if any(one.name == self._name for one in deployment.every()):
-            deployment.down(self._name, purge=True)
+
+def _step(step: Step, users: int, widest: int) -> MeasurementConfig:
+    scenario = named(step.scenario)
+    load = ClosedLoad(step.concurrency, step.at_most_s, step.iterations)
+    parameters = (
+        ("step", step.name if step.timed else f"{step.name} (not timed)"),
+        ("iterations", str(step.iterations)),
+        ("at once", str(step.concurrency)),
+        ("load time at most", f"{step.at_most_s:g} s"),
+        ("users", str(users or "the target's own")),
+    )
+    return MeasurementConfig(
+        record=Record(
+            scenario=scenario.name,
+            title=scenario.title,
+            request=scenario.request,
+            policy="fixed",
+            parameters=parameters,
+        ),
+        generator=Requests(scenario, limits=Limits(max_connections=widest)),
+        policy=Fixed(TrialRequest(load, step.name)),
+        heading=f"{scenario.title}: {scenario.request}",
+        goal=Goal(),
+        budget_s=step.at_most_s,
+    )
+
+
+def _labelled(group: MeasurementGroup, about: tuple[tuple[str, str], ...]) -> MeasurementGroup:
+    """Return the measurements with the study that they are a part of, for reports."""
+    labelled = (
+        replace(one, record=replace(one.record, parameters=about + one.record.parameters))
+        for one in group.measurements
+    )
+    return replace(group, measurements=tuple(labelled))
+
+
+def _target(cell: Cell, name: str) -> TargetChoice:
+    if cell.is_reference:
+        return ReferenceService()
+    return OwnLab(name, settings.read(cell.settings), is_purged=True)
+
+
+def _max_rate_rps(measurement: Measurement, cell: Cell) -> float:
+    if isinstance(measurement, Search) and not cell.is_reference:
+        return measurement.max_rate_rps
+    return REFERENCE_MAX_RATE_RPS if cell.is_reference else DEFAULT_MAX_RATE_RPS

@@ -1,4 +1,4 @@
-"""From a study file's plain data to a study, or to one line for each thing that is wrong."""
+"""Checks a study file and returns the study, or one line per problem."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -10,6 +10,9 @@ from pydantic import ValidationError
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.deploy import settings as lab
+from loadstone.rally.task import messages
+from loadstone.rally.task.problem import Problem, TaskInvalid
+from loadstone.rally.task.tree import Path, Tree
 from loadstone.study.measurement import Reader, require_scenario
 from loadstone.study.model import (
     Cell,
@@ -23,9 +26,6 @@ from loadstone.study.model import (
     rows_of,
 )
 from loadstone.study.shape import QuickShape, StudyShape
-from loadstone.task import words
-from loadstone.task.problem import Problem, TaskInvalid
-from loadstone.task.tree import Path, Tree
 
 MOST_CELLS = 500
 SCENARIO = "scenario"
@@ -37,8 +37,8 @@ def check(tree: Tree, name: str, *, quick: bool) -> Study:
     try:
         shape = StudyShape.model_validate(tree.value)
     except ValidationError as wrong:
-        raise TaskInvalid(words.problems(wrong, tree, (), "the study", StudyShape)) from None
-    reader = _Reader(tree, shape, [])
+        raise TaskInvalid(messages.problems(wrong, tree, (), "the study", StudyShape)) from None
+    reader = _StudyReader(tree, shape, [])
     study = reader.study(name, shape.quick if quick else None)
     if not study.cells and not reader.problems:
         reader.problems.append(Problem(tree.file, None, "the quick form leaves no cell"))
@@ -50,7 +50,7 @@ def check(tree: Tree, name: str, *, quick: bool) -> Study:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _StudyReader:
     tree: Tree
     shape: StudyShape
     problems: list[Problem]
@@ -158,10 +158,12 @@ class _Reader:
     def _known(self, factors: tuple[Factor, ...], name: str, level: str | None, path: Path) -> bool:
         names = {factor.name: [x.name for x in factor.levels] for factor in factors}
         if name not in names:
-            self._wrong(path, f'there is no factor "{name}"; {words.meant(name, names, "factors")}')
+            self._wrong(
+                path, f'there is no factor "{name}"; {messages.meant(name, names, "factors")}'
+            )
             return False
         if level is not None and level not in names[name]:
-            known = words.meant(level, names[name], "levels")
+            known = messages.meant(level, names[name], "levels")
             self._wrong(path, f'factor "{name}" has no level "{level}"; {known}')
             return False
         return True
@@ -199,7 +201,7 @@ class _Reader:
                 yield Published(cell.levels, None, given.value, given.words)
 
     def _listed(self, every: tuple[Factor, ...]) -> set[frozenset[tuple[str, str]]] | None:
-        """Give the combinations that the file lists; None: it wants them all."""
+        """Return the combinations that the file lists; None: it wants them all."""
         if self.shape.cells is None:
             return None
         listed = set()
@@ -238,7 +240,7 @@ class _Reader:
         for i, given in enumerate(self.shape.published):
             levels = self._levels(every, given.cell, ("published", i, "cell"))
             if (given.step not in steps) if steps else given.step is not None:
-                known = words.meant(given.step, steps, "steps")
+                known = messages.meant(given.step, steps, "steps")
                 self._wrong(("published", i), f'there is no step "{given.step}"; {known}')
             yield Published(levels, given.step, given.value, given.words)
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.report import figures
 from loadstone.report.words import OTHERS
-from loadstone.result import Result
+from loadstone.result import Run
 from loadstone.study.table import Outcome
 
 
 def disturbed(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say how much of the machine other work took, where it was so much that figures suffer."""
+    """Describe the CPU usage of other processes if it distorts the results."""
     shares = [taken(one.result) for one in outcomes if one.result is not None]
     much = [share for share in shares if share is not None and share >= OTHERS]
     if much:
@@ -20,9 +20,9 @@ def disturbed(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-def taken(result: Result) -> float | None:
-    """Give the share of all cores that others took while load was made; None: not known."""
-    used = [trial.usage for finding in result.findings for trial in finding.trials]
+def taken(run: Run) -> float | None:
+    """Return the share of all cores that other processes used during the load, if known."""
+    used = [trial.usage for one in run.measurements for trial in one.trials]
     known = [(one, one.others_busy) for one in used if one is not None]
     wall_s = sum(one.wall_s for one, others in known if others is not None)
     if not wall_s:

@@ -1,14 +1,14 @@
-"""About how long a study takes, reckoned before anything is started."""
+"""Estimates how long a study takes."""
 
 from typing import assert_never
 
 from loadstone.keystone.hashing import DEFAULT_ROUNDS
 from loadstone.keystone.scenarios import named
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
-from loadstone.plan.runner import pacing
+from loadstone.rally.runner import pacing
+from loadstone.rally.task.model import Runner
+from loadstone.study.cell import task_of
 from loadstone.study.model import Cell, Measurement, Search, Step, Steps, Study, Tasks
-from loadstone.study.stretches import task_of
-from loadstone.task.model import Runner
 
 # What a cell takes beside its users and its load: an empty database and the servers are started,
 # requests that are under way are waited for, all is removed. 11 to 13 s in the measured
@@ -24,12 +24,12 @@ CORES = 2  # so many requests at once are each as fast as one alone
 
 
 def estimate_s(study: Study) -> float:
-    """Give about how long the study takes: searches at most, steps and tasks by count."""
+    """Return about how long the study takes: searches at most, steps and tasks by count."""
     return study.repeats * sum(turn_s(study, cell) for cell in study.cells) - study.pause_s
 
 
 def turn_s(study: Study, cell: Cell) -> float:
-    """Give about how long one measurement of a cell takes, with the pause after it."""
+    """Return about how long one measurement of a cell takes, with the pause after it."""
     return OVERHEAD_S + _load_s(study.measurement, cell) + study.pause_s
 
 
@@ -47,7 +47,7 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
         case Steps(users=users, steps=steps):
             return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
-            subtasks = task_of(measurement).task.subtasks
+            subtasks = task_of(measurement).subtasks
             runners = (one.runner for subtask in subtasks for one in subtask.workloads)
             return sum(_runner_s(runner, cell) for runner in runners)
         case _:
@@ -55,7 +55,7 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
 
 
 def _users_s(users: int, cell: Cell) -> float:
-    """Give how long users are made and removed."""
+    """Return how long users are made and removed."""
     return users * (_check_s(cell) + 2 * _request_s(cell)) / CORES
 
 
@@ -82,7 +82,7 @@ def _closed_s(iterations: int, at_once: int, each_s: float) -> float:
 
 
 def _each_s(scenario: str, cell: Cell) -> float:
-    """Give the CPU of an iteration; all but a validation are taken to check or hash a password."""
+    """Return the CPU time of an iteration; all but validations count a password hash."""
     request_s = _request_s(cell)
     return request_s if scenario == "validate" else request_s + _check_s(cell)
 

@@ -1,4 +1,4 @@
-"""One figure with its interval: what a search or a stretch of load showed."""
+"""One figure with its interval, from a search or a phase of load."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from typing import assert_never
 from scipy import stats
 
 from loadstone.analysis.interval import CONFIDENCE
-from loadstone.analysis.model import State, Trial
-from loadstone.analysis.performance import Showing
+from loadstone.analysis.model import State, Stats, Trial
 from loadstone.report.generator import generator_of
-from loadstone.result import Finding, Performance, Result
+from loadstone.result import Measurement as Measured
+from loadstone.result import Run
 from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
 
 # Ticks of one stretch are taken together in so many batches: neighbours resemble each other.
@@ -32,86 +32,86 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one turn showed in one row of the table."""
+    """Result of one turn in one row of the table."""
 
     estimate: Estimate | None
     is_valid: bool | None  # the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it says little
 
 
-def of_turn(result: Result, measurement: Measurement) -> dict[str | None, Found]:
-    """Give what one turn found, by step; a kill may have cut the steps short."""
+def of_turn(run: Run, measurement: Measurement) -> dict[str | None, Found]:
+    """Return what one turn found, by step; a kill may have cut the steps short."""
     match measurement:
         case Search():
-            return dict(_of_search(finding) for finding in result.findings[:1])
+            return dict(_of_search(one) for one in run.measurements[:1])
         case Steps(figure=figure, steps=steps):
-            pairs = zip(steps, result.findings, strict=False)
+            pairs = zip(steps, run.measurements, strict=False)
             return {
-                step.name: _of_step(step, finding.trials[0], finding, figure)
-                for step, finding in pairs
-                if step.timed and finding.trials
+                step.name: _of_step(step, one.trials[0], one, figure)
+                for step, one in pairs
+                if step.timed and one.trials
             }
         case Tasks(figure=figure, names=names):
-            performed = zip(names, result.performances, strict=False)
+            performed = zip(names, run.measurements, strict=False)
             return {name: _of_workload(one, figure) for name, one in performed}
         case _:
             assert_never(measurement)
 
 
-def timed(result: Result, measurement: Measurement) -> tuple[Finding, ...]:
-    """Give the findings of a turn without those of steps that only prepare."""
+def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
+    """Return the findings of a turn without those of steps that only prepare."""
     if not isinstance(measurement, Steps):
-        return result.findings
-    pairs = zip(measurement.steps, result.findings, strict=False)
-    return tuple(finding for step, finding in pairs if step.timed)
+        return run.measurements
+    pairs = zip(measurement.steps, run.measurements, strict=False)
+    return tuple(one for step, one in pairs if step.timed)
 
 
-def unsteady(result: Result, measurement: Measurement) -> dict[str, str]:
-    """Give what went wrong in steps that are not timed: it costs no figure, but may explain one."""
+def unsteady(run: Run, measurement: Measurement) -> dict[str, str]:
+    """Return problems in steps that are not timed, which may explain others."""
     if not isinstance(measurement, Steps):
         return {}
-    pairs = zip(measurement.steps, result.findings, strict=False)
+    pairs = zip(measurement.steps, run.measurements, strict=False)
     said = {
-        step.name: _shortcoming(step, finding.trials[0])
-        for step, finding in pairs
-        if not step.timed and finding.trials
+        step.name: _shortcoming(step, one.trials[0])
+        for step, one in pairs
+        if not step.timed and one.trials
     }
     return {name: why for name, why in said.items() if why}
 
 
-def is_valid(result: Result, measurement: Measurement) -> bool:
-    """Say whether the load generator was the limit in nothing of a turn."""
-    return all(one.is_valid is not False for one in of_turn(result, measurement).values())
+def is_valid(run: Run, measurement: Measurement) -> bool:
+    """Return whether the load generator never was the limit in a turn."""
+    return all(one.is_valid is not False for one in of_turn(run, measurement).values())
 
 
-def _of_search(finding: Finding) -> tuple[None, Found]:
-    found = finding.capacity
+def _of_search(one: Measured) -> tuple[None, Found]:
+    found = one.capacity
     if found is None:
-        return None, _found(None, finding, None)
+        return None, _found(None, one, None)
     estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
     why = "; ".join(found.words) if found.rate_rps is None else None
-    return None, _found(estimate, finding, why or None)
+    return None, _found(estimate, one, why or None)
 
 
-def _of_step(step: Step, trial: Trial, finding: Finding, figure: Figure) -> Found:
+def _of_step(step: Step, trial: Trial, one: Measured, figure: Figure) -> Found:
     why = _shortcoming(step, trial)
-    return _found(None if why else of_trial(trial, figure), finding, why)
+    return _found(None if why else of_trial(trial, figure), one, why)
 
 
-def _found(estimate: Estimate | None, finding: Finding, why: str | None) -> Found:
-    generator = generator_of(finding)
+def _found(estimate: Estimate | None, one: Measured, why: str | None) -> Found:
+    generator = generator_of(one)
     if generator is None or generator.is_valid:
         return Found(estimate, None if generator is None else True, why)
     return Found(estimate, False, why or _limit(generator.reasons))
 
 
-def _of_workload(one: Performance, figure: Figure) -> Found:
+def _of_workload(one: Measured, figure: Figure) -> Found:
     valid = one.health.is_valid if one.health else None
-    broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.sla if not row.success)
-    why = one.failure or broken or (None if one.showing else "no iteration ended")
-    if why or one.showing is None:
+    broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
+    why = one.failure or broken or (None if one.stats else "no iteration ended")
+    if why or one.stats is None:
         return Found(None, valid, why)
-    estimate = Estimate(_value(one.showing, figure), None, None, 0.0)
+    estimate = Estimate(_value(one.stats, figure), None, None, 0.0)
     return Found(estimate, valid, _limit(one.health.limits) if one.health and not valid else None)
 
 
@@ -119,8 +119,8 @@ def _limit(reasons: Sequence[str]) -> str:
     return f"the load generator was the limit ({'; '.join(reasons[:1])})"
 
 
-def _value(showing: Showing, figure: Figure) -> float:
-    total = showing.total
+def _value(stats: Stats, figure: Figure) -> float:
+    total = stats.total
     seconds = {
         Figure.MEAN: total.mean_s,
         Figure.P50: total.median_s,
@@ -131,18 +131,18 @@ def _value(showing: Showing, figure: Figure) -> float:
     }
     match figure:
         case Figure.RATE:
-            return showing.throughput_rps
+            return stats.completed_rps
         case Figure.TOTAL:
-            return showing.load_s
+            return stats.load_s
         case _:
             return 1000.0 * seconds[figure]
 
 
 def _shortcoming(step: Step, trial: Trial) -> str | None:
-    """Say why a stretch shows nothing of the service's speed."""
+    """Describe why a phase does not measure the service's speed."""
     if trial.verdict.state is State.DEGRADED:
         return "; ".join(trial.verdict.reasons)
-    ended = trial.summary.ok + trial.summary.failed
+    ended = trial.stats.ok + trial.stats.failed
     if ended < step.iterations:
         words = f"only {ended:,} of {step.iterations:,} iterations ended"
         return f"{words} in {step.at_most_s:g} s; a higher at_most_s gives them time"
@@ -150,23 +150,13 @@ def _shortcoming(step: Step, trial: Trial) -> str | None:
 
 
 def of_trial(trial: Trial, figure: Figure) -> Estimate:
-    """Give a stretch's figure; from one stretch, rate, mean and total have an interval.
+    """Return a stretch's figure; from one stretch, rate, mean and total have an interval.
 
     Batch means: the completions of whole ticks, in up to BATCHES batches, Student's t on the
     logarithm of their rate. In a closed loop without think time mean = concurrency / rate
     (Little's law), so all three scatter in the same proportion.
     """
-    summary = trial.summary
-    value = {
-        Figure.RATE: summary.completed_rps,
-        Figure.TOTAL: summary.load_s,
-        Figure.MEAN: summary.latency.mean_ms,
-        Figure.P50: summary.latency.p50_ms,
-        Figure.P90: summary.latency.p90_ms,
-        Figure.P95: summary.latency.p95_ms,
-        Figure.P99: summary.latency.p99_ms,
-        Figure.MAX: summary.latency.max_ms,
-    }[figure]
+    value = _value(trial.stats, figure)
     half = _half_width(trial) if figure in (Figure.RATE, Figure.TOTAL, Figure.MEAN) else None
     if half is None:
         return Estimate(value, None, None, 0.0)
@@ -174,8 +164,8 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
 
 
 def _half_width(trial: Trial) -> float | None:
-    """Give the half-width of the interval of the rate's logarithm; None: too short to tell."""
-    ok = trial.ticks.ok[1:-1]  # the first and the last tick hold the start and the end
+    """Return the half-width of the interval of the rate's logarithm; None: too short to tell."""
+    ok = trial.timeline.ok[1:-1]  # the first and the last tick hold the start and the end
     each = max(1, -(-len(ok) // BATCHES))
     count = len(ok) // each
     sums = [int(ok[i * each : (i + 1) * each].sum()) for i in range(count)]

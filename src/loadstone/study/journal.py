@@ -1,14 +1,15 @@
-"""What a study has come to so far: `studies/ID/cells.jsonl` beside the results.
+"""Journal of a study: `studies/ID/cells.jsonl` beside the results.
 
 The first line is the study itself, every further one a turn that has ended. Lines are only ever
 added, and each is on the disk before the next turn begins.
 """
 
+import hashlib
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from typing import TypeVar
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import locks
 from loadstone.store.codec import dumps, loads
+from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
 from loadstone.study.read import Source
 
@@ -26,22 +28,64 @@ FILE = "cells.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A study as it was when it began; later changes of its file do not count."""
+    """A study as it was when it began; later changes of its file do not count.
+
+    Secrets stay in the user's file: the text of a study that has some is kept masked, with the
+    place and the hash of that file.
+    """
 
     file: str
-    text: str
+    text: str = field(repr=False)
     quick: bool
     seed: int
     started_at: str  # ISO 8601, UTC
+    path: str = ""  # of the file, absolute; empty: the text is kept as it is
+    sha256: str = ""  # of the file's text
 
     def study(self) -> Study:
         """Read the study again."""
         return Source(self.file, self.text).study(quick=self.quick)
 
+    def masked(self) -> "Begun":
+        """Return it as it is kept; InvalidInput where the masked text would be no study."""
+        source = Source(self.file, self.text)
+        # The whole study's: what the quick form leaves out stands in the text, too.
+        secrets = source.study(quick=False).secrets
+        if not secrets:
+            return self
+        text = source.without_secrets(secrets)
+        kept = replace(
+            self, text=text, path=str(Path(self.file).absolute()), sha256=_digest(self.text)
+        )
+        try:
+            kept.study()
+        except InvalidInput as wrong:
+            raise InvalidInput(
+                f"{self.file}: with its secrets masked, as the study's journal keeps it, it cannot "
+                f"be read: {str(wrong).splitlines()[0]}; no level may differ by a secret alone, "
+                "and passwords must be texts"
+            ) from None
+        return kept
+
+    def whole(self) -> "Begun":
+        """Return it with its secrets, read again from the user's file."""
+        if not self.sha256:
+            return self
+        try:
+            text = Path(self.path).read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        if _digest(text) != self.sha256:
+            raise InvalidInput(
+                f"{self.path}: is not the file with which the study began, whose secrets are kept "
+                "nowhere else; put that file back, or begin the study anew"
+            )
+        return replace(self, text=text, path="", sha256="")
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How one turn ended: with a run in the store, or with the reason why there is none."""
+    """Result of one turn: a run in the store, or the reason why there is none."""
 
     turn: int
     run_id: str | None
@@ -61,19 +105,19 @@ class Journal:
 
     path: Path
     begun: Begun
+    store: StoreLocation  # that keeps the study's results
 
     @property
     def study_id(self) -> str:
         """The study's id: what `--resume` takes."""
         return self.path.parent.name
 
-    @property
-    def store(self) -> Path:
-        """The folder of the store that keeps the study's results."""
-        return self.path.parents[2]
+    def whole(self) -> "Journal":
+        """Return the journal of the study with its secrets, ready to be carried out."""
+        return replace(self, begun=self.begun.whole())
 
     def ended(self) -> dict[int, Ended]:
-        """Give the turns that have ended, by number; the last line of a turn counts."""
+        """Return the turns that have ended, by number; the last line of a turn counts."""
         _, *lines = _lines(self.path)
         found = [_record(Ended, line, self.path, i) for i, line in enumerate(lines, start=2)]
         return {one.turn: one for one in found}
@@ -95,22 +139,23 @@ class Journal:
             yield
 
 
-def begin(store: Path, source: Source, *, quick: bool, seed: int) -> Journal:
-    """Make the journal of a study that begins."""
+def begin(store: Path | StoreLocation, source: Source, *, quick: bool, seed: int) -> Journal:
+    """Make the journal of a study that begins; secrets in its text are masked."""
     now = datetime.now(UTC)
     study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
     begun = Begun(source.file, source.text, quick, seed, now.isoformat(timespec="seconds"))
+    kept = begun.masked()
     path = _folder(store) / study_id / FILE
     try:
         path.parent.mkdir(parents=True)
     except OSError as problem:
         raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
-    _append(path, dumps(begun))
-    return Journal(path, begun)
+    _append(path, dumps(kept))
+    return Journal(path, kept, StoreLocation.of(store))
 
 
-def find(store: Path, study_id: str) -> Journal:
-    """Give the journal of a study that has begun, by its id or the beginning of it."""
+def find(store: Path | StoreLocation, study_id: str) -> Journal:
+    """Return the journal of a study that has begun, by its id or the beginning of it."""
     known = ids(store)
     matching = [one for one in known if one.startswith(study_id)]
     if study_id in known:
@@ -122,20 +167,24 @@ def find(store: Path, study_id: str) -> Journal:
     lines = _lines(path)
     if not lines:
         raise InvalidInput(f"study {matching[0]} was killed before it began; begin it again")
-    return Journal(path, _record(Begun, lines[0], path, 1))
+    return Journal(path, _record(Begun, lines[0], path, 1), StoreLocation.of(store))
 
 
-def ids(store: Path) -> tuple[str, ...]:
-    """Give the ids of all studies that have begun, oldest first."""
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def ids(store: Path | StoreLocation) -> tuple[str, ...]:
+    """Return the ids of all studies that have begun, oldest first."""
     return tuple(sorted(path.parent.name for path in _folder(store).glob(f"*/{FILE}")))
 
 
-def _folder(store: Path) -> Path:
-    return store / "studies"
+def _folder(store: Path | StoreLocation) -> Path:
+    return StoreLocation.of(store).folder / "studies"
 
 
 def _lines(path: Path) -> list[str]:
-    """Give the whole lines; the end of a line that a kill cut short does not count."""
+    """Return the whole lines; the end of a line that a kill cut short does not count."""
     try:
         return path.read_text(encoding="utf-8").split("\n")[:-1]
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""What a study found, as Markdown: to be put into a document."""
+"""Results of a study as Markdown."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from loadstone.study.wording import cells, compared, heads, published, reasons, 
 
 
 def found(journal: Journal, outcomes: Sequence[Outcome]) -> str:
-    """Give the whole table with its source, its notes and what stands below it."""
+    """Return the whole table with its source, its notes and what stands below it."""
     study = journal.begun.study()
     lines = rows(study, outcomes)
     after = [f"After: {study.source}."] if study.source else []

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
+from loadstone.rally.task import messages
+from loadstone.rally.task.problem import Problem, TaskInvalid
+from loadstone.rally.task.read import check_tree
+from loadstone.rally.task.tree import Path, Tree, parse
 from loadstone.search.settings import Settings
 from loadstone.search.strategies import strategy
 from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
 from loadstone.study.shape import QuickShape, SearchShape, StepsShape, TaskShape
-from loadstone.task import words
-from loadstone.task.problem import Problem, TaskInvalid
-from loadstone.task.read import check_tree
-from loadstone.task.tree import Path, Tree, parse
 
 PATH: Path = ("measurement",)
 SHAPES: dict[str, type[SearchShape | StepsShape | TaskShape]] = {
@@ -35,7 +35,7 @@ def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem])
         except InvalidInput as wrong:
             problems.append(tree.problem(path, str(wrong)))
     elif name not in SCENARIOS:
-        known = words.meant(name, SCENARIOS, "scenarios")
+        known = messages.meant(name, SCENARIOS, "scenarios")
         problems.append(tree.problem(path, f'there is no scenario "{name}"; {known}'))
 
 
@@ -47,10 +47,12 @@ class Reader:
     problems: list[Problem]
 
     def read(self, given: dict[str, Any], quick: QuickShape | None) -> tuple[Measurement, str]:
-        """Give the measurement, and the scenario of cells whose levels choose none."""
+        """Return the measurement, and the scenario of cells whose levels choose none."""
         kind = given.get("kind", "capacity")
         if kind not in SHAPES:
-            said = f'there is no kind "{kind}" of measurement; {words.meant(kind, SHAPES, "kinds")}'
+            said = (
+                f'there is no kind "{kind}" of measurement; {messages.meant(kind, SHAPES, "kinds")}'
+            )
             self.wrong(("kind",), said)
             kind = "capacity"
             given = {}
@@ -58,7 +60,7 @@ class Reader:
         try:
             shape = form.model_validate(given)
         except ValidationError as wrong:
-            self.problems.extend(words.problems(wrong, self.tree, PATH, "the measurement", form))
+            self.problems.extend(messages.problems(wrong, self.tree, PATH, "the measurement", form))
             shape = SearchShape()
         match shape:
             case SearchShape():
@@ -78,10 +80,13 @@ class Reader:
         require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
         self._try("objectives", lambda: goal(tuple(given.objectives)))
-        self._try("method", lambda: strategy(given.method, Settings()))
+        budget_s = (quick.budget_s if quick else None) or given.budget_s
+        has_latency = any("errors" not in words for words in given.objectives)
+        settings = Settings(budget_s, has_objectives=has_latency)
+        self._try("method", lambda: strategy(given.method, settings))
         return Search(
             method=given.method,
-            budget_s=(quick.budget_s if quick else None) or given.budget_s,
+            budget_s=budget_s,
             max_rate_rps=given.max_rate_rps,
             users=given.users,
             objectives=tuple(given.objectives),
@@ -109,7 +114,7 @@ class Reader:
 
     def _figure(self, name: str) -> Figure:
         if name not in list(Figure):
-            known = words.meant(name, list(Figure), "figures")
+            known = messages.meant(name, list(Figure), "figures")
             self.wrong(("figure",), f'there is no figure "{name}"; {known}')
             return Figure.RATE
         return Figure(name)
@@ -117,14 +122,14 @@ class Reader:
     def _tasks(self, given: TaskShape) -> Tasks:
         text = json.dumps(given.task)
         try:
-            task = check_tree(parse(text, "task")).task
+            checked = check_tree(parse(text, "task"))
         except TaskInvalid as wrong:
             for problem in wrong.problems:
-                self.wrong(("task",), problem.words)
+                self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
-        found = [workload for subtask in task.subtasks for workload in subtask.workloads]
+        found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
         names = tuple(f"{i}. {one.scenario.name}" for i, one in enumerate(found, start=1))
-        return Tasks(self._figure(given.figure), text, names)
+        return Tasks(self._figure(given.figure), text, names, checked.secrets)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[Step]:
         for i, step in enumerate(given.steps):

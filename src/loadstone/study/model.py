@@ -1,7 +1,9 @@
 """What a study is, once its file has been checked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from loadstone.redaction import is_secret_option
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -102,8 +104,9 @@ class Tasks:
     """A Rally task, and which figure of each of its workloads counts."""
 
     figure: Figure
-    text: str  # the task as JSON
+    text: str = field(repr=False)  # the task as JSON
     names: tuple[str, ...]  # of its workloads
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 Measurement = Search | Steps | Tasks
@@ -128,7 +131,7 @@ class Published:
     words: str
 
     def is_of(self, cell: Cell, step: str | None) -> bool:
-        """Say whether the cell has all these levels, and it is of this step."""
+        """Return whether the cell has all these levels, and it is of this step."""
         return self.step == step and set(self.levels) <= set(cell.levels)
 
 
@@ -157,6 +160,18 @@ class Study:
                 return "N", "per s"
             case Steps(figure=figure) | Tasks(figure=figure):
                 return figure.value, figure.unit
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Passwords and the like, of the task and of Keystone's options."""
+        of_options = {
+            value
+            for cell in self.cells
+            for key, value in cell.settings
+            if key.startswith("conf.") and is_secret_option(key)
+        }
+        of_task = self.measurement.secrets if isinstance(self.measurement, Tasks) else frozenset()
+        return of_task | of_options
 
     @property
     def steps(self) -> tuple[str | None, ...]:

@@ -16,7 +16,7 @@ class Turn:
 
 
 def turns(study: Study, seed: int) -> tuple[Turn, ...]:
-    """Give every cell once per repeat, in a random order of its own in each repeat.
+    """Return every cell once per repeat, in a random order of its own in each repeat.
 
     All cells have had their first turn before any has its second: what drifts over hours falls on
     all alike, and cells are compared within a repeat. The order is that of hashes of seed, repeat

@@ -1,16 +1,20 @@
 """A study's journal and the store's results, brought together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from loadstone.errors import InvalidInput
+from loadstone.exit_code import exit_code as exit_code_of_run
+from loadstone.exit_code import leftovers
 from loadstone.store.store import Store
+from loadstone.study.figure import timed
 from loadstone.study.journal import Ended, Journal
 from loadstone.study.order import Turn, turns
 from loadstone.study.table import Outcome
 
 
 def outcomes(journal: Journal, store: Store) -> Iterator[Outcome]:
-    """Give what came of every turn of the study."""
+    """Yield the outcome of every turn of the study."""
     ended = journal.ended()
     for turn in turns(journal.begun.study(), journal.begun.seed):
         yield _outcome(turn, ended.get(turn.number), store)
@@ -23,3 +27,14 @@ def _outcome(turn: Turn, ended: Ended | None, store: Store) -> Outcome:
         return Outcome(turn, store.get(ended.run_id))
     except InvalidInput:
         return Outcome(turn, None, f"its result {ended.run_id} is no longer in the store")
+
+
+def exit_code(journal: Journal, store: Store, ended: Sequence[Outcome]) -> int:
+    """Return 0 when every turn was measured and held, else the highest code of its turns."""
+    codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
+    measurement = journal.begun.study().measurement
+    for run in (one.result for one in ended if one.result is not None):
+        # Steps that have no row in the table only prepare.
+        counted = replace(run, measurements=timed(run, measurement))
+        codes.append(exit_code_of_run(counted, leftovers(store, run.run_id)))
+    return max(codes, default=0)

@@ -1,13 +1,17 @@
 """A study, from a file or by the name of one that is built in."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from loadstone.errors import InvalidInput
+from loadstone.rally.task.limits import MAX_BYTES
+from loadstone.rally.task.spec import masked_task
+from loadstone.rally.task.tree import parse
+from loadstone.redaction import Redaction
 from loadstone.study.check import check
 from loadstone.study.model import Study
-from loadstone.task.limits import MAX_BYTES
-from loadstone.task.tree import parse
 
 BUILTIN = Path(__file__).parent / "builtin"
 
@@ -17,12 +21,20 @@ class Source:
     """A study's text, and the name that it goes by."""
 
     file: str  # as the user knows it
-    text: str
+    text: str = field(repr=False)
 
     def study(self, *, quick: bool) -> Study:
         """Read the study or its quick form; TaskInvalid holds a line for each thing wrong."""
         name = self.file if "/" not in self.file else Path(self.file).stem
         return check(parse(self.text, self.file), name.removesuffix(".yaml"), quick=quick)
+
+    def without_secrets(self, secrets: frozenset[str]) -> str:
+        """Return the text with its secrets masked, as JSON."""
+        value: Any = parse(self.text, self.file).value
+        task = value["measurement"].get("task")
+        if task is not None:
+            value["measurement"]["task"] = masked_task(task)
+        return json.dumps(Redaction(secrets).data(value), default=str)
 
 
 def builtin() -> tuple[str, ...]:
@@ -31,7 +43,7 @@ def builtin() -> tuple[str, ...]:
 
 
 def find(name: str) -> Source:
-    """Give the study of this name, or in this file; a name that is built in comes first."""
+    """Return the study of this name, or in this file; a name that is built in comes first."""
     if name in builtin():
         return Source(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()

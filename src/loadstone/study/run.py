@@ -1,18 +1,33 @@
-"""A study from its first turn, or from where it stopped, to its last."""
+"""Runs a study, or resumes it."""
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadstone.errors import LoadstoneError
-from loadstone.result import Result
+from loadstone.observer import Display
+from loadstone.result import Run
+from loadstone.run import hidden, run
+from loadstone.store.store import Store
+from loadstone.study.cell import config_of
 from loadstone.study.estimate import about, turn_s
 from loadstone.study.figure import is_valid
 from loadstone.study.journal import Ended, Journal
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
 
-Measure = Callable[[Turn], Result]
+Measure = Callable[[Turn], Run]
+
+
+def run_study(journal: Journal, store: Store, display: Display, command: str) -> None:
+    """Measure the missing turns, each on a lab of its own."""
+    study = journal.begun.study()
+
+    def measure(turn: Turn) -> Run:
+        return run(config_of(study, journal.study_id, turn, command), hiding, display)
+
+    with hidden(study.secrets, store, display) as hiding:
+        carry_out(journal, measure, display.say)
 
 
 def carry_out(
@@ -22,34 +37,34 @@ def carry_out(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure the turns that are missing; one that fails is kept with its reason.
+    """Measure the missing turns; failed ones are recorded with their reason.
 
     Turns in which the load generator was the limit are measured once more, after all others.
     Turns that failed before, or were so limited, are tried again. Whatever else ends the study
     (Ctrl-C, a kill) loses the turn that is under way, and nothing more.
     """
     study = journal.begun.study()
-    trip = _Trip(study, turns(study, journal.begun.seed), measure, say, pause)
+    todo = _Turns(study, turns(study, journal.begun.seed), measure, say, pause)
     with journal.held():
         ended = journal.ended()
-        missing = [t for t in trip.order if t.number not in ended or not ended[t.number].is_done]
+        missing = [t for t in todo.order if t.number not in ended or not ended[t.number].is_done]
         doubtful = []
         began_s = clock()
         for done, turn in enumerate(missing):
-            left_s = trip.left_s(missing[:done], missing[done:], clock() - began_s)
-            one = trip.measured(turn, left_s, is_first=not done)
+            left_s = todo.left_s(missing[:done], missing[done:], clock() - began_s)
+            one = todo.measured(turn, left_s, is_first=not done)
             journal.add(one)
             if not one.is_valid:
                 doubtful.append(turn)
         for turn in doubtful:
             say("once more, for the load generator was the limit:")
-            one = trip.measured(turn, None, is_first=False)
+            one = todo.measured(turn, None, is_first=False)
             if one.run_id is not None:  # else the figure that there is stays
                 journal.add(one)
 
 
 @dataclass(frozen=True, slots=True)
-class _Trip:
+class _Turns:
     study: Study
     order: tuple[Turn, ...]
     measure: Measure
@@ -57,7 +72,7 @@ class _Trip:
     pause: Callable[[float], None]
 
     def left_s(self, done: Sequence[Turn], left: Sequence[Turn], spent_s: float) -> float:
-        """Give about how long the rest takes: as reckoned, times how those done turned out."""
+        """Return the estimated remaining time, scaled by the turns so far."""
         left_s, done_s = (sum(turn_s(self.study, t.cell) for t in some) for some in (left, done))
         return left_s * (spent_s / done_s if done else 1.0)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from loadstone.task.catalogue.form import Form
+from loadstone.rally.task.catalogue.form import Form
 
 Text = Annotated[str, Field(max_length=2000)]
 Repeats = Annotated[int, Field(ge=1, le=100)]

@@ -1,5 +1,6 @@
 """A study and what it found, on a terminal and as data."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from loadstone import places
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
+from loadstone.store.location import StoreLocation, usual
 from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
 from loadstone.study.journal import Journal, find
@@ -53,7 +54,7 @@ def offered(source: Source) -> str:
     return f"{source.file}: {whole.title} ({times})"
 
 
-def begun(store: Path, study_id: str) -> str:
+def begun(store: Path | StoreLocation, study_id: str) -> str:
     """Say in one line how far a study has come; of a damaged journal, what is wrong with it."""
     try:
         one = find(store, study_id)
@@ -88,14 +89,14 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     if missing:
         to.print(
             f"{missing} of {len(outcomes)} measurements are missing; go on: "
-            f"loadstone study run --resume {journal.study_id}{_elsewhere(journal)}",
+            f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}",
             soft_wrap=True,
         )
     to.print(when_and_where(journal, outcomes), style="dim", soft_wrap=True)
 
 
 def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Give the same for other programs; a number that is not known is null."""
+    """Return the same for other programs; a number that is not known is null."""
     study = journal.begun.study()
     return {
         "schema_version": SCHEMA_VERSION,
@@ -159,8 +160,9 @@ def _factors(study: Study) -> list[str]:
     return [factor.name for factor in study.factors]
 
 
-def _elsewhere(journal: Journal) -> str:
-    return "" if journal.store == places.store() else f" --store {journal.store}"
+def elsewhere(journal: Journal) -> str:
+    """Return the option that names the store of a study, where it is not the usual one."""
+    return "" if journal.store == usual() else f" --store {shlex.quote(str(journal.store))}"
 
 
 def _row(row: Row) -> dict[str, Any]:

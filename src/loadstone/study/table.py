@@ -1,4 +1,4 @@
-"""What a study found: a row per cell, and the ratios that were asked for."""
+"""Results of a study: a row per cell, and the requested ratios."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,13 @@ from math import log
 from statistics import fmean
 
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
-from loadstone.result import Result
+from loadstone.result import Run
 from loadstone.study.figure import Estimate, Found, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
 
+# Of two values Student's t has one degree of freedom, and an interval of powers of ten.
+LEAST_REPEATS = 3
 MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powers of ten
 
 
@@ -20,7 +22,7 @@ class Outcome:
     """One turn with what came of it; neither result nor failure: it has not been measured."""
 
     turn: Turn
-    result: Result | None
+    result: Run | None
     failure: str | None = None
 
     def found(self, study: Study) -> dict[str | None, Found]:
@@ -28,7 +30,7 @@ class Outcome:
         return of_turn(self.result, study.measurement) if self.result else {}
 
     def failures(self, study: Study) -> tuple[str, ...]:
-        """Say what went wrong: in the whole turn, or in steps of it."""
+        """Describe what went wrong: in the whole turn, or in steps of it."""
         if self.failure:
             return (self.failure,)
         untimed = unsteady(self.result, study.measurement) if self.result else {}
@@ -82,14 +84,14 @@ class Difference:
 
 
 def _side(ratio: float) -> str:
-    """Give a side of a ratio's interval; further out than a thousand it says no more than that."""
+    """Return one end of a ratio's interval, limited to a factor of a thousand."""
     if ratio > MOST:
         return f"over {MOST:,}"
     return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
 def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
-    """Give a row for each cell, in the order of the file."""
+    """Return a row for each cell, in the order of the file."""
     of_cell: dict[Cell, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         of_cell[outcome.turn.cell].append(outcome)
@@ -117,16 +119,18 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) ->
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
-    """Give the mean with a t interval over repeats, or what the only one says itself."""
+    """Return the mean with a t interval over repeats, or what the only one says itself."""
     found = [one for one in estimates if one.value]
     if len(found) < 2:
         return next(iter(found or estimates), None)
     over = of_logs([log(one.value) for one in found if one.value])
+    if len(found) < LEAST_REPEATS:
+        return Estimate(over.mean, None, None, 0.0)
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
 def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, ...]:
-    """Give the ratios that the study asks for, paired by repeat.
+    """Return the ratios that the study asks for, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
     Where there are several combinations of one scenario, the ratio over them counts each as one:
@@ -167,7 +171,7 @@ def _difference(
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
 ) -> dict[Pairs, list[float]]:
-    """Give the logarithms of other / base by what else the two have in common."""
+    """Return the logarithms of other / base by what else the two have in common."""
     values: dict[tuple[str, Pairs, int], float] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)

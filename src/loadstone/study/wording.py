@@ -1,14 +1,16 @@
-"""What a study found, in words and cells: the same on a terminal and in Markdown."""
+"""Texts and table cells shared by terminal and Markdown."""
 
 from collections.abc import Iterator, Sequence
 
 from loadstone.report import figures
 from loadstone.search.model import Capacity
 from loadstone.study.journal import Journal
-from loadstone.study.model import Study
-from loadstone.study.table import Outcome, Row, differences
+from loadstone.study.model import Figure, Study
+from loadstone.study.scaling import sentences
+from loadstone.study.table import LEAST_REPEATS, Outcome, Row, differences, rows
 
 LEVEL = 0.05  # of a test: below it a difference is said to be there
+RATES = ("N", Figure.RATE.value)  # figures that a scaling law is of
 MANY_TESTS = 10  # from which on some of them say so by chance
 
 
@@ -20,17 +22,20 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Give a row's cells, in the order of the heads."""
+    """Return a row's cells, in the order of the heads."""
     step = (row.step,) if row.step is not None else ()
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
     failed = "failed" if row.failures and row.estimate is None else None
     found = row.estimate
     shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
+    interval = figures.interval(shown)
+    if 1 < row.found < LEAST_REPEATS:
+        interval = "too few repeats"
     return (
         *(level for _, level in row.cell.levels),
         *step,
         failed or (figures.n(shown) if row.run_ids else figures.MISSING),
-        figures.interval(shown),
+        interval,
         f"{row.found}/{row.repeats}",
         f"{row.published.value:g}" if row.published else "",
         valid,
@@ -38,20 +43,22 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def reasons(lines: Sequence[Row]) -> tuple[str, ...]:
-    """Say why cells have no figure; the rows of a cell share their reasons."""
+    """Describe why cells have no figure; the rows of a cell share their reasons."""
     said = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
     return tuple(dict.fromkeys(said))
 
 
 def published(lines: Sequence[Row]) -> Iterator[str]:
-    """Say whose the published figures are."""
+    """Describe the source of the published figures."""
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
             yield f"Published {one.value:g}: {one.words}"
 
 
 def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Give the ratios that the study asks for, each with its test."""
+    """Yield the ratios that the study asks for, each with its test."""
+    if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
+        yield "Two repeats are too few for an interval; three give one."
     found = differences(study, outcomes)
     for one in found:
         yield f"{one}{_test(one.p)}"
@@ -61,6 +68,8 @@ def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"Of {tests} tests, {tests * LEVEL:.0f} or so show a difference where there is none: "
             f"believe a p that is far below {LEVEL}."
         )
+    if study.figure[0] in RATES:
+        yield from sentences(rows(study, outcomes))
 
 
 def when_and_where(journal: Journal, outcomes: Sequence[Outcome]) -> str:

@@ -1,4 +1,4 @@
-"""Where the identity endpoint is and as whom to speak to it: clouds.yaml, OS_*, a lab."""
+"""The target: identity endpoint and credentials from clouds.yaml, OS_* or a lab."""
 
 from loadstone.target.access import Access, connect
 from loadstone.target.cloud import Cloud, Endpoint, Tls

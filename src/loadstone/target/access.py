@@ -1,27 +1,31 @@
 """Authenticated access to a cloud's v3 identity API."""
 
+import os
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint
+from loadstone.target.permission import require_loopback
 
 if TYPE_CHECKING:
     from keystoneauth1.exceptions import ClientException, HttpError
     from keystoneauth1.session import Session
+    from requests import Response
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The v3 API of a cloud, with a session that is authenticated; close it after use."""
+    """The v3 API of a cloud, with an authenticated session; close it after use."""
 
     cloud: Cloud
-    endpoint: Endpoint  # of the v3 API, on the host that the user named
+    endpoint: Endpoint  # of the v3 API on the host that the user named
     session: "Session" = field(repr=False, compare=False)
+    beyond_loopback: bool = False  # the user permits load that leaves this machine
 
     @property
     def identity_url(self) -> str:
@@ -29,7 +33,7 @@ class Access:
         return self.endpoint.url
 
     def token(self, lasting_s: float = 120.0) -> str:
-        """Give a token of the cloud's identity that is valid for so long, if such are issued."""
+        """Return a token of the cloud's identity, valid for this long if possible."""
         from keystoneauth1.exceptions import ClientException
         from keystoneauth1.identity.base import BaseIdentityPlugin
 
@@ -44,7 +48,19 @@ class Access:
             raise unusable(self.cloud, error) from error
 
     def service_url(self, service_type: str) -> str | None:
-        """Give where the catalog says that a service is; None: it lists no such service."""
+        """Return the URL of a service from the catalog, or None if it is not listed.
+
+        InvalidInput: it is not on this machine, and load that leaves it is not permitted.
+        """
+        url = self._catalog_url(service_type)
+        if url is not None and not self.beyond_loopback:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            about = f"the catalog's {service_type} endpoint {url}: "
+            require_loopback(parts.hostname or "", port, url, about)
+        return url
+
+    def _catalog_url(self, service_type: str) -> str | None:
         from keystoneauth1.exceptions import CatalogException, ClientException
 
         try:
@@ -67,15 +83,21 @@ class Access:
         self.close()
 
 
-def connect(cloud: Cloud) -> Access:
-    """Find the v3 API and authenticate; EnvironmentUnusable says in one line why not."""
+def connect(
+    cloud: Cloud, say: Callable[[str], None] = lambda _: None, *, beyond_loopback: bool = False
+) -> Access:
+    """Discover the v3 API and authenticate; EnvironmentUnusable says in one line why that failed.
+
+    `say` is called every few seconds while an answer is pending, also in later calls.
+    `beyond_loopback`: the user permits load that leaves this machine.
+    """
     from keystoneauth1.exceptions import ClientException
 
     from loadstone.target.session import open_session
 
-    session = open_session(cloud)
+    session = open_session(cloud, say, loopback_only=not beyond_loopback)
     try:
-        access = Access(cloud, _discover(cloud, session), session)
+        access = Access(cloud, _discover(cloud, session), session, beyond_loopback)
         access.token()
     except ClientException as error:
         session.session.close()
@@ -116,7 +138,7 @@ def _no_keystone(cloud: Cloud, why: str) -> EnvironmentUnusable:
 
 
 def _v3_path(named: str, link: str) -> str:
-    # Host and port stay those that the user named (and permitted); a service behind a proxy often
+    # Keep the host and port that the user named (and permitted); a service behind a proxy often
     # links to another of its names.
     if named.endswith("/v3"):
         return named
@@ -125,28 +147,44 @@ def _v3_path(named: str, link: str) -> str:
 
 
 def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
-    """Say in one line why the cloud cannot be used, and what to do."""
+    """Return a one-line error: why the cloud cannot be used, and what to do."""
+    from keystoneauth1.exceptions import InvalidResponse
+
+    if isinstance(error, InvalidResponse):
+        # The library's message quotes the whole page.
+        return not_json(cloud, "log in", error.response)
+    return EnvironmentUnusable(f"{cloud.auth_url}: {_failure_words(cloud, error)}")
+
+
+def _failure_words(cloud: Cloud, error: "ClientException") -> str:
     from keystoneauth1 import exceptions
 
-    where = cloud.auth_url
     match error:
         case exceptions.Unauthorized():
-            return EnvironmentUnusable(
-                f"{where}: refused the credentials of {cloud.who} (HTTP 401: "
-                f"{_said(error)}); check password, user, project and their domains"
+            return (
+                f"refused the credentials of {cloud.who} (HTTP 401: {_said(error)}); "
+                "check password, user, project and their domains"
             )
         case exceptions.HttpError():
-            return EnvironmentUnusable(
-                f"{where}: answered {cloud.who} with HTTP {error.http_status}: {_said(error)}"
-            )
+            return f"answered {cloud.who} with HTTP {error.http_status}: {_said(error)}"
         case exceptions.SSLError():
-            return EnvironmentUnusable(f"{where}: {_tls_words(error)}")
+            return _tls_words(error)
         case exceptions.ConnectTimeout():
-            return EnvironmentUnusable(f"{where}: {_timeout_words(error)}")
+            return _timeout_words(cloud, error)
         case exceptions.ConnectFailure():
-            return EnvironmentUnusable(f"{where}: {_connection_words(cloud, error)}")
+            return _connection_words(cloud, error)
         case _:
-            return EnvironmentUnusable(f"{where}: {_first_line(error)}")
+            return _first_line(error)
+
+
+def not_json(cloud: Cloud, what: str, answer: "Response") -> EnvironmentUnusable:
+    """Return the error that something in front of Keystone answered instead."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0] or "something"
+    return EnvironmentUnusable(
+        f"{answer.url.partition('?')[0]}: could not {what}: HTTP {answer.status_code} with {kind} "
+        f"that is not Keystone's JSON; does a proxy or a login page stand in front of it? Give "
+        f"Keystone's own URL in place of {cloud.auth_url}"
+    )
 
 
 def _connection_words(cloud: Cloud, error: BaseException) -> str:
@@ -155,16 +193,33 @@ def _connection_words(cloud: Cloud, error: BaseException) -> str:
             case ConnectionRefusedError():
                 return (
                     f"connection refused on port {cloud.endpoint.port}; "
-                    "is Keystone running there, and is the port right?"
+                    f"is Keystone running there, and is the port right?{_proxy_words(cloud)}"
                 )
             case socket.gaierror():
-                return f"no address for host {cloud.endpoint.host!r}; check the URL"
+                return (
+                    f"no address for host {cloud.endpoint.host!r}; check the URL"
+                    f"{_proxy_words(cloud)}"
+                )
             case OSError() if cause.strerror:
-                return f"cannot be reached ({cause.strerror}); check host, port and network"
+                return (
+                    f"cannot be reached ({cause.strerror}); check host, port and network"
+                    f"{_proxy_words(cloud)}"
+                )
     return "the connection was closed without an answer; is this http where https is served?"
 
 
-def _timeout_words(error: BaseException) -> str:
+def _proxy_words(cloud: Cloud) -> str:
+    """Return a note that the environment's proxy is not used for load."""
+    name = f"{cloud.endpoint.scheme}_proxy"
+    variable = next((n for n in (name, name.upper()) if os.environ.get(n)), None)
+    return (
+        f" (the proxy of {variable} is not used: load goes straight to the target)"
+        if variable
+        else ""
+    )
+
+
+def _timeout_words(cloud: Cloud, error: BaseException) -> str:
     from requests.exceptions import ConnectTimeout
 
     from loadstone.target.session import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
@@ -172,9 +227,12 @@ def _timeout_words(error: BaseException) -> str:
     if any(isinstance(cause, ConnectTimeout) for cause in _causes(error)):
         return (
             f"no connection within {CONNECT_TIMEOUT_S:.0f} s; "
-            "check host, port, network and firewall"
+            f"check host, port, network and firewall{_proxy_words(cloud)}"
         )
-    return f"connected, and no answer within {ANSWER_TIMEOUT_S:.0f} s; is it overloaded, or hung?"
+    return (
+        f"connected, and no complete answer within {ANSWER_TIMEOUT_S:.0f} s; "
+        "is it overloaded, or hung?"
+    )
 
 
 def _tls_words(error: BaseException) -> str:
@@ -198,7 +256,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _said(error: "HttpError") -> str:
-    # keystoneauth adds status and request id in brackets.
+    # keystoneauth appends status and request id in brackets.
     return _first_line(error).partition(" (HTTP ")[0]
 
 

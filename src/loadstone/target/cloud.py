@@ -1,4 +1,4 @@
-"""A cloud as the user named it, before anything was sent."""
+"""A cloud as the user named it, before any request."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self, cast
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How the server's certificate is checked and which one we show; paths are checked files."""
+    """TLS verification and client certificate; the paths are checked files."""
 
     verify: bool = True
     ca_file: str | None = None
@@ -20,7 +20,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An http(s) URL in its parts; `host` is without brackets, `path` without a last slash."""
+    """An http(s) URL in parts; `host` has no brackets, `path` no trailing slash."""
 
     scheme: Literal["http", "https"]
     host: str
@@ -29,7 +29,7 @@ class Endpoint:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Read a URL; ValueError says what is wrong with it."""
+        """Parse a URL; ValueError says what is wrong."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
             raise ValueError("it must begin with http:// or https://")
@@ -43,19 +43,19 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The URL that was read, with its port."""
+        """The URL, with its port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """An identity service and an identity that may prepare it; made by the readers of this room."""
+    """An identity service and the credentials to prepare it; created by target/read.py and labs."""
 
-    chosen: str  # the words that choose it again: "--lab demo", "--cloud prod", "OS_*"
+    chosen: str  # how to choose it again: "--lab demo", "--cloud prod", "OS_*"
     auth_url: str
     endpoint: Endpoint  # of auth_url
     who: str  # "user admin", for messages
-    auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # holds the credentials
+    auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
     tls: Tls = Tls()
     region: str | None = None

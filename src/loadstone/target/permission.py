@@ -1,4 +1,4 @@
-"""Load goes to this machine only, unless the user says otherwise in so many words."""
+"""Restricts load to this machine unless the user explicitly permits another target."""
 
 import ipaddress
 import socket
@@ -10,21 +10,25 @@ FLAG = "--yes-load-this-target"
 
 
 def require_permission(cloud: Cloud, yes: bool) -> None:
-    """Refuse a target of which any address is not loopback, unless `yes`."""
-    if yes:
-        return
-    host = cloud.endpoint.host
+    """Refuse a target with any non-loopback address, unless `yes`."""
+    if not yes:
+        require_loopback(cloud.endpoint.host, cloud.endpoint.port, cloud.auth_url)
+
+
+def require_loopback(host: str, port: int, where: str, about: str = "") -> None:
+    """Refuse a host with any non-loopback address; `about` begins the message."""
     try:
-        found = socket.getaddrinfo(host, cloud.endpoint.port, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise EnvironmentUnusable(
-            f"{cloud.auth_url}: no address for host {host!r} ({error.strerror}); check the URL"
+            f"{where}: no address for host {host!r} ({error.strerror}); check the URL"
         ) from error
     outside = sorted({str(a[4][0]) for a in found if not _is_loopback(str(a[4][0]))})
     if outside:
         named = host if host == outside[0] else f"{host} ({outside[0]})"
         raise InvalidInput(
-            f"{named} is not this machine and load may harm it; if you may load it, add {FLAG}"
+            f"{about}{named} is not this machine and load may harm it; "
+            f"if you may load it, add {FLAG}"
         )
 
 

@@ -1,7 +1,7 @@
-"""Clouds read by openstacksdk's own loader, so that they mean here what they mean elsewhere.
+"""Reads clouds with openstacksdk's own loader, so that settings mean the same as elsewhere.
 
-The loader fixes where it looks for clouds.yaml, the working directory among them, when it is
-imported; OS_CLIENT_CONFIG_FILE is looked at in each call.
+On import the loader decides where it looks for clouds.yaml, including the working directory;
+OS_CLIENT_CONFIG_FILE is read in each call.
 """
 
 import logging
@@ -9,20 +9,20 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint, Tls
-from loadstone.target.loader import import_loader
 
 if TYPE_CHECKING:
     from openstack.config import OpenStackConfig
     from openstack.config.cloud_region import CloudRegion
 
-# Names a setting of the source in the source's own words.
+# Returns the name of a setting as the source calls it.
 Where = Callable[[str], str]
 
-# Variables that say which file or cloud to read, or that would be taken for get_one's own words.
+# Variables that select file or cloud, or that collide with parameters of get_one.
 _NOT_SETTINGS = {
     "auth",
     "argparse",
@@ -36,7 +36,7 @@ _NOT_SETTINGS = {
 
 
 def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
-    """Read OS_* variables; with OS_CLOUD among them, that entry of clouds.yaml."""
+    """Read OS_* variables; if OS_CLOUD is set, that entry of clouds.yaml."""
     if env.get("OS_CLOUD"):
         return from_clouds_yaml(env["OS_CLOUD"])
     settings: dict[str, Any] = {
@@ -57,7 +57,7 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
 
 
 def from_clouds_yaml(name: str) -> Cloud:
-    """Read the entry `name` of clouds.yaml (and secure.yaml), found where OpenStack looks."""
+    """Read the entry `name` of clouds.yaml (and secure.yaml), at OpenStack's usual places."""
     with _reading("clouds.yaml") as skipped:
         from openstack.config import OpenStackConfig
 
@@ -65,12 +65,29 @@ def from_clouds_yaml(name: str) -> Cloud:
         path = config.config_filename
         names = sorted(config.cloud_config["clouds"])
         if path is None or name not in names:
+            _require_clouds(name, path)
             raise InvalidInput(_unknown(name, path, names, skipped))
         return _cloud(
             config,
             {"cloud": name},
             f"--cloud {name}",
             lambda field: f"{path}: clouds.{name}.auth.{field}",
+        )
+
+
+def _require_clouds(name: str, path: str | None) -> None:
+    """Refuse a file without a section `clouds`, which the loader would silently replace."""
+    import yaml
+
+    try:
+        text = Path(path).read_text(encoding="utf-8") if path else ""
+        content = yaml.safe_load(text) if text else None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return  # reported elsewhere
+    if isinstance(content, dict) and "clouds" not in content:
+        raise InvalidInput(
+            f"--cloud {name}: {path} has no `clouds:` section; it has "
+            f"{', '.join(f'{key}:' for key in content) or 'nothing'}"
         )
 
 
@@ -94,30 +111,29 @@ def _variable(field: str) -> str:
 
 @contextmanager
 def _reading(what: str) -> Iterator[list[str]]:
-    """Turn the loader's own complaints into one line; give the files that it skipped."""
-    import_loader()
+    """Turn the loader's errors into one line; yield the files that it skipped."""
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
 
-    heard = _Listener()
+    listener = _Listener()
     log = logging.getLogger("openstack.config")
-    log.addHandler(heard)
+    log.addHandler(listener)
     try:
         with warnings.catch_warnings():
-            # The loader warns of its own plans, not of the user's file.
+            # The loader's deprecation warnings are not about the user's file.
             warnings.simplefilter("ignore")
-            yield heard.lines
+            yield listener.lines
     except (SDKException, ClientException) as error:
         raise InvalidInput(f"{what}: {_one_line(str(error))}") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        # The loader formats values with each other and trusts the shape of the file.
+        # The loader interpolates values and does not check the structure of the file.
         raise InvalidInput(f"{what}: not in the form that OpenStack reads ({error!r})") from None
     finally:
-        log.removeHandler(heard)
+        log.removeHandler(listener)
 
 
 class _Listener(logging.Handler):
-    """Keeps what the loader logs: a file that it cannot parse is skipped with a warning only."""
+    """Collects log messages of the loader: a file that it cannot parse only causes a warning."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -164,7 +180,7 @@ def _endpoint(url: str, where: Where) -> Endpoint:
     try:
         return Endpoint.parse(url)
     except ValueError as error:
-        # What stands before an @ may be a password.
+        # Text before an @ may be a password.
         shown = "" if "@" in url else f"{url!r}: "
         raise InvalidInput(f"{where('auth_url')}: {shown}{error}") from None
 

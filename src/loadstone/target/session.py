@@ -1,8 +1,12 @@
-"""The HTTP session of preparation and clean-up; load does not pass through it."""
+"""HTTP session for preparation and clean-up; load does not use it."""
 
 import logging
+import threading
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from keystoneauth1.session import Session
@@ -12,21 +16,26 @@ from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
 from urllib3.util import Retry
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.target.cloud import Cloud
+from loadstone.target.permission import require_loopback
 
+Say = Callable[[str], None]
 CONNECT_TIMEOUT_S = 10.0
-# As long as an overloaded Keystone may still need for its backlog, and no hang for ever.
+# From the request to the last byte of the answer: enough for an overloaded Keystone with a backlog,
+# but not for ever.
 ANSWER_TIMEOUT_S = 60.0
-# More connections than any context has workers, so that none is thrown away.
+# Interval of messages about a pending answer.
+TELL_S = 5.0
+# At least as many connections as any context has workers, so that none is discarded.
 _POOL_SIZE = 64
 
 
 class _ClosedConnections(Retry):
-    """Sends again what was lost on a connection that the server had closed.
+    """Retries requests that were lost on a connection that the server had closed.
 
-    Some servers (uwsgi's http-socket) close an idle connection without a word, so that the next
-    request on it is lost. What may have been carried out, but was not answered in time, is not
-    sent again here.
+    Some servers (uwsgi's http-socket) close idle connections silently, so that the next request is
+    lost. Requests that may have been carried out are not sent again.
     """
 
     def increment(
@@ -43,8 +52,18 @@ class _ClosedConnections(Retry):
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
 
-class _TwoTimeouts(HTTPAdapter):
-    """Waits less long for a connection than for an answer; keystoneauth knows only one time."""
+class _Bounded(HTTPAdapter):
+    """Bounds each exchange as a whole, tells what it waits for, and stays with one server; on
+    this machine where it must.
+
+    The time-outs of requests limit only the connection and the gap between two bytes: a server that
+    sends a byte per second would be waited for without end.
+    """
+
+    def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
+        super().__init__(pool_maxsize=_POOL_SIZE, max_retries=max_retries)
+        self._say = say
+        self._loopback_only = loopback_only
 
     def send(
         self,
@@ -55,26 +74,81 @@ class _TwoTimeouts(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
+        if self._loopback_only:
+            url = str(request.url)
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            require_loopback(parts.hostname or "", port, url, f"{url}: ")
         both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
-        return super().send(request, stream, both, verify, cert, proxies)
+        done = threading.Event()
+        answers: list[requests.Response] = []
+        failures: list[BaseException] = []
+
+        def exchange() -> None:
+            try:
+                answer = super(_Bounded, self).send(request, stream, both, verify, cert, proxies)
+                _ = answer.content
+                answers.append(answer)
+            except BaseException as failure:
+                failures.append(failure)
+            finally:
+                done.set()
+
+        # A daemon thread: a pending request must not delay the end of the program.
+        threading.Thread(target=exchange, daemon=True).start()
+        self._await(done, request)
+        if failures:
+            raise failures[0]
+        _refuse_other_server(request, answers[0])
+        return answers[0]
+
+    def _await(self, done: threading.Event, request: requests.PreparedRequest) -> None:
+        began_s = time.monotonic()
+        while not done.wait(min(TELL_S, ANSWER_TIMEOUT_S)):
+            waited_s = time.monotonic() - began_s
+            url = str(request.url).partition("?")[0]
+            if waited_s >= ANSWER_TIMEOUT_S:
+                raise requests.exceptions.ReadTimeout(f"{url}: no end", request=request)
+            self._say(f"  waiting for {request.method} {url} ({waited_s:.0f} s)")
 
 
-def open_session(cloud: Cloud) -> Session:
-    """Give a keystoneauth session on connections of its own, which the caller closes."""
+def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:
+    """Follow no redirect to another server: it would receive the password."""
+    if not answer.is_redirect:
+        return
+    # keystoneauth treats a bare path as a URL.
+    answer.headers["location"] = urljoin(str(request.url), answer.headers["location"])
+    whither = answer.headers["location"].partition("?")[0]
+    origin, other = urlsplit(str(request.url)), urlsplit(whither)
+    if (origin.scheme, origin.netloc) != (other.scheme, other.netloc):
+        raise EnvironmentUnusable(
+            f"{origin.scheme}://{origin.netloc}{origin.path}: redirects to {whither}; give the URL "
+            "of Keystone itself"
+        )
+
+
+def open_session(
+    cloud: Cloud, say: Say = lambda _: None, *, loopback_only: bool = False
+) -> Session:
+    """Return a keystoneauth session on connections of its own, which the caller closes.
+
+    `say` is told every few seconds which answer is waited for. With `loopback_only` a
+    request to another machine raises InvalidInput before it is sent.
+    """
     for library in ("keystoneauth", "urllib3"):
-        # Their warnings say again what our one line says.
+        # Their warnings repeat our own message.
         logging.getLogger(library).addHandler(logging.NullHandler())
     connections = requests.Session()
-    # The load goes straight to the target, so preparation does too: no proxy, no netrc.
+    # Load goes straight to the target, so preparation does too: no proxy, no netrc.
     connections.trust_env = False
     retries = _ClosedConnections(
         total=3, connect=0, read=3, redirect=0, status=0, other=0, allowed_methods=None
     )
     for scheme in ("http://", "https://"):
-        connections.mount(scheme, _TwoTimeouts(pool_maxsize=_POOL_SIZE, max_retries=retries))
+        connections.mount(scheme, _Bounded(say, retries, loopback_only=loopback_only))
     tls = cloud.tls
     if not tls.verify:
-        # The user has said so; it need not be said again for each request.
+        # The user has disabled verification; no warning for each request.
         disable_warnings(InsecureRequestWarning)
     cert = (tls.cert_file, tls.key_file) if tls.cert_file and tls.key_file else None
     return Session(

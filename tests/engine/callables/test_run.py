@@ -8,8 +8,7 @@ import pytest
 from loopback import OK, Serve, answering
 
 from loadstone.analysis.iterations import iterations
-from loadstone.analysis.summary import summarise
-from loadstone.analysis.ticks import ticks
+from loadstone.analysis.stats import compute_stats
 from loadstone.engine import local
 from loadstone.engine.callables.model import (
     ITERATION,
@@ -24,7 +23,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, OpenLoad, Stage, StagedLoad
 
-PLACE = str(Path(__file__).parents[2] / "callable_scenarios.py")
+PLACE = str(Path(__file__).parents[2] / "support" / "callable_scenarios.py")
 
 
 def call(name, load, **settings) -> Called:
@@ -37,9 +36,8 @@ def rows_of(called, action):
     return {name: getattr(samples, name)[chosen] for name in samples.__slots__}
 
 
-def summary_of(called):
-    samples = called.measured.samples
-    return summarise(samples, ticks(samples, 0.5), None)
+def stats_of(called):
+    return compute_stats(called.measured.samples, called.actions).stats
 
 
 def test_every_action_is_a_row_and_analysis_reads_the_table_as_it_is(tmp_path):
@@ -55,7 +53,7 @@ def test_every_action_is_a_row_and_analysis_reads_the_table_as_it_is(tmp_path):
     assert whole.is_ok.all()
     assert (whole.due_ns <= whole.sent_ns).all()
     assert (whole.sent_ns <= whole.done_ns).all()
-    assert summary_of(called).ok == 30
+    assert stats_of(called).ok == 30
     lines = [line.split() for line in note.read_text().splitlines()]
     # Iteration i, from 0, is of row i mod n; functions count from 1.
     assert {(int(n) % 2, name) for n, name, _ in lines} == {(1, "ann"), (0, "bob")}
@@ -119,7 +117,7 @@ def test_a_stuck_iteration_is_ended_and_the_others_go_on():
     (failure,) = called.failures
     assert (failure.action, failure.count) == ("work", 2)
     assert failure.cause == "not complete within 0.3 s"
-    assert summary_of(called).errors == (("not complete in time", 2),)
+    assert stats_of(called).errors == (("not complete in time", 2),)
 
 
 def test_a_worker_that_crashes_is_replaced_and_its_iteration_failed():
@@ -156,14 +154,14 @@ def test_failures_that_are_alike_are_counted_together():
 def test_a_failure_that_the_function_meets_itself_fails_no_iteration():
     called = call("forgiving", ClosedLoad(1, iterations=3))
     assert called.failures == ()
-    summary = summary_of(called)
+    summary = stats_of(called)
     assert (summary.ok, summary.failed) == (3, 0)
     assert rows_of(called, "tried")["outcome"].tolist() == [Outcome.OK] * 3
 
 
 def test_an_http_status_on_the_exception_is_kept():
     called = call("conflicting", ClosedLoad(1, iterations=1))
-    assert summary_of(called).errors == (("409 Conflict", 1),)
+    assert stats_of(called).errors == (("409 Conflict", 1),)
 
 
 def test_a_pause_is_kept_apart():

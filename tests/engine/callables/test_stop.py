@@ -16,7 +16,7 @@ from loadstone.engine.callables.run import run
 from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoad
 
-PLACE = str(Path(__file__).parents[2] / "callable_scenarios.py")
+PLACE = str(Path(__file__).parents[2] / "support" / "callable_scenarios.py")
 PROGRAM = """
 import signal, sys
 from loadstone.engine.callables.model import CallPlan, Function

@@ -1,5 +1,7 @@
 //! The head of a request as HTTP/2 knows it: the laid out bytes of HTTP/1.1, read back.
 
+use std::cell::RefCell;
+
 use http::uri::{PathAndQuery, Scheme as UriScheme};
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 
@@ -7,6 +9,32 @@ use crate::plan::Scheme;
 
 /// Most headers of a request: those of a plan are few.
 const MAX_HEADERS: usize = 100;
+/// Most heads that are kept: a few steps, each with a few lengths of its body.
+const MOST_HEADS: usize = 32;
+
+/// Heads that come again in every iteration, read once.
+#[derive(Default)]
+pub(crate) struct Heads(RefCell<Vec<(Vec<u8>, Request<()>)>>);
+
+impl Heads {
+    /// As `of`, from the heads that were read before where it is among them.
+    pub(super) fn of<'a>(
+        &self,
+        bytes: &'a [u8],
+        scheme: Scheme,
+    ) -> Option<(Request<()>, &'a [u8])> {
+        let mut heads = self.0.borrow_mut();
+        // A head ends with an empty line: no other one begins with it.
+        if let Some((head, request)) = heads.iter().find(|(head, _)| bytes.starts_with(head)) {
+            return Some((request.clone(), &bytes[head.len()..]));
+        }
+        let (request, body) = of(bytes, scheme)?;
+        if heads.len() < MOST_HEADS {
+            heads.push((bytes[..bytes.len() - body.len()].to_vec(), request.clone()));
+        }
+        Some((request, body))
+    }
+}
 
 /// The request, and its body; none where a value that was captured does not fit where it stands.
 pub(super) fn of(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, &[u8])> {
@@ -49,6 +77,21 @@ mod tests {
         assert_eq!(request.headers()["content-length"], "2");
         assert!(!request.headers().contains_key("host"));
         assert_eq!(body, b"{}");
+    }
+
+    #[test]
+    fn a_head_that_comes_again_is_read_once() {
+        let heads = Heads::default();
+        for length in [1, 2, 1] {
+            let body = &"{}"[..length];
+            let bytes =
+                format!("POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: {length}\r\n\r\n{body}");
+            let (request, rest) = heads.of(bytes.as_bytes(), Scheme::Http).expect("well formed");
+            assert_eq!(request.uri().to_string(), "http://b/a");
+            assert_eq!(request.headers()["content-length"], length.to_string());
+            assert_eq!(rest, body.as_bytes());
+        }
+        assert_eq!(heads.0.borrow().len(), 2);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! One request and its answer, in a stream of its own.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
 
 use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
+use http::Response;
 
 use super::{Connection, closed, head};
 use crate::capture::Listener;
@@ -73,50 +76,81 @@ impl Connection {
         answer: &mut Answer,
         listener: &mut Listener<'_>,
     ) -> Result<(), Failed> {
-        let (request, body) = head::of(question.bytes, self.scheme).ok_or(Outcome::BadHttp)?;
-        let (response, stream) = self.requests.send_request(request, body.is_empty())?;
+        let read = match question.heads {
+            Some(heads) => heads.of(question.bytes, self.scheme),
+            None => head::of(question.bytes, self.scheme),
+        };
+        let (request, body) = read.ok_or(Outcome::BadHttp)?;
+        let (mut response, stream) = self.requests.send_request(request, body.is_empty())?;
         // Where the server allows no further stream, the request waits for one to end.
         let begun = poll_fn(|cx| question.deadline.poll(cx, |cx| self.requests.poll_ready(cx)));
         begun.await.map_err(|_: Passed| Outcome::WriteTimeout)??;
         answer.sent_ns = question.clock.now_ns();
-        if !body.is_empty() {
-            send(question, stream, Bytes::copy_from_slice(body)).await?;
-        }
-        let body = read_head(question, response, answer, listener).await?;
+        let early = if body.is_empty() {
+            None
+        } else {
+            send(question, stream, Bytes::copy_from_slice(body), &mut response).await?
+        };
+        let response = match early {
+            Some(response) => response,
+            None => question
+                .deadline
+                .within(response)
+                .await
+                .map_err(|_: Passed| Outcome::FirstByteTimeout)??,
+        };
+        let body = read_head(question, response, answer, listener)?;
         read_body(question, body, answer, listener).await
     }
 }
 
+/// What a sender waits for.
+enum Next {
+    /// So many bytes may be sent; none when the server wants no more of them.
+    Window(Option<usize>),
+    Response(Result<Response<RecvStream>, h2::Error>),
+}
+
+/// Sends the body; gives the response where it comes before all of the body was sent.
 async fn send(
     question: &Question<'_>,
     mut stream: SendStream<Bytes>,
     mut body: Bytes,
-) -> Result<(), Failed> {
+    response: &mut ResponseFuture,
+) -> Result<Option<Response<RecvStream>>, Failed> {
     stream.reserve_capacity(body.len());
     while !body.is_empty() {
-        let window = poll_fn(|cx| {
-            question.deadline.poll(cx, |cx| match stream.capacity() {
-                0 => stream.poll_capacity(cx),
-                window => std::task::Poll::Ready(Some(Ok(window))),
+        let next = poll_fn(|cx| {
+            question.deadline.poll(cx, |cx| {
+                let window = match stream.capacity() {
+                    0 => stream.poll_capacity(cx),
+                    window => Poll::Ready(Some(Ok(window))),
+                };
+                match window {
+                    Poll::Ready(window) => Poll::Ready(Next::Window(window.and_then(Result::ok))),
+                    Poll::Pending => Pin::new(&mut *response).poll(cx).map(Next::Response),
+                }
             })
         });
-        let window = window.await.map_err(|_: Passed| Outcome::WriteTimeout)?;
-        // A server that has answered may not want the rest; the answer says how it went.
-        let Some(Ok(window)) = window else { return Ok(()) };
-        let piece = body.split_to(window.min(body.len()));
-        stream.send_data(piece, body.is_empty())?;
+        match next.await.map_err(|_: Passed| Outcome::WriteTimeout)? {
+            Next::Window(Some(window)) => {
+                let piece = body.split_to(window.min(body.len()));
+                stream.send_data(piece, body.is_empty())?;
+            }
+            // A server that has answered may not want the rest; the answer says how it went.
+            Next::Window(None) => return Ok(None),
+            Next::Response(response) => return Ok(Some(response?)),
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
-async fn read_head(
+fn read_head(
     question: &Question<'_>,
-    response: ResponseFuture,
+    response: Response<RecvStream>,
     answer: &mut Answer,
     listener: &mut Listener<'_>,
 ) -> Result<RecvStream, Failed> {
-    let response = question.deadline.within(response).await;
-    let response = response.map_err(|_: Passed| Outcome::FirstByteTimeout)??;
     answer.first_byte_ns = question.clock.now_ns();
     answer.done_ns = answer.first_byte_ns;
     answer.status = response.status().as_u16();

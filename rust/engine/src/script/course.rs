@@ -59,10 +59,14 @@ impl Course {
             (Act::Request(request), None) => {
                 let has_captured = script.keep_what_fits(request, &mut self.captured.values);
                 self.statuses[step] = answer.status;
-                match (request.expect_status.contains(&answer.status), has_captured) {
-                    (true, true) => Outcome::Ok,
-                    (true, false) => Outcome::BadHttp,
-                    (false, _) => Outcome::HttpStatus,
+                if !request.expect_status.contains(&answer.status) {
+                    Outcome::HttpStatus
+                } else if self.captured.is_too_long {
+                    Outcome::TooLong
+                } else if has_captured {
+                    Outcome::Ok
+                } else {
+                    Outcome::BadHttp
                 }
             }
             (Act::Pause(_), fault) => fault.unwrap_or(Outcome::Ok),

@@ -79,10 +79,12 @@ impl Names<'_> {
         let captures = self.captures(at, step)?;
         Ok(Request {
             fixed: fixed(&head, &body),
+            has_fixed_head: head
+                .iter()
+                .all(|piece| matches!(piece, Piece::Bytes(_) | Piece::BodyLength)),
             head,
             body,
             is_head: step.method == "HEAD",
-            is_idempotent: matches!(&*step.method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"),
             expect_status: step.expect_status.clone(),
             captures,
         })

@@ -8,10 +8,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
 
-use super::{BadFile, GROUP_ROWS, SCHEMA, general, reason};
+use super::{BadFile, FIRST_SCHEMA, GROUP_ROWS, SCHEMA, general, reason};
 use crate::samples::Samples;
-
-const COLUMNS: usize = 9;
 
 /// Reads a sample file.
 pub fn read(path: &Path) -> Result<Samples, BadFile> {
@@ -55,11 +53,13 @@ fn guarded<T>(
     let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
     let read = || {
         let reader = SerializedFileReader::new(File::open(path)?)?;
-        let schema = reader.metadata().file_metadata().schema();
-        if schema.get_fields() != parse_message_type(SCHEMA)?.get_fields() {
-            return Err(general("it is a Parquet file, but no sample table"));
+        let fields = reader.metadata().file_metadata().schema().get_fields();
+        for schema in [SCHEMA, FIRST_SCHEMA] {
+            if fields == parse_message_type(schema)?.get_fields() {
+                return read(&reader);
+            }
         }
-        read(&reader)
+        Err(general("it is a Parquet file, but no sample table"))
     };
     // The reader was seen to panic on files damaged at random.
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
@@ -82,7 +82,7 @@ fn whole(samples: Samples, rows: usize) -> Result<Samples, ParquetError> {
 fn append_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), ParquetError> {
     let rows = usize::try_from(group.metadata().num_rows())?;
     let mut codes: Vec<i32> = Vec::new();
-    for index in 0..COLUMNS {
+    for index in 0..group.num_columns() {
         let times = match index {
             0 => &mut into.due_ns,
             1 => &mut into.sent_ns,
@@ -102,12 +102,15 @@ fn append_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), Pa
         match index {
             3 => into.first_byte_us.extend(codes.map(|&code| code as u32)),
             4 => into.iteration.extend(codes.map(|&code| code as u32)),
-            5 => into.connection.extend(codes.map(|&code| code as u16)),
+            5 => into.connection.extend(codes.map(|&code| code as u32)),
             6 => into.status.extend(codes.map(|&code| code as u16)),
             7 => into.outcome.extend(codes.map(|&code| code as u8)),
             8 => into.action.extend(codes.map(|&code| code as u8)),
+            9 => into.retried.extend(codes.map(|&code| code as u8)),
             _ => {}
         }
     }
+    // Files of the first schema do not say: their requests count as sent once.
+    into.retried.resize(into.action.len(), 0);
     Ok(())
 }

@@ -1,1 +1,1 @@
-"""Runs what is no HTTP script: a Python function per iteration, in worker processes."""
+"""Runs Python functions as iterations, in worker processes."""

@@ -1,4 +1,4 @@
-"""An exception as what is kept of it: an outcome, a status, one line."""
+"""Converts an exception to an outcome, a status and a one-line cause."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,15 +7,14 @@ from typing import NamedTuple
 from loadstone.engine.outcome import Outcome
 
 MOST_CHARACTERS = 500
-LEAST_SECRET = 4  # characters; shorter values are no secrets, and would strike out half the text
-# Fernet tokens, JWS tokens, and what stands after the usual names.
+# Fernet tokens, JWS tokens, and values after the usual names.
 _TOKEN = re.compile(r"gAAAA[\w\-]{20,}=*|eyJ[\w\-]+\.[\w\-]+\.[\w\-]+")
 _NAMED = re.compile(r"(?i)((?:password|secret|token)[\"']?\s*[:=]\s*[\"']?)([^\s\"',;}&]+)")
 STRUCK = "***"
 
 
 class Ended(NamedTuple):
-    """How an action or an iteration ended; a plain tuple, since it crosses a pipe."""
+    """How an action or iteration ended; a plain tuple, because it is sent through a pipe."""
 
     outcome: int
     status: int = 0
@@ -23,7 +22,7 @@ class Ended(NamedTuple):
 
 
 def ended(error: BaseException | None) -> Ended:
-    """Say how something ended that raised this, or nothing."""
+    """Return the outcome for this exception, or for none."""
     if error is None:
         return Ended(Outcome.OK)
     cause = f"{type(error).__name__}: {' '.join(_text(error).split())}"
@@ -35,14 +34,14 @@ def ended(error: BaseException | None) -> Ended:
 
 
 def struck(secrets: Iterable[str], text: str) -> str:
-    """Strike out known secrets."""
+    """Remove known secrets."""
     for secret in secrets:
         text = text.replace(secret, STRUCK)
     return text
 
 
 def without(secrets: Iterable[str], cause: str) -> str:
-    """Strike out known secrets and what looks like one, and keep it short."""
+    """Remove known secrets and what looks like one, and shorten the text."""
     cause = _NAMED.sub(rf"\1{STRUCK}", _TOKEN.sub(STRUCK, struck(secrets, cause)))
     return cause if len(cause) <= MOST_CHARACTERS else f"{cause[: MOST_CHARACTERS - 3]}..."
 
@@ -55,7 +54,7 @@ def _text(error: BaseException) -> str:
 
 
 def _status(error: BaseException) -> int:
-    """Give the HTTP status that OpenStack's libraries put on their exceptions."""
+    """Return the HTTP status that OpenStack's libraries store on their exceptions."""
     for one in _chain(error):
         for name in ("http_status", "status_code"):
             status = getattr(one, name, None)

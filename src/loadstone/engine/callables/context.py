@@ -1,4 +1,4 @@
-"""What a function is given: which iteration, as whom, and how to name what it does."""
+"""The argument of a function: iteration, user, and methods to name actions."""
 
 import json
 import random
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from loadstone.engine.callables.causes import Ended, ended
+from loadstone.engine.callables.charts import chart_problem
 from loadstone.engine.callables.model import PAUSE
-from loadstone.task.hook_run import chart_problem
 
 Send = Callable[[tuple[Any, ...]], None]
 
 
 class Context:
-    """One iteration, as its function sees it."""
+    """One iteration, as seen by its function."""
 
     def __init__(
         self, number: int, row: Mapping[str, str], settings: Mapping[str, str], send: Send
@@ -28,7 +28,7 @@ class Context:
 
     @contextmanager
     def action(self, name: str) -> Iterator[None]:
-        """Measure what is done inside under a name; actions may lie inside others."""
+        """Measure an action; actions may be nested."""
         outer = self._path
         self._path = (*outer, name.replace("/", "-"))
         path = "/".join(self._path)
@@ -45,7 +45,7 @@ class Context:
             self._path = outer
 
     def pause(self, least_s: float, most_s: float | None = None) -> None:
-        """Be idle for a random time; it is kept apart from the time that the scenario took."""
+        """Sleep for a random time, which is recorded separately from the scenario's own time."""
         if not most_s and not least_s:
             return
         with self.action(PAUSE):
@@ -54,7 +54,7 @@ class Context:
     def output(
         self, additive: Mapping[str, Any] | None = None, complete: Mapping[str, Any] | None = None
     ) -> None:
-        """Give figures for the report, in the form of Rally's charts; ValueError: another form."""
+        """Add figures for the report, in Rally's chart format; ValueError for another."""
         for form, chart in (("additive", additive), ("complete", complete)):
             if chart:
                 if wrong := chart_problem(chart):
@@ -63,7 +63,7 @@ class Context:
 
 
 def whole(context: Context, call: Callable[[Context], object]) -> Ended:
-    """Run an iteration and say how it ended."""
+    """Run an iteration and return how it ended."""
     try:
         call(context)
     except Exception as error:

@@ -1,29 +1,30 @@
-"""What is run where the engine's scripts do not reach, and what comes of it."""
+"""Plan and result of a load that consists of calls of a Python function."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from loadstone.plan.load import ClosedLoad, OpenLoop
+from loadstone.errors import InvalidInput
+from loadstone.plan.load import ClosedLoad, Load, OpenLoop
 
 if TYPE_CHECKING:
-    # Workers import this file, and need no numpy.
+    # Workers import this module; it must not need numpy.
     from loadstone.engine.local import Measured
 
-# Actions that are Loadstone's own. The first and the last row of every iteration that has ended are
-# WAIT (due until a worker began) and ITERATION (the whole); PAUSE is time that the scenario asked
-# to be idle (Rally: idle_duration).
+# Loadstone's own actions. The first and last row of every completed iteration are WAIT (due until a
+# worker started it) and ITERATION (the total). PAUSE is idle time that the scenario asked for
+# (Rally: idle_duration).
 WAIT, PAUSE, ITERATION = "(wait)", "(pause)", "(iteration)"
 MOST_WORKERS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A Python function by its place: an importable module, or the path of a .py file."""
+    """A Python function in an importable module or a .py file."""
 
     place: str
     name: str
-    # Modules that take long to import: once for all workers instead of once in each.
+    # Modules that are slow to import: loaded once for all workers.
     imports: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -32,10 +33,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """One stretch of load whose iterations are calls `function(context, **arguments)`.
+    """A phase of load whose iterations are calls `function(context, **arguments)`.
 
-    Iteration i is made as `rows[i mod n]`; `settings` are the same for all. Both may hold secrets:
-    their values are struck out of every cause that is kept.
+    Iteration i uses `rows[i mod n]`; `settings` are the same for all. Both may contain secrets,
+    which are removed from every stored cause.
     """
 
     function: Function
@@ -43,27 +44,33 @@ class CallPlan:
     arguments: Mapping[str, object] = field(default_factory=dict, repr=False)
     rows: tuple[Mapping[str, str], ...] = field(default=({},), repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # An iteration that takes longer is ended together with its worker; None: no limit.
+    # An iteration that takes longer is ended, with its worker; None: no limit.
     timeout_s: float | None = None
-    # At most so many at a time in an open loop, by the user's own wish; None: MOST_WORKERS.
+    # Concurrency limit of an open loop, set by the user; None: MOST_WORKERS.
     max_in_flight: int | None = None
-    # After the schedule's end: how long iterations may still take.
+    # Time for running iterations after the end of the schedule.
     drain_s: float = 600.0
+    # Whatever the load asks for: iterations that begin per second at most, and for how long.
+    max_rate_rps: float | None = None
+    load_s: float | None = None
+    # The first connection that a function opens beyond loopback ends the load; only the gate
+    # clears it, at the user's word.
+    loopback_only: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Failures that are alike: one full cause, and how many there were."""
+    """Group of similar failures: one full cause, and their number."""
 
-    action: str  # where it happened; ITERATION where in none
+    action: str  # action in which it happened; ITERATION if outside any
     cause: str  # "DummyScenarioException: Expected failure", one line without secrets
     count: int
-    iteration: int  # the first that failed so, from 0
+    iteration: int  # the first one, from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What an iteration gave besides its timings, in the form of Rally's charts."""
+    """Additional output of an iteration, in the format of Rally's charts."""
 
     iteration: int  # from 0
     additive: tuple[str, ...] = ()  # each a chart as JSON
@@ -74,9 +81,8 @@ class Output:
 class Called:
     """What a call plan measured.
 
-    `actions[samples.action]` names a row; a name with a slash is an action inside another
-    ("foo/bar"). WAIT is the first, ITERATION the last, so that `analysis` is told
-    `steps = len(actions)`.
+    `actions[samples.action]` names a row; a name with a slash is a nested action ("foo/bar"). WAIT
+    is the first and ITERATION the last, so `analysis` gets `steps = len(actions)`.
     """
 
     measured: "Measured"
@@ -84,3 +90,13 @@ class Called:
     failures: tuple[Failure, ...] = ()  # most frequent first
     outputs: tuple[Output, ...] = ()
     outputs_dropped: int = 0  # charts beyond what is kept
+
+
+def require_room(what: str, load: Load, max_in_flight: int | None) -> None:
+    """Refuse what asks for more at a time than there may be workers."""
+    wanted = load.workers if isinstance(load, ClosedLoad) else max_in_flight
+    if wanted is not None and wanted > MOST_WORKERS:
+        raise InvalidInput(
+            f"{what}: {wanted} at a time are asked for, and each takes a process: "
+            f"at most {MOST_WORKERS}"
+        )

@@ -1,4 +1,4 @@
-"""A Python file as a module."""
+"""Imports a Python file as a module."""
 
 import importlib.util
 import sys
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def module_of(path: Path) -> ModuleType:
-    """Import a file that is on no path, once in a process."""
+    """Import a file that is not on the path, once per process."""
     name = f"loadstone_plugin_{path.stem}_{abs(hash(str(path))):x}"
     if name in sys.modules:
         return sys.modules[name]
@@ -15,7 +15,7 @@ def module_of(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickle look their module up.
+    # Dataclasses and pickle look up their module.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)

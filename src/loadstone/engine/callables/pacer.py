@@ -2,8 +2,10 @@
 
 import heapq
 import math
-from typing import NamedTuple, Protocol, assert_never
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self, assert_never
 
+from loadstone.engine.callables.model import CallPlan
 from loadstone.plan.arrivals import due_s
 from loadstone.plan.load import ClosedLoad, OpenLoad, OpenLoop, ReplayLoad, StagedLoad
 
@@ -21,23 +23,96 @@ class Pacer(Protocol):
     """A schedule, which may depend on when iterations end."""
 
     def next_due_ns(self) -> int | None:
-        """Give when the next is due; None: not before another one ends, or never."""
+        """Return when the next iteration is due; None: not before another one ends, or never."""
 
     def take(self, now_ns: int) -> Arrival | None:
-        """Take the next, if it is due."""
+        """Return the next iteration if it is due."""
+
+    def ended(self, now_ns: int) -> None:
+        """Record that an iteration ended."""
+
+    def is_over(self, now_ns: int) -> bool:
+        """Return whether no further iteration will be due."""
+
+    def end_ns(self) -> int | None:
+        """Return when the last iteration may be due, if that is known."""
+
+
+# As rust/engine/src/pacer/ceiling.rs: how much of its own lateness the generator may make up for at
+# once, and what instants computed in two ways may differ by.
+CATCH_UP_NS = 10_000_000
+ROUNDING_NS = 1000
+
+
+@dataclass(slots=True)
+class Limited:
+    """A schedule under the limits that hold whatever it asks for.
+
+    Iterations begin at least `gap_ns` apart. One that is held back is due when it may begin.
+    """
+
+    schedule: Pacer
+    gap_ns: float
+    load_end_ns: int | None
+    throttled: int = 0  # iterations that were held back
+    throttled_ns: int = 0  # by how much, summed over them
+    _next_ns: float = 0.0
+
+    @classmethod
+    def of(cls, plan: CallPlan) -> Self:
+        """Return the schedule of a plan under its limits."""
+        gap_ns = SECOND_NS / plan.max_rate_rps if plan.max_rate_rps else 0.0
+        end_ns = None if plan.load_s is None else round(plan.load_s * SECOND_NS)
+        return cls(pacer(plan.load), gap_ns, end_ns)
+
+    def take(self, now_ns: int) -> Arrival | None:
+        """Take the next, if it is due and may begin."""
+        due_ns = self.schedule.next_due_ns()
+        if due_ns is None or self._permits_ns(due_ns) > now_ns or self.is_out_of_time(now_ns):
+            return None
+        arrival = self.schedule.take(now_ns)
+        if arrival is None:
+            return None
+        permitted_ns = self._permits_ns(due_ns)
+        self.throttled += permitted_ns > due_ns
+        self.throttled_ns += permitted_ns - due_ns
+        self._next_ns = max(self._next_ns, due_ns, now_ns - CATCH_UP_NS) + self.gap_ns
+        return Arrival(arrival.iteration, permitted_ns)
+
+    def next_due_ns(self) -> int | None:
+        """Return when the next may begin; None: not before another one ends, or never."""
+        due_ns = self.schedule.next_due_ns()
+        return None if due_ns is None else self._permits_ns(due_ns)
 
     def ended(self, now_ns: int) -> None:
         """Note that an iteration ended."""
+        self.schedule.ended(now_ns)
 
     def is_over(self, now_ns: int) -> bool:
-        """Say that no further one will be due."""
+        """Whether no further one will begin."""
+        return self.is_out_of_time(now_ns) or self.schedule.is_over(now_ns)
+
+    def is_out_of_time(self, now_ns: int) -> bool:
+        """Whether the load may last no longer."""
+        return self.load_end_ns is not None and now_ns >= self.load_end_ns
+
+    def asks_for_more(self, now_ns: int) -> bool:
+        """Whether the schedule has further iterations."""
+        return not self.schedule.is_over(now_ns)
 
     def end_ns(self) -> int | None:
-        """Give when the last may be due, where that is known beforehand."""
+        """Return when the last may be due, where that is known beforehand."""
+        ends_ns = [self.schedule.end_ns(), self.load_end_ns]
+        return min((end_ns for end_ns in ends_ns if end_ns is not None), default=None)
+
+    def _permits_ns(self, due_ns: int) -> int:
+        if not self.gap_ns or self._next_ns - due_ns <= ROUNDING_NS:
+            return due_ns
+        return math.ceil(self._next_ns)
 
 
 def pacer(load: OpenLoop | ClosedLoad) -> Pacer:
-    """Give the schedule of a load."""
+    """Return the pacer for a load."""
     match load:
         case OpenLoad() | StagedLoad() | ReplayLoad():
             return _Open(load)

@@ -5,127 +5,123 @@ from dataclasses import replace
 
 import numpy as np
 
-from loadstone.engine.callables.crew import Cost, Crew, cores
-from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan
-from loadstone.engine.callables.pacer import SECOND_NS, pacer
-from loadstone.engine.callables.shift import SPARE, Shift
+from loadstone.engine.callables.dispatcher import SPARE, Dispatcher
+from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan, require_room
+from loadstone.engine.callables.pacer import SECOND_NS, Limited
 from loadstone.engine.callables.signals import Interrupts
+from loadstone.engine.callables.workers import Cost, WorkerPool, cores
 from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
+from loadstone.engine.histogram import Histogram
 from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, Measured
 from loadstone.engine.progress import Progress, Watch
-from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.plan.load import ClosedLoad, Load
+from loadstone.errors import EnvironmentUnusable
+from loadstone.plan.load import ClosedLoad
 
 START_S = 120.0  # for all workers to be ready
 
 
 def run(plan: CallPlan, watch: Watch | None = None, look: Look | None = None) -> Called:
-    """Call the function when the plan says so, until its end, `watch` or Ctrl-C stops it.
+    """Call the function as planned, until the end of the plan, or until `watch` or Ctrl-C stops it.
 
-    Before each `watch`, `look` is given the rows of the iterations that have ended since.
-
-    Ctrl-C once stops the schedule and lets iterations end (`drain_s`), twice gives them up. No
-    worker outlives this call, nor this process.
+    Before each `watch`, `look` gets the rows of iterations that have ended since. The first Ctrl-C
+    stops the schedule and lets iterations end (`drain_s`), the second abandons them. No worker
+    outlives this call or this process.
     """
     require_room(str(plan.function), plan.load, plan.max_in_flight)
-    crew = Crew(plan)
+    pool = WorkerPool(plan)
     with Interrupts() as interrupts:
         try:
-            shift = Shift(plan, crew, pacer(plan.load), time.monotonic_ns())
-            if not _gather(shift, interrupts):
-                return _called(shift, Cost(), is_interrupted=True)
-            return _drive(shift, _Looker(shift, watch, look), interrupts)
+            dispatcher = Dispatcher(plan, pool, Limited.of(plan), time.monotonic_ns())
+            if not _gather(dispatcher, interrupts):
+                return _called(dispatcher, Cost(), is_interrupted=True)
+            return _drive(dispatcher, _Looker(dispatcher, watch, look), interrupts)
         finally:
-            crew.end()
+            pool.end()
 
 
-def require_room(what: str, load: Load, max_in_flight: int | None) -> None:
-    """Refuse what asks for more at a time than there may be workers."""
-    wanted = load.workers if isinstance(load, ClosedLoad) else max_in_flight
-    if wanted is not None and wanted > MOST_WORKERS:
-        raise InvalidInput(
-            f"{what}: {wanted} at a time are asked for, and each takes a process: "
-            f"at most {MOST_WORKERS}"
-        )
-
-
-def _gather(shift: Shift, interrupts: Interrupts) -> bool:
-    """Start the workers that the load begins with; False: it was interrupted."""
-    count = shift.most if isinstance(shift.plan.load, ClosedLoad) else min(shift.most, 2 * SPARE)
-    shift.crew.start(count)
-    while not all(member.is_ready for member in shift.crew.members):
+def _gather(dispatcher: Dispatcher, interrupts: Interrupts) -> bool:
+    """Start the initial workers; return False if interrupted."""
+    count = (
+        dispatcher.most
+        if isinstance(dispatcher.plan.load, ClosedLoad)
+        else min(dispatcher.most, 2 * SPARE)
+    )
+    dispatcher.pool.start(count)
+    while not all(worker.is_ready for worker in dispatcher.pool.workers):
         if interrupts.count:
             return False
-        if shift.now_ns() > START_S * SECOND_NS:
+        if dispatcher.now_ns() > START_S * SECOND_NS:
             raise EnvironmentUnusable(
-                f"{shift.plan.function}: its workers were not ready after {START_S:g} s"
+                f"{dispatcher.plan.function}: its workers were not ready after {START_S:g} s"
             )
-        for member, message in shift.crew.heard(TICK_S):
-            shift.heard(member, message)
-    shift.start_ns = time.monotonic_ns()
+        for worker, message in dispatcher.pool.messages(TICK_S):
+            dispatcher.handle(worker, message)
+    dispatcher.start_ns = time.monotonic_ns()
     return True
 
 
-def _drive(shift: Shift, looker: "_Looker", interrupts: Interrupts) -> Called:
-    before_s, spent = time.thread_time(), shift.crew.cost()
+def _drive(dispatcher: Dispatcher, looker: "_Looker", interrupts: Interrupts) -> Called:
+    before_s, spent = time.thread_time(), dispatcher.pool.cost()
     give_up_ns: int | None = None
     while True:
-        shift.expire()
-        shift.take_up()
+        dispatcher.expire()
+        dispatcher.take_up()
         if not looker.goes_on() or interrupts.count:
-            shift.stop()
-        if shift.is_over():
-            if not shift.at_work():
+            dispatcher.stop()
+        if dispatcher.is_over():
+            if not dispatcher.at_work():
                 break
-            drain_ns = round(shift.plan.drain_s * SECOND_NS)
-            give_up_ns = give_up_ns or shift.now_ns() + drain_ns
-            if interrupts.count > 1 or shift.now_ns() >= give_up_ns:
-                shift.abandon()
+            drain_ns = round(dispatcher.plan.drain_s * SECOND_NS)
+            give_up_ns = give_up_ns or dispatcher.now_ns() + drain_ns
+            if interrupts.count > 1 or dispatcher.now_ns() >= give_up_ns:
+                dispatcher.abandon()
                 break
-        for member, message in shift.crew.heard(_nap_s(shift, give_up_ns)):
-            shift.heard(member, message)
+        for worker, message in dispatcher.pool.messages(_nap_s(dispatcher, give_up_ns)):
+            dispatcher.handle(worker, message)
     looker.goes_on()
     here = Cost(time.thread_time() - before_s)
     return _called(
-        shift, shift.crew.cost().plus(spent, -1).plus(here), is_interrupted=interrupts.count > 0
+        dispatcher,
+        dispatcher.pool.cost().plus(spent, -1).plus(here),
+        is_interrupted=interrupts.count > 0,
     )
 
 
-def _nap_s(shift: Shift, give_up_ns: int | None) -> float:
-    marks = [mark for mark in (shift.wake_ns(), give_up_ns) if mark is not None]
+def _nap_s(dispatcher: Dispatcher, give_up_ns: int | None) -> float:
+    marks = [mark for mark in (dispatcher.wake_ns(), give_up_ns) if mark is not None]
     until_ns = min(marks, default=None)
     if until_ns is None:
         return TICK_S
-    return min((until_ns - shift.now_ns()) / SECOND_NS, TICK_S)
+    return min((until_ns - dispatcher.now_ns()) / SECOND_NS, TICK_S)
 
 
 class _Looker:
-    """Shows the watch where the run stands, a few times a second."""
+    """Shows progress to the watch several times a second."""
 
-    def __init__(self, shift: Shift, watch: Watch | None, look: Look | None) -> None:
-        self._shift, self._watch, self._look = shift, watch, look
+    def __init__(self, dispatcher: Dispatcher, watch: Watch | None, look: Look | None) -> None:
+        self._shift, self._watch, self._look = dispatcher, watch, look
         self._next_ns = self._ended = self._latency_ns = self._shown = 0
         self._begun: list[int] = []
 
     def goes_on(self) -> bool:
-        """Say whether the watch lets the run go on."""
-        shift, now_ns = self._shift, self._shift.now_ns()
-        if self._watch is None or now_ns < self._next_ns or shift.is_stopped:
+        """Return whether the watch lets the run continue."""
+        dispatcher, now_ns = self._shift, self._shift.now_ns()
+        if self._watch is None or now_ns < self._next_ns or dispatcher.is_stopped:
             return True
         self._next_ns = now_ns + round(TICK_S * SECOND_NS)
         self._show()
-        ended = shift.ok + shift.failed
-        fresh, latency_ns = ended - self._ended, shift.latency_sum_ns - self._latency_ns
-        self._ended, self._latency_ns = ended, shift.latency_sum_ns
+        ended = dispatcher.ok + dispatcher.failed
+        fresh, latency_ns = ended - self._ended, dispatcher.latency_sum_ns - self._latency_ns
+        self._ended, self._latency_ns = ended, dispatcher.latency_sum_ns
         return self._watch(
             Progress(
                 elapsed_s=now_ns / SECOND_NS,
-                due=shift.due,
-                sent=len(shift.lags_ns),
-                ok=shift.ok,
-                failed=shift.failed,
+                due=dispatcher.due,
+                sent=len(dispatcher.lags_ns),
+                ok=dispatcher.ok,
+                failed=dispatcher.failed,
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
             )
         )
@@ -133,40 +129,44 @@ class _Looker:
     def _show(self) -> None:
         if self._look is None:
             return
-        record = self._shift.record
-        rows, self._begun = record.ended_since(self._shown, self._begun)
-        self._shown = len(record)
-        self._look(rows, record.actions())
+        recorder = self._shift.recorder
+        rows, self._begun = recorder.ended_since(self._shown, self._begun)
+        self._shown = len(recorder)
+        self._look(rows, recorder.actions())
 
 
-def _called(shift: Shift, spent: Cost, *, is_interrupted: bool) -> Called:
-    record = shift.record
+def _called(dispatcher: Dispatcher, spent: Cost, *, is_interrupted: bool) -> Called:
+    recorder = dispatcher.recorder
     return Called(
-        measured=Measured(record.samples(), _health(shift, spent), is_interrupted),
-        actions=record.actions(),
-        failures=record.failures(),
-        outputs=tuple(record.outputs[number] for number in sorted(record.outputs)),
-        outputs_dropped=record.outputs_dropped,
+        measured=Measured(recorder.samples(), _health(dispatcher, spent), is_interrupted),
+        actions=recorder.actions(),
+        failures=recorder.failures(),
+        outputs=tuple(recorder.outputs[number] for number in sorted(recorder.outputs)),
+        outputs_dropped=recorder.outputs_dropped,
     )
 
 
-def _health(shift: Shift, spent: Cost) -> Health:
-    lags_ms = np.array(shift.lags_ns or [0], dtype=np.int64) / 1e6
+def _health(dispatcher: Dispatcher, spent: Cost) -> Health:
+    lags_ms = np.array(dispatcher.lags_ns or [0], dtype=np.int64) / 1e6
     p50, p99 = np.percentile(lags_ms, [50, 99])
     health = Health(
         lag_p50_ms=float(p50),
         lag_p99_ms=float(p99),
         lag_max_ms=float(lags_ms.max()),
         cpu_s=spent.cpu_s,
-        wall_s=shift.now_ns() / SECOND_NS,
+        wall_s=dispatcher.now_ns() / SECOND_NS,
         runqueue_wait_s=spent.runqueue_wait_s,
-        # Of the workers and the process that directs them, as many as can run at once.
-        threads=min(cores(), shift.crew.slots + 1),
+        # The workers and this process, as far as they can run in parallel.
+        threads=min(cores(), dispatcher.pool.slots + 1),
+        throttled=dispatcher.pacer.throttled,
+        throttled_s=dispatcher.pacer.throttled_ns / SECOND_NS,
+        is_cut_short=dispatcher.is_cut_short,
+        lag=Histogram.of(dispatcher.lags_ns),
     )
-    health = judged(health, shift.plan.load)
-    if shift.found_none and health.limits:
+    health = judged(health, dispatcher.plan.load, dispatcher.plan.max_rate_rps)
+    if dispatcher.found_none and health.limits:
         words = (
-            f"{shift.found_none} iterations waited for a free worker process "
+            f"{dispatcher.found_none} iterations waited for a free worker process "
             f"(at most {MOST_WORKERS} at a time); ask for fewer per second"
         )
         return replace(health, limits=(*health.limits, words))

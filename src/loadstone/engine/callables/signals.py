@@ -1,4 +1,4 @@
-"""Ctrl-C and its like, counted instead of raised, so that nothing is torn in the middle."""
+"""Counts SIGINT and similar signals instead of raising, so that no operation is interrupted."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Counts the signals that would raise KeyboardInterrupt, while it is entered."""
+    """Counts signals that would raise KeyboardInterrupt, while the context is active."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""A worker process: it is told which iteration to make, and tells how it went."""
+"""A worker process: receives iterations to run, and sends their results."""
 
 import fcntl
 import importlib
@@ -15,12 +15,14 @@ from loadstone.engine.callables.causes import ended, without
 from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import Function
 from loadstone.engine.callables.module import module_of
+from loadstone.engine.callables.outbound import Guard
 
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # To a worker: (iteration, row), or None: end. From it: ("ready",), ("refused", why), then for each
 # iteration ("took", at_ns), ("begin", path, at_ns), ("end", path, began_ns, ended_ns, how),
-# ("output", form, chart) and ("over", at_ns, how).
+# ("output", form, chart) and ("over", at_ns, how). ("beyond", address) in place of "over": it tried
+# to connect beyond loopback.
 
 
 def main(
@@ -28,9 +30,13 @@ def main(
     function: Function,
     arguments: Mapping[str, Any],
     settings: Mapping[str, str],
+    loopback_only: bool = False,
 ) -> None:
-    """Make iterations until told to end, or until nobody is there to tell."""
+    """Run iterations until told to end, or until the other end of the pipe is closed."""
     _live_no_longer_than_the_parent()
+    guard = Guard()
+    if loopback_only:
+        guard.install()
     try:
         call = load(function)
     except BaseException as error:
@@ -42,11 +48,14 @@ def main(
         pipe.send(("took", time.monotonic_ns()))
         context = Context(number, row, settings, pipe.send)
         how = whole(context, lambda made: call(made, **arguments))
+        if guard.refused is not None:
+            pipe.send(("beyond", guard.refused))
+            return
         pipe.send(("over", time.monotonic_ns(), how))
 
 
 def load(function: Function) -> Callable[..., object]:
-    """Find the function where it says that it is."""
+    """Import the function."""
     module = (
         module_of(Path(function.place))
         if function.place.endswith(".py")
@@ -65,15 +74,15 @@ def _next(pipe: Connection) -> tuple[int, Mapping[str, str]] | None:
 
 
 def _live_no_longer_than_the_parent() -> None:
-    # Ctrl-C and the like are the main process's to handle.
+    # The main process handles Ctrl-C and similar signals.
     for number in _HELD_BACK:
         signal.signal(number, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
         return
-    # The main process holds the other end of this pipe. When it is gone, whatever ended it, the
-    # kernel signals the pipe's owner: also a worker that is stuck. (PR_SET_PDEATHSIG would watch
-    # the fork server, which workers keep alive.)
+    # The main process holds the other end of this pipe. When it dies, the kernel signals the pipe's
+    # owner, even a worker that hangs. (PR_SET_PDEATHSIG would watch the fork server, which workers
+    # keep alive.)
     fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
     flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)

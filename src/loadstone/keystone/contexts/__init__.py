@@ -1,1 +1,1 @@
-"""What must exist before load can be made: users, tokens."""
+"""What must exist before load can start: users, tokens and so on."""

@@ -1,15 +1,15 @@
-"""Users that the target has, for runs that make nothing in the cloud."""
+"""Existing users of the target, for runs that create nothing in the cloud."""
 
 from collections.abc import Mapping, Sequence
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Kind, User
+from loadstone.keystone.resources import ResourceKind, User
 from loadstone.target import Access
 
 
 def own_user(access: Access) -> User:
-    """Give the identity that the target was chosen with; it must have a password and a project."""
+    """Return the target's own identity; it must have a password and a project."""
     from keystoneauth1.identity.base import BaseIdentityPlugin
 
     auth = access.session.auth
@@ -17,7 +17,7 @@ def own_user(access: Access) -> User:
         raise InvalidInput(f"{access.cloud.chosen}: {access.cloud.who} cannot log in")
     granted = auth.get_access(access.session)
     known = auth.get_cache_id_elements()
-    # The generic plugin says "password", the v3 plugin "password_password" (keystoneauth1).
+    # The generic plugin names it "password", the v3 plugin "password_password" (keystoneauth1).
     password = known.get("password") or known.get("password_password")
     one_domain = granted.project_domain_name == granted.user_domain_name
     if not password or not granted.project_id or not one_domain:
@@ -36,17 +36,19 @@ def own_user(access: Access) -> User:
     )
 
 
-def directory_users(access: Access, given: Sequence[Mapping[str, str]]) -> tuple[User, ...]:
-    """Give the users of a domain that Keystone only reads, from OS_* of each."""
+def directory_users(access: Access, entries: Sequence[Mapping[str, str]]) -> tuple[User, ...]:
+    """Return the users of a domain that is read-only in Keystone, from the OS_* of each."""
     identity = Identity(access)
-    domain_id = given[0]["OS_USER_DOMAIN_ID"]
+    domain_id = entries[0]["OS_USER_DOMAIN_ID"]
     domain = identity.domain(domain_id)
-    ids = {user.name: str(user.id) for user in identity.find(Kind.USER, domain_id=domain_id)}
-    names = {one["OS_PROJECT_NAME"] for one in given}
+    ids = {
+        user.name: str(user.id) for user in identity.find(ResourceKind.USER, domain_id=domain_id)
+    }
+    names = {one["OS_PROJECT_NAME"] for one in entries}
     projects = {
         found.name: str(found.id)
         for name in names
-        for found in identity.find(Kind.PROJECT, domain_id=domain_id, name=name)
+        for found in identity.find(ResourceKind.PROJECT, domain_id=domain_id, name=name)
     }
     return tuple(
         User(
@@ -58,5 +60,5 @@ def directory_users(access: Access, given: Sequence[Mapping[str, str]]) -> tuple
             domain_id=domain_id,
             domain_name=domain.name,
         )
-        for one in given
+        for one in entries
     )

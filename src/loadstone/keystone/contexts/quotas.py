@@ -1,4 +1,4 @@
-"""Quotas of other services for the run's projects, where the cloud has the service."""
+"""Quotas of other services for the run's projects, if the cloud has these services."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -6,8 +6,8 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.target import Access
 from loadstone.target.access import unusable
 
-# Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not taken
-# back: under the id of a project that is gone they count nothing.
+# Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not reset:
+# they have no effect once the project is deleted.
 _SERVICES = {
     "nova": ("compute", "/os-quota-sets/{project}", "quota_set"),
     "cinder": ("block-storage", "/os-quota-sets/{project}", "quota_set"),
@@ -23,7 +23,7 @@ def set_quotas(
     limits: Mapping[str, Mapping[str, int]],
     say: Callable[[str], None],
 ) -> None:
-    """Set each service's limits for each project; services that the cloud lacks are named."""
+    """Set each service's limits for each project; services that the cloud lacks are reported."""
     for client, wanted in limits.items():
         kind, path, key = _SERVICES[client]
         url = access.service_url(kind)
@@ -53,7 +53,7 @@ def _put(access: Access, client: str, url: str, body: Mapping[str, object]) -> N
 
 
 def _join(url: str, path: str) -> str:
-    # Some catalogs name the version, some do not.
+    # Some catalogs include the version in the URL, some do not.
     base = url.rstrip("/")
     version, _, rest = path.removeprefix("/").partition("/")
     return f"{base}/{rest}" if base.endswith(f"/{version}") else f"{base}{path}"

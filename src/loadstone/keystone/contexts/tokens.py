@@ -1,20 +1,20 @@
-"""Tokens to be validated, issued before the load begins."""
+"""Issues the tokens to be validated, before the load starts."""
 
 from collections.abc import Sequence
 
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Token, User
+from loadstone.keystone.resources import Token, User
 from loadstone.target import Access
 
 
 def issue_tokens(
     access: Access, users: Sequence[User], count: int | None = None, workers: int = 8
 ) -> tuple[Token, ...]:
-    """Issue `count` tokens, token n for user n of m, one for each user unless told.
+    """Issue `count` tokens, token n for user n mod m; by default one per user.
 
-    They live in memory only. They are not revoked at the end: each revocation would be an event
-    that every later validation in that cloud has to look through; they die with their users.
+    They are kept in memory only and are not revoked: each revocation would add an event that every
+    later validation in that cloud has to check. They become invalid when their users are deleted.
     """
     identity = Identity(access)
     wanted = len(users) if count is None else count

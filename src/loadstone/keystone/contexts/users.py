@@ -1,22 +1,24 @@
-"""Users to make load as, in a domain of the run's own, removed at the end."""
+"""Creates users for the load in a domain of the run's own, and removes them at the end."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.clean import clean, list_leftovers, remaining
+from loadstone.keystone.clean import clean_made, list_leftovers
 from loadstone.keystone.concurrently import each
-from loadstone.keystone.contexts.known import Known, today
-from loadstone.keystone.contexts.passwords import passwords
+from loadstone.keystone.contexts.existing_resources import ExistingResources, today
+from loadstone.keystone.contexts.passwords import new_password
 from loadstone.keystone.identity import Identity, Refused
-from loadstone.keystone.journal import Journal, Readiness, held
-from loadstone.keystone.things import (
+from loadstone.keystone.journal import Journal, UserReadiness, held
+from loadstone.keystone.resources import (
     ANY,
-    Kind,
-    Thing,
+    Leftover,
+    Resource,
+    ResourceKind,
     User,
     counted,
     domain_name,
@@ -26,28 +28,24 @@ from loadstone.keystone.things import (
 from loadstone.target import Access
 
 Say = Callable[[str], None]
+# A changed password revokes the user's earlier tokens. Fernet tokens count whole seconds and MySQL
+# rounds up, so a token issued right after the change can be revoked as well.
+_REVOKED_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class UsersSettings:
-    """How many users in how many projects; the names are Rally's (a tenant is a project)."""
+    """Number of users and projects; the field names are Rally's (a tenant is a project)."""
 
     tenants: int = 1
     users_per_tenant: int = 1
-    # Rally's default is 20; at Keystone's hash cost more calls at once only wait in its queue.
+    # Rally's default is 20; with Keystone's hash cost, more calls would only wait in its queue.
     resource_management_workers: int = 8
     role: str = "member"
-    roles: tuple[str, ...] = ()  # besides
-    password: str | None = field(default=None, repr=False)  # None: a random one for each
+    roles: tuple[str, ...] = ()  # in addition to Rally's
+    password: str | None = field(default=None, repr=False)  # None: a random one per user
     project_domain: str | None = None  # name or id; None: the run's own
     user_domain: str | None = None
-
-    @classmethod
-    def spread(cls, users: int) -> Self | None:
-        """Give so many users, in two projects where that comes out even; None for no users."""
-        if users == 0:
-            return None
-        return cls(2, users // 2) if users % 2 == 0 else cls(1, users)
 
     def __post_init__(self) -> None:
         for name in ("tenants", "users_per_tenant", "resource_management_workers"):
@@ -60,11 +58,11 @@ class UsersSettings:
 def users(
     access: Access, run_id: str, settings: UsersSettings, journal_path: Path, say: Say
 ) -> Iterator[tuple[User, ...]]:
-    """Make the users, and remove all that was made at the end, also after failure or Ctrl-C.
+    """Create users and remove everything created at the end, even after failure or Ctrl-C.
 
-    With the id and the journal of a run that was killed, what that run had made is taken over.
-    What could not be removed is said with the command that removes it, and stays in the journal
-    (`clean.remaining`); a second Ctrl-C leaves the rest to that command.
+    With the id and journal of a killed run, existing resources of that run are reused. What could
+    not be removed is reported with the command that removes it, and stays in the journal
+    (`clean.remaining`). A second Ctrl-C leaves the rest to that command.
     """
     with removing(access, run_id, journal_path, say) as journal:
         yield make_users(Identity(access), settings, journal, say)
@@ -72,64 +70,73 @@ def users(
 
 @contextmanager
 def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Iterator[Journal]:
-    """Give a journal, and remove at the end what it says was made; one process at a time."""
+    """Open a journal and remove at the end what it lists; one process at a time."""
     with held(journal_path, run_id):
         journal = Journal.start(journal_path, run_id, access)
         try:
             yield journal
         finally:
-            _remove(access, journal_path, say)
+            _remove(access, journal, say)
 
 
-def _remove(access: Access, path: Path, say: Say) -> None:
+def _remove(access: Access, journal: Journal, say: Say) -> None:
     try:
-        leftovers = clean(access, path, say)
+        leftovers = clean_made(access, journal, say)
     except BaseException:
-        list_leftovers(path, remaining(path), say)
+        record = journal.record()
+        left = () if record is None else record.remaining
+        list_leftovers(
+            record, journal.path, tuple(Leftover(one, "not removed yet") for one in left), say
+        )
         raise
-    list_leftovers(path, leftovers, say)
+    list_leftovers(journal.record(), journal.path, leftovers, say)
 
 
 def make_users(
     identity: Identity, settings: UsersSettings, journal: Journal, say: Say
 ) -> tuple[User, ...]:
-    """Make projects and users; user n of m is in project n mod m."""
+    """Create projects and users; user n of m is in project n mod m."""
     tenants, count = settings.tenants, settings.tenants * settings.users_per_tenant
-    say(f"creating {counted(count, Kind.USER)} in {counted(tenants, Kind.PROJECT)}")
+    say(f"creating {counted(count, ResourceKind.USER)} in {counted(tenants, ResourceKind.PROJECT)}")
     maker = _Maker.prepared(identity, settings, journal)
     workers = settings.resource_management_workers
     projects = each(maker.project, range(1, tenants + 1), workers, say)
-    # User 1 in project 1, user 2 in project 2: neighbours in time load different projects.
+    # User 1 in project 1, user 2 in project 2: consecutive requests then load different projects.
     wanted = [maker.wanted(n, projects[(n - 1) % tenants]) for n in range(1, count + 1)]
-    maker = maker.proven(wanted, say)
-    made = iter(each(maker.user, [one for one in wanted if not maker.has(one)], workers, say))
-    return tuple(one if maker.has(one) else next(made) for one in wanted)
+    ready = sum(maker.has(user) for user in wanted)
+    if ready:
+        say(f"  {ready} of them are there already and get new passwords")
+    made = tuple(each(maker.user, wanted, workers, say))
+    if any(user.id for user in wanted):
+        time.sleep(_REVOKED_S)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Makes what the settings say, with everything looked up that all have in common."""
+    """Creates users and projects; roles and domains are looked up once."""
 
     identity: Identity
     settings: UsersSettings
     journal: Journal
-    password: Callable[[str], str] = field(repr=False)  # of the user of this name
     role_ids: tuple[str, ...]
-    project_domain: Thing
-    user_domain: Thing
-    known: Known
+    project_domain: Resource
+    user_domain: Resource
+    known: ExistingResources
 
     @classmethod
     def prepared(cls, identity: Identity, settings: UsersSettings, journal: Journal) -> Self:
-        """Look up roles and domains, and make the run's own domain where it is needed."""
+        """Look up roles and domains, and create the run's own domain if needed."""
         roles = identity.role_ids((settings.role, *settings.roles))
         own = None
         if settings.project_domain is None or settings.user_domain is None:
-            own = _create(identity, journal, Thing(Kind.DOMAIN, domain_name(journal.run_id)), {})
+            own = _create(
+                identity, journal, Resource(ResourceKind.DOMAIN, domain_name(journal.run_id)), {}
+            )
         domains = []
         for kind, name in (
-            (Kind.PROJECT, settings.project_domain),
-            (Kind.USER, settings.user_domain),
+            (ResourceKind.PROJECT, settings.project_domain),
+            (ResourceKind.USER, settings.user_domain),
         ):
             if name is None and own is not None:
                 domains.append(own)
@@ -138,22 +145,21 @@ class _Maker:
             many = f"{domain_name(journal.run_id)}-{kind[0]}{ANY}"
             journal.create(kind, many, domain.id)
             domains.append(domain)
-        password = passwords(identity.access, journal.run_id)
-        known = Known.of(identity, journal, own)
-        return cls(identity, settings, journal, password, roles, domains[0], domains[1], known)
+        known = ExistingResources.of(identity, journal, own)
+        return cls(identity, settings, journal, roles, domains[0], domains[1], known)
 
-    def project(self, number: int) -> Thing:
-        """Make the project of this number."""
+    def project(self, number: int) -> Resource:
+        """Create the project with this number."""
         name = project_name(self.journal.run_id, number)
-        return self._made(Kind.PROJECT, name, self.project_domain, {})
+        return self._made(ResourceKind.PROJECT, name, self.project_domain, {})
 
-    def wanted(self, number: int, project: Thing) -> User:
-        """Say who the user is to be; without an id where there is none yet."""
+    def wanted(self, number: int, project: Resource) -> User:
+        """Return the user as it should be, without an id if it does not exist yet."""
         name = user_name(self.journal.run_id, number)
         return User(
-            id=self.known.ids.get((Kind.USER, name), ""),
+            id=self.known.ids.get((ResourceKind.USER, name), ""),
             name=name,
-            password=self.settings.password or self.password(name),
+            password=self.settings.password or new_password(),
             project_id=_id(project),
             project_name=project.name,
             domain_id=_id(self.user_domain),
@@ -161,53 +167,47 @@ class _Maker:
             project_domain_name=self.project_domain.name,
         )
 
-    def proven(self, wanted: Sequence[User], say: Say) -> Self:
-        """Try whether the passwords are those that an earlier run's users have."""
-        ready = [user for user in wanted if self.has(user)]
-        if not ready:
-            return self
-        try:
-            self.identity.log_in(ready[0])
-        except Refused:
-            return replace(self, known=self.known.without_passwords())
-        say(f"  {len(ready)} of them are there already")
-        return self
-
     def user(self, wanted: User) -> User:
-        """Make the user, with the roles in the project."""
-        made = self._made(Kind.USER, wanted.name, self.user_domain, {"password": wanted.password})
+        """Create the user with its roles in the project; an existing one gets the new password."""
+        made = self._made(
+            ResourceKind.USER, wanted.name, self.user_domain, {"password": wanted.password}
+        )
+        if self.has(wanted):  # an earlier run has granted the roles and logged in today
+            return wanted
         for role_id in self.role_ids:
             self.identity.grant(role_id, _id(made), wanted.project_id)
         user = replace(wanted, id=_id(made))
-        # Keystone writes to a user's row at the first login of each day (last_active_at); without
-        # this the first requests of the load would measure that, and collide in SQLite.
+        # Keystone updates a user's row at the first login of each day (last_active_at). Without
+        # this login the load's first requests would measure that update, and collide in SQLite.
         self.identity.log_in(user)
         self.journal.ready(user.id, self._readiness(user))
         return user
 
     def has(self, user: User) -> bool:
-        """Say whether an earlier run has made the user ready, today."""
+        """Return whether an earlier run has made the user ready today."""
         return self.known.ready.get(user.id) == self._readiness(user)
 
-    def _readiness(self, user: User) -> Readiness:
-        return Readiness(" ".join((user.project_id, *self.role_ids)), today())
+    def _readiness(self, user: User) -> UserReadiness:
+        return UserReadiness(" ".join((user.project_id, *self.role_ids)), today())
 
-    def _made(self, kind: Kind, name: str, domain: Thing, attributes: Mapping[str, str]) -> Thing:
+    def _made(
+        self, kind: ResourceKind, name: str, domain: Resource, attributes: Mapping[str, str]
+    ) -> Resource:
         own = domain.name == domain_name(self.journal.run_id)
         known_id = self.known.ids.get((kind, name))
-        thing = Thing(kind, name, known_id, None if own else domain.id)
+        thing = Resource(kind, name, known_id, None if own else domain.id)
         if thing.id is not None:
             self.identity.update(thing, attributes)
             return thing
         place = {"domain_id": _id(domain), **attributes}
-        if not own:  # the journal names them all at once
+        if not own:  # the journal has one entry for all of them
             return self.identity.create(kind, name, place)
         return _create(self.identity, self.journal, thing, place)
 
 
 def _create(
-    identity: Identity, journal: Journal, thing: Thing, attributes: Mapping[str, str]
-) -> Thing:
+    identity: Identity, journal: Journal, thing: Resource, attributes: Mapping[str, str]
+) -> Resource:
     journal.create(thing.kind, thing.name)
     try:
         made = identity.create(thing.kind, thing.name, attributes)
@@ -218,7 +218,7 @@ def _create(
     return made
 
 
-def _id(thing: Thing) -> str:
+def _id(thing: Resource) -> str:
     if thing.id is None:
         raise EnvironmentUnusable(f"{thing.kind} {thing.name} was made without an id")
     return thing.id

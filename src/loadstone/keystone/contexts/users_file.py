@@ -1,4 +1,4 @@
-"""Users that exist already, from a file: Rally's env spec, or its list of users alone."""
+"""Reads existing users from a file: Rally's env spec, or just its list of users."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,20 +7,20 @@ import yaml
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.things import Kind, User
+from loadstone.keystone.resources import ResourceKind, User
 from loadstone.target import Access
 
 _DOMAIN = "Default"  # Rally's
 
 
 def given_users(path: Path) -> tuple[Mapping[str, str], ...]:
-    """Read the file; InvalidInput names what is wrong in it, never a password."""
+    """Read the file. InvalidInput names what is wrong in it, never a password."""
     try:
         found = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(f"{path}: cannot be read as text") from None
     except yaml.YAMLError:
-        # Its message quotes the file, which holds passwords.
+        # The parser's message quotes the file, which contains passwords.
         raise InvalidInput(f"{path}: is neither YAML nor JSON") from None
     for key in ("existing@openstack", "openstack", "users"):
         found = found.get(key, found) if isinstance(found, dict) else found
@@ -40,21 +40,21 @@ def _checked(one: object, place: str) -> Mapping[str, str]:
     return known
 
 
-def existing_users(access: Access, given: tuple[Mapping[str, str], ...]) -> tuple[User, ...]:
-    """Find the users and their projects in the cloud, as the admin."""
+def existing_users(access: Access, entries: tuple[Mapping[str, str], ...]) -> tuple[User, ...]:
+    """Look up the users and their projects in the cloud as the administrator."""
     identity = Identity(access)
-    names = {one[key] for one in given for key in ("project_domain_name", "user_domain_name")}
+    names = {one[key] for one in entries for key in ("project_domain_name", "user_domain_name")}
     domains = {name: identity.domain(name) for name in names}
     projects: dict[tuple[str, str], str] = {}
     users = []
-    for one in given:
+    for one in entries:
         domain, home = domains[one["user_domain_name"]], domains[one["project_domain_name"]]
         place = (str(home.id), one["project_name"])
         if place not in projects:
-            projects[place] = _id_of(identity, Kind.PROJECT, *place)
+            projects[place] = _id_of(identity, ResourceKind.PROJECT, *place)
         users.append(
             User(
-                id=_id_of(identity, Kind.USER, str(domain.id), one["username"]),
+                id=_id_of(identity, ResourceKind.USER, str(domain.id), one["username"]),
                 name=one["username"],
                 password=one["password"],
                 project_id=projects[place],
@@ -67,7 +67,7 @@ def existing_users(access: Access, given: tuple[Mapping[str, str], ...]) -> tupl
     return tuple(users)
 
 
-def _id_of(identity: Identity, kind: Kind, domain_id: str, name: str) -> str:
+def _id_of(identity: Identity, kind: ResourceKind, domain_id: str, name: str) -> str:
     for found in identity.find(kind, domain_id=domain_id, name=name):
         return str(found.id)
     raise EnvironmentUnusable(

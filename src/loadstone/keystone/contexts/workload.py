@@ -1,4 +1,4 @@
-"""What a task's workload needs before its load, and what is removed after it."""
+"""Prepares what a task's workload needs before its load, and removes it afterwards."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,14 +8,7 @@ from random import Random
 from typing import Literal, assert_never
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.contexts.quotas import set_quotas
-from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
-from loadstone.keystone.identity import Identity
-from loadstone.keystone.journal import Journal
-from loadstone.keystone.scenarios.model import Scenario
-from loadstone.keystone.things import User, of_iterations
-from loadstone.target import Access
-from loadstone.task.model import (
+from loadstone.keystone.contexts.model import (
     ApiVersion,
     ApiVersions,
     Cleanup,
@@ -25,27 +18,51 @@ from loadstone.task.model import (
     Roles,
     Users,
 )
+from loadstone.keystone.contexts.quotas import set_quotas
+from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.journal import Journal
+from loadstone.keystone.resources import User, of_iterations
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.target import Access
 
 Say = Callable[[str], None]
-# Rows that users are drawn into at random: many a user, and at least so many.
+# Number of rows for random users: several per user, and at least this many.
 _DRAWS_PER_USER, _FEWEST_DRAWS = 4, 1024
+# Rally's default is 20; at Keystone's hash cost more calls at once only wait in its queue.
+_WORKERS = 8
+
+
+def evenly(users: int) -> Users:
+    """Return the context of so many users, in two projects where that comes out even.
+
+    Iterations take them in turn. Users that exist already are taken instead where there are any.
+    """
+    tenants = 2 if users and users % 2 == 0 else 1
+    return Users(
+        tenants,
+        max(users, 1) // tenants,
+        workers=_WORKERS,
+        choice="round_robin",
+        may_be_existing=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Actors:
-    """As whom a workload's load is made."""
+    """The identities that a workload's load uses."""
 
     users: tuple[User, ...]
     journal: Journal = field(repr=False)
     choice: Literal["random", "round_robin"] = "random"
     api_versions: tuple[ApiVersion, ...] = ()
-    are_own: bool = True  # made by the run, so that all of theirs goes with them
+    are_own: bool = True  # created by the run, so everything they own is removed with them
 
     def turns(self, seed: int = 0) -> tuple[int, ...]:
-        """Give the index of the user of each iteration; iteration i takes turn i mod n.
+        """Return the index of the user of each iteration; iteration i uses turn i mod n.
 
-        At random with putting back, as Rally draws, or each in turn. Rows for `compile_plan` are
-        `[users[turn] for turn in turns]`, and tokens likewise.
+        Drawn at random with replacement, as Rally does, or round robin. Rows for `compile_plan` are
+        `[users[turn] for turn in turns]`, and likewise for tokens.
         """
         count = len(self.users)
         if count < 2 or self.choice == "round_robin":
@@ -55,14 +72,14 @@ class Actors:
         return tuple(draw.randrange(count) for _ in range(draws))
 
     def announce(self, scenario: Scenario) -> None:
-        """Put into the journal what the scenario's iterations will make; before every load."""
+        """Record in the journal what the iterations will create; called before every load."""
         if not self.are_own:
             require_own_users(scenario)
         announce(self.journal, scenario)
 
 
 def require_own_users(scenario: Scenario) -> None:
-    """Refuse a scenario whose things only go with users that the run made."""
+    """Refuse a scenario whose resources are only removed with users that the run created."""
     if scenario.goes_with_users:
         raise InvalidInput(
             f"{scenario.name}: leaves {scenario.goes_with_users} with its users, and these exist "
@@ -71,7 +88,7 @@ def require_own_users(scenario: Scenario) -> None:
 
 
 def announce(journal: Journal, scenario: Scenario) -> None:
-    """Put into the journal what the scenario's iterations will make; before every load."""
+    """Record in the journal what the iterations will create; called before every load."""
     for made in scenario.makes:
         thing = of_iterations(journal.run_id, made)
         journal.create(thing.kind, thing.name, thing.domain_id)
@@ -86,11 +103,11 @@ def contexts(
     say: Say,
     existing: Sequence[User] = (),
 ) -> Iterator[Actors]:
-    """Make what the workload's contexts say; remove it, and what iterations made, at the end.
+    """Set up the workload's contexts; remove them, and what iterations created, at the end.
 
-    `existing` users are taken where the file leaves room for them. What could not be removed stays
-    in the journal (`clean.remaining`), and `say` is told the command that removes it. With the id
-    and the journal of a run that was killed, the users that it had made are taken over.
+    `existing` users are used where the file does not ask for new ones. What could not be removed
+    stays in the journal (`clean.remaining`), and `say` gets the command that removes it. With the
+    id and journal of a killed run, that run's users are reused.
     """
     dummies = [context for context in wanted if isinstance(context, DummyContext)]
     with removing(access, run_id, journal_path, say) as journal:

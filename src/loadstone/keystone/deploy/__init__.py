@@ -1,1 +1,1 @@
-"""What a Keystone deployment is made of: its settings, its configuration, its database, itself."""
+"""Parts of a Keystone deployment: settings, configuration, database, Keystone itself."""

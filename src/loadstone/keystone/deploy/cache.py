@@ -13,7 +13,7 @@ ENABLED = ("cache", "enabled", "true")
 
 
 def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
-    """Give the parts of a cache level, and what it makes of keystone.conf."""
+    """Return the parts that a cache level needs, and its options for keystone.conf."""
     match level:
         case Cache.OFF:
             return (), (("cache", "enabled", "false"),)

@@ -1,22 +1,24 @@
-"""Chooses the parts of a deployment from its settings: the only place that knows them all."""
+"""Chooses the parts of a deployment from its settings. The only module that knows all parts."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import assert_never
 
-from loadstone import places
+from loadstone import paths
 from loadstone.keystone.deploy import queens
 from loadstone.keystone.deploy.cache import cache
 from loadstone.keystone.deploy.database import DATABASES, storage_folder
 from loadstone.keystone.deploy.directory import directory
-from loadstone.keystone.deploy.manage import Place
+from loadstone.keystone.deploy.manage import CommandContext
+from loadstone.keystone.deploy.options import CheckedOptions
+from loadstone.keystone.deploy.release import Release, SourceTree
 from loadstone.keystone.deploy.schema import Schema
 from loadstone.keystone.deploy.service import Keystone
-from loadstone.keystone.deploy.settings import Identity, Option, Settings
+from loadstone.keystone.deploy.settings import IdentityBackend, LabSettings, Option
 from loadstone.keystone.deploy.web import INTERPRETERS, SERVERS
 from loadstone.lab.application import Application
-from loadstone.lab.database import Database
-from loadstone.lab.environment import Environment
+from loadstone.lab.database import Database, DatabaseSize
+from loadstone.lab.environment import ServiceEnvironment
 from loadstone.lab.haproxy import Haproxy
 from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
@@ -27,38 +29,59 @@ RELEASES = Path(__file__).parent / "releases"
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """What the parts are made from."""
+    """What the parts are built from."""
 
     folder: Path
-    settings: Settings
+    settings: LabSettings
     ports: Ports
-    port: int  # that clients speak to
+    port: int  # the port that clients use
     url: str
     admin_password: str = field(repr=False)
     database_password: str = field(repr=False)
     directory_password: str = field(repr=False)
 
 
-def environment(folder: Path, settings: Settings) -> Environment:
-    """Give the environment of a release."""
-    pinned = RELEASES / f"{settings.release}.txt"
+def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
+    """Return the environment of a release."""
+    source = settings.source
     is_old = settings.is_queens
-    return Environment(
-        root=places.labs() / "environments",
-        title=f"keystone-{settings.release}",
-        contents=(f"keystone=={settings.release}",),
-        constraints=pinned if pinned.exists() else None,
+    return ServiceEnvironment(
+        root=paths.labs() / "environments",
+        title=f"keystone-{source.title}",
+        contents=(_requirement(source),),
+        constraints=_constraints(source),
         deployment=folder,
         interpreter=queens.python() if is_old else INTERPRETERS.get(settings.web),
         pip=queens.PIP if is_old else None,
+        patch=source.patch,
+        # Without git's metadata pbr cannot find out the version (docs.openstack.org/pbr).
+        variables=(("PBR_VERSION", source.version),) if source.tree else (),
     )
 
 
+def _requirement(source: Release) -> str:
+    if source.tree is not None:
+        return f"keystone @ {_sources(source).as_uri()}"
+    return f"keystone @ {source.wheel.as_uri()}" if source.wheel else f"keystone=={source.version}"
+
+
+def _sources(source: Release) -> Path:
+    return paths.labs() / "sources" / source.title
+
+
+def _constraints(source: Release) -> Path | None:
+    """Return the tested packages of a release; for a developer's own those of its major version."""
+    if source.tree is None and source.wheel is None:
+        pinned = RELEASES / f"{source.version}.txt"
+        return pinned if pinned.exists() else None
+    return next(iter(sorted(RELEASES.glob(f"{source.major}.*.txt"))), None)
+
+
 def parts(blueprint: Blueprint) -> tuple[Part, ...]:
-    """Give the parts in the order in which they start."""
+    """Return the parts in the order in which they start."""
     folder, settings = blueprint.folder, blueprint.settings
     contents = environment(folder, settings)
-    place = Place(contents.python, folder, folder / "logs" / "prepare.log")
+    place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:
         place = replace(place, program=queens.PREPARE)
     template, data = _data(blueprint, place)
@@ -78,27 +101,31 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     if settings.is_queens:
         wanted = (queens.older(package) for package in wanted)
     contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(wanted)))
-    return (contents, *servers)
+    options = CheckedOptions(place, settings.source.words, settings.conf)
+    source = settings.source
+    sources = (SourceTree(source, _sources(source)),) if source.tree else ()
+    return (*sources, contents, options, *servers)
 
 
-def _data(blueprint: Blueprint, place: Place) -> tuple[Schema, Database]:
+def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:
     folder, settings = blueprint.folder, blueprint.settings
-    kind = f"{settings.release}-{settings.database}"
+    kind = f"{settings.source.title}-{settings.database}"
 
     def build(data: Path) -> Database:
         make = DATABASES[settings.database]
-        return make(data, folder, blueprint.ports, blueprint.database_password)
+        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+        return make(data, folder, blueprint.ports, blueprint.database_password, size)
 
     database = build(storage_folder(folder, settings) / kind)
-    template = places.labs() / "templates" / kind
+    template = paths.labs() / "templates" / kind
     return Schema(database, template, build, place), database
 
 
 def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
     match blueprint.settings.identity:
-        case Identity.SQL:
+        case IdentityBackend.SQL:
             return (), ()
-        case Identity.LDAP:
+        case IdentityBackend.LDAP:
             return directory(blueprint.folder, blueprint.ports, blueprint.directory_password)
         case _:
             assert_never(blueprint.settings.identity)
@@ -106,7 +133,13 @@ def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ..
 
 def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
     settings, ports = blueprint.settings, blueprint.ports
-    site = Site(blueprint.folder, blueprint.port, settings.workers, settings.threads)
+    site = Site(
+        blueprint.folder,
+        blueprint.port,
+        settings.workers,
+        settings.threads,
+        backlog=settings.listen,
+    )
     build = SERVERS[settings.web]
     if settings.nodes == 1:
         return build(application, site, ports)
@@ -116,4 +149,5 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
     ]
     servers = (part for node in nodes for part in build(application, node, ports))
     balanced = tuple(node.port for node in nodes)
-    return (*servers, Haproxy(site, balanced, settings.balance, application.health))
+    balancer = Haproxy(site, balanced, settings.balance, application.health, settings.maxconn)
+    return (*servers, balancer)

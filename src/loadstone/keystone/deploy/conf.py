@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from loadstone.keystone.deploy.settings import Option, Settings
+from loadstone.keystone.deploy.settings import LabSettings, Option
 
 
-def options(folder: Path, settings: Settings) -> tuple[Option, ...]:
-    """Give the options that the lab sets; everything that Keystone would seek in /etc is named."""
+def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
+    """Return the options that the lab sets, with every path that defaults to /etc."""
     return (
         ("DEFAULT", "log_file", _path(folder / "logs" / "keystone.log")),
         ("fernet_tokens", "key_repository", _path(folder / "keys" / "fernet")),
-        # fernet_setup makes these too, and would write to /etc/keystone.
+        # fernet_setup creates these too, and would write to /etc/keystone.
         ("fernet_receipts", "key_repository", _path(folder / "keys" / "receipts")),
         ("credential", "key_repository", _path(folder / "keys" / "credential")),
         ("token", "provider", str(settings.token)),
@@ -24,7 +24,7 @@ def options(folder: Path, settings: Settings) -> tuple[Option, ...]:
 
 
 def render(chosen: tuple[Option, ...]) -> str:
-    """Write options as keystone.conf; where one is named twice the last counts."""
+    """Format options as keystone.conf; the last of duplicates counts."""
     sections: dict[str, dict[str, str]] = {}
     for section, option, value in chosen:
         sections.setdefault(section, {})[option] = value
@@ -39,5 +39,5 @@ def _hashing(rounds: int | None) -> tuple[Option, ...]:
 
 
 def _path(path: Path) -> str:
-    # oslo.config takes $name in a value for another option.
+    # oslo.config substitutes $name.
     return str(path).replace("$", "$$")

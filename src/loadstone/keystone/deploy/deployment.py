@@ -1,56 +1,62 @@
-"""A deployment as the disk knows it: what runs, where, with which settings."""
+"""A deployment as described on disk: what runs, where, with which settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.deploy import directory
+from loadstone.keystone.deploy import directory, settings
 from loadstone.keystone.deploy.manage import REGION
-from loadstone.keystone.deploy.settings import Identity
+from loadstone.keystone.deploy.settings import DatabaseBackend, IdentityBackend
 from loadstone.lab import composition, processes
 from loadstone.lab.ports import HOST
 from loadstone.lab.state import Phase, State, secret_folder
+from loadstone.monitor.demand import Setup
+from loadstone.monitor.service import ServiceProcess
 
-WEB = "web"  # the port that clients speak to
+WEB = "web"  # the port that clients use
+# Parts whose processes come and go with the load: PostgreSQL starts one per connection, and
+# Apache's event MPM starts and ends processes on demand.
+POOL, OVERFLOW = 5, 50  # defaults of oslo.db's max_pool_size and max_overflow
+ELASTIC = ("postgres", "apache")
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """One line of the list of deployments."""
+class DeploymentSummary:
+    """One row of the list of deployments."""
 
     name: str
     state: str  # running, failed, starting, stopped
     url: str | None
     workers: str
-    pid: int | None  # of the server that clients speak to
+    pid: int | None  # of the server that clients use
     memory_mb: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A Keystone that `lab up` made, as the disk knows it at this moment."""
+    """A Keystone started by `lab up`, as described on disk."""
 
     folder: Path
     state: State
 
     @property
     def name(self) -> str:
-        """What the user called it."""
+        """Name chosen by the user."""
         return self.state.name
 
     @property
     def url(self) -> str:
-        """The Identity v3 endpoint."""
+        """URL of the Identity v3 endpoint."""
         return url_of(self.state.port(WEB) or 0)
 
     @property
     def python(self) -> Path:
-        """The interpreter of its environment."""
+        """Interpreter of its environment."""
         return Path(self.state.python)
 
     @property
     def is_running(self) -> bool:
-        """It was started in this boot, and no part has died."""
+        """It was started since the last boot, and no part has died."""
         return self._was_started and self.failure() is None
 
     @property
@@ -58,11 +64,11 @@ class Deployment:
         return self.state.phase is Phase.RUNNING and self.state.is_of_this_boot
 
     def environment_variables(self) -> dict[str, str]:
-        """Give what a client needs as OS_*; the password is in it."""
+        """Return the OS_* variables for clients, including the password."""
         return self._variables("admin", "admin", "default", password_file(self.folder))
 
     def cloud(self) -> dict[str, object]:
-        """Give the same as an entry of clouds.yaml."""
+        """Return the same as an entry of clouds.yaml."""
         variables = self.environment_variables()
         auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
         return {
@@ -72,8 +78,8 @@ class Deployment:
         }
 
     def directory_users(self) -> tuple[dict[str, str], ...]:
-        """Give OS_* of each user that is kept in LDAP; none where users are in SQL."""
-        if dict(self.state.settings).get("identity") != Identity.LDAP:
+        """Return the OS_* of each user in LDAP; empty if users are in SQL."""
+        if dict(self.state.settings).get("identity") != IdentityBackend.LDAP:
             return ()
         file = directory.password_file(self.folder)
         return tuple(
@@ -82,15 +88,40 @@ class Deployment:
         )
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Give what a report says of it."""
+        """Return its rows for reports."""
         return self.state.facts
 
     def pids(self) -> tuple[int, ...]:
-        """Give all living processes of the service, workers too."""
+        """Return all living processes of the service, including workers."""
         return tuple(process.pid for process in self._processes())
 
-    def summary(self) -> Summary:
-        """Give its line of the list; memory counts pages that processes share once."""
+    def members(self) -> tuple[ServiceProcess, ...]:
+        """Return all living processes of the service, each with its part."""
+        return tuple(
+            ServiceProcess(process.pid, part, part.startswith(ELASTIC))
+            for part, family in self._families()
+            for process in family
+        )
+
+    def statistics(self) -> tuple[str, ...]:
+        """Return the URLs at which the parts' counters are read."""
+        return tuple(r.statistics for r in self.state.records if r.statistics)
+
+    def setup(self) -> Setup:
+        """Return what the analysis of resources needs of its settings."""
+        chosen = settings.read(self.state.settings)
+        conf = {(section, option): value for section, option, value in chosen.conf}
+        size = int(conf.get(("database", "max_pool_size"), POOL))
+        overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))
+        return Setup(
+            workers=chosen.workers * chosen.nodes,
+            threads=chosen.threads,
+            pool=None if chosen.database is DatabaseBackend.SQLITE else size + overflow,
+            cache=chosen.cache.value,
+        )
+
+    def summary(self) -> DeploymentSummary:
+        """Return its row of the list; memory counts shared pages once."""
         condition = self.state.phase.value
         if self.state.phase is not Phase.STOPPED and not self.state.is_of_this_boot:
             condition = Phase.STOPPED.value
@@ -98,7 +129,7 @@ class Deployment:
             condition = "failed"
         serving = [r.process.pid for r in self.state.records if r.process is not None]
         lives = self.is_running
-        return Summary(
+        return DeploymentSummary(
             name=self.name,
             state=condition,
             url=self.url if lives else None,
@@ -108,11 +139,11 @@ class Deployment:
         )
 
     def failure(self) -> str | None:
-        """Name a part that died, with the lines of its log that explain it."""
+        """Describe a part that died, with the log lines that explain it."""
         return composition.failure(self.state) if self._was_started else None
 
     def logs(self) -> tuple[tuple[str, Path], ...]:
-        """Give (part, log), in the order in which the parts started."""
+        """Return (part, log) in the order in which the parts started."""
         return tuple(
             (record.part, Path(path)) for record in self.state.records for path in record.logs
         )
@@ -134,22 +165,27 @@ class Deployment:
         }
 
     def _processes(self) -> tuple[processes.Process, ...]:
+        return tuple(process for _, family in self._families() for process in family)
+
+    def _families(self) -> tuple[tuple[str, tuple[processes.Process, ...]], ...]:
+        """Return (part, its living processes)."""
         if not self._was_started:
             return ()
-        leaders = (r.process for r in self.state.records if r.process is not None)
-        return tuple(member for leader in leaders for member in processes.family(leader))
+        leaders = {r.part: r.process for r in self.state.records if r.process is not None}
+        found = processes.families(tuple(leaders.values()))
+        return tuple(zip(leaders, found, strict=True))
 
 
 def password_file(folder: Path) -> Path:
-    """Give the file that holds the administrator's password while the deployment runs."""
+    """Return the file that holds the administrator's password while the deployment runs."""
     return secret_folder(folder) / "admin-password"
 
 
 def url_of(port: int) -> str:
-    """Give the Identity v3 endpoint that is served on a port."""
+    """Return the URL of the Identity v3 endpoint on a port."""
     return f"http://{HOST}:{port}/v3"
 
 
 def not_running(name: str) -> str:
-    """Say that it must be started first, and how."""
+    """Return the message that it is not running, and how to start it."""
     return f"lab {name} is not running; start it: loadstone lab up {name}"

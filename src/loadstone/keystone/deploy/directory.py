@@ -1,4 +1,4 @@
-"""Users in LDAP: a Keystone domain whose users are slapd's; projects and roles stay in SQL."""
+"""Users in LDAP: a Keystone domain whose users are in slapd; projects and roles stay in SQL."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +11,13 @@ from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.server import Site
 from loadstone.lab.slapd import Slapd
 
-DOMAIN = "directory"  # also the name of the project on which its users have a role
+DOMAIN = "directory"  # also the name of the project in which its users have a role
 USERS = tuple(f"user-{number}" for number in range(100))
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryDomain(Part):
-    """The configuration of the domain; it holds the directory's password."""
+    """Configuration of the domain; it contains the directory's password."""
 
     folder: Path  # of the deployment
     port: int
@@ -25,7 +25,7 @@ class DirectoryDomain(Part):
     name: str = "directory"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write it."""
+        """Write the configuration."""
         file = domains_folder(self.folder) / f"keystone.{DOMAIN}.conf"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         state.write_secret(file, conf.render(_options(self.port, self.password)))
@@ -35,7 +35,7 @@ class DirectoryDomain(Part):
 def directory(
     folder: Path, ports: Ports, password: str
 ) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
-    """Give the parts of a directory, and what they make of keystone.conf."""
+    """Return the parts of a directory, and their options for keystone.conf."""
     port = ports.give("slapd")
     server = Slapd(Site(folder, port), USERS, password)
     parts = (server, DirectoryDomain(folder, port, password))
@@ -46,12 +46,12 @@ def directory(
 
 
 def password_file(folder: Path) -> Path:
-    """Give the file that holds the password of every user of the directory."""
+    """Return the file that holds the password of every user of the directory."""
     return state.secret_folder(folder) / "directory-password"
 
 
 def domains_folder(folder: Path) -> Path:
-    """Give the folder of the domains' own configurations."""
+    """Return the folder of the domain-specific configurations."""
     return state.secret_folder(folder) / "domains"
 
 

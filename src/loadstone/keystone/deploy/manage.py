@@ -13,7 +13,7 @@ REGION = "RegionOne"
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """The first administrator and the catalog's first entry."""
+    """The first administrator, and the catalog's first entry."""
 
     password: str
     url: str
@@ -24,8 +24,8 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be done, in this order."""
+class Preparation:
+    """What to prepare, in this order."""
 
     options: tuple[str, ...]
     sync: bool = False
@@ -38,25 +38,25 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandContext:
     """Where the commands run, and for which deployment."""
 
     python: Path
-    folder: Path  # of the deployment: its mark
+    folder: Path  # of the deployment; marks its processes
     log: Path
-    program: str = "prepare.py"  # of `inside`: what carries out an order
+    program: str = "prepare.py"  # script in `inside` that prepares
 
 
 def options(*files: Path) -> tuple[str, ...]:
-    """Give the options that make Keystone read these files, which are neighbours, and no others."""
+    """Return the options that make Keystone read only these configuration files."""
     nothing = files[0].with_name("conf.d")
     nothing.mkdir(exist_ok=True)
     named = (word for file in files for word in ("--config-file", str(file)))
     return (*named, "--config-dir", str(nothing))
 
 
-def carry_out(order: Order, place: Place) -> None:
-    """Do it; the password goes through a pipe, never through arguments or files."""
+def carry_out(order: Preparation, place: CommandContext) -> None:
+    """Run the script. The password goes through a pipe, never through arguments or files."""
     program = (str(place.python), str(INSIDE / place.program))
     command = Command(program, place.log, place.folder, {"PYTHONWARNINGS": "ignore"})
     processes.complete(command, "keystone could not be prepared", json.dumps(asdict(order)))

@@ -1,4 +1,4 @@
-"""Keystone 13 (Queens): the last release with UUID tokens, on the last Python that runs it."""
+"""Keystone 13 (Queens): the last release with UUID tokens, and the last Python that runs it."""
 
 from pathlib import Path
 
@@ -12,16 +12,16 @@ OLDER = {"pyuwsgi": "pyuwsgi==2.0.20"}  # the last with a wheel for this Python
 
 
 def python() -> str:
-    """Give the interpreter, or raise with what is missing."""
+    """Return the interpreter, or raise with what is missing."""
     return interpreters.find(PYTHON, "Keystone 13")
 
 
 def older(package: str) -> str:
-    """Give the version of a package that runs on this Python."""
+    """Return the requirement for the last version of a package that runs on this Python."""
     return OLDER.get(package.partition("==")[0], package)
 
 
 def options(environment_python: Path) -> tuple[Option, ...]:
-    """Give what it needs beside the options of today: where its pipelines are described."""
+    """Return options that this release needs in addition: the path of its paste pipelines."""
     pipelines = environment_python.parent.parent / "etc" / "keystone" / "keystone-paste.ini"
     return (("paste_deploy", "config_file", str(pipelines).replace("$", "$$")),)

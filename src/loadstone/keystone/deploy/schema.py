@@ -1,4 +1,4 @@
-"""The database that db_sync has been through: made once per release and kind, copied from then on.
+"""Template databases: db_sync runs once per release and kind of database; deployments copy it.
 
 db_sync takes most of a first start (about 15 s of CPU).
 """
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage
-from loadstone.keystone.deploy.manage import Order, Place
-from loadstone.lab import composition, locks, processes, room, state
+from loadstone.keystone.deploy.manage import CommandContext, Preparation
+from loadstone.lab import composition, diskspace, locks, processes, state
 from loadstone.lab.database import Database
 from loadstone.lab.part import Part, Say
 
@@ -19,16 +19,16 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True)
 class Schema(Part):
-    """Keystone's tables in the data folder of a deployment, before its database starts."""
+    """Keystone's tables in the data folder of a deployment, prepared before its database starts."""
 
     database: Database
     template: Path
-    build: Callable[[Path], Database]  # the same kind of database on another folder
-    place: Place
+    build: Callable[[Path], Database]  # the same kind of database in another folder
+    place: CommandContext
     name: str = "schema"
 
     def prepare(self, say: Say) -> None:
-        """Copy the template; make that first where it is missing."""
+        """Copy the template; create it first if it is missing."""
         data = self.database.data
         if data.exists():
             return
@@ -38,10 +38,10 @@ class Schema(Part):
                 shutil.rmtree(self.template, ignore_errors=True)
                 self._make(say)
                 (self.template / COMPLETE).touch()
-        room.copy(self.template / "data", data)
+        diskspace.copy(self.template / "data", data)
 
     def logs(self) -> tuple[Path, ...]:
-        """What db_sync said."""
+        """Return db_sync's log."""
         return (self.place.log,)
 
     def _make(self, say: Say) -> None:
@@ -54,7 +54,7 @@ class Schema(Part):
             file = self.template / "keystone.conf"
             connection = (("database", "connection", database.connection()),)
             state.write_secret(file, conf.render(connection))
-            manage.carry_out(Order(manage.options(file), sync=True), self.place)
+            manage.carry_out(Preparation(manage.options(file), sync=True), self.place)
         finally:
             (self.template / "keystone.conf").unlink(missing_ok=True)
             if process is not None:

@@ -1,5 +1,7 @@
-"""Keystone itself, without a server: configuration, keys, the administrator."""
+"""Keystone itself, without a server: configuration, keys, administrator."""
 
+import base64
+import os
 import secrets
 import shutil
 from dataclasses import dataclass, field
@@ -7,18 +9,18 @@ from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage, queens
 from loadstone.keystone.deploy.directory import DOMAIN
-from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, Order, Place
-from loadstone.keystone.deploy.settings import Identity, Option, Settings, Token
+from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, CommandContext, Preparation
+from loadstone.keystone.deploy.settings import IdentityBackend, LabSettings, Option, TokenProvider
 from loadstone.lab import state
 from loadstone.lab.application import LOADED, Application
 from loadstone.lab.part import Facts, Part, Say
 
 APPLICATION = "keystone_app"
-DEFAULT_ROUNDS = 12  # [identity] password_hash_rounds unless it is set: keystone/conf/identity.py
+DEFAULT_ROUNDS = 12  # default of [identity] password_hash_rounds: keystone/conf/identity.py
 
 
 def password() -> str:
-    """Make a password that nobody has seen."""
+    """Return a new random password."""
     return secrets.token_urlsafe(24)
 
 
@@ -26,10 +28,10 @@ def password() -> str:
 class Keystone(Part):
     """One Keystone, ready to be served."""
 
-    place: Place
-    settings: Settings
+    place: CommandContext
+    settings: LabSettings
     url: str
-    options: tuple[Option, ...]  # what the other parts make of its configuration
+    options: tuple[Option, ...]  # options for keystone.conf from the other parts
     secret_options: tuple[Option, ...] = field(repr=False)
     admin_password: str = field(repr=False)
     name: str = "keystone"
@@ -42,7 +44,7 @@ class Keystone(Part):
         )
 
     def application(self) -> Application:
-        """Give what a web server serves."""
+        """Return the application for a web server."""
         options = "\n".join(manage.options(*self._files))
         return Application(
             python=self.place.python,
@@ -57,7 +59,7 @@ class Keystone(Part):
         )
 
     def prepare(self, say: Say) -> None:
-        """Write the configuration, make missing keys, give the administrator a password."""
+        """Write the configuration, create missing keys, set the administrator's password."""
         folder = self.place.folder
         file, secret_file = self._files
         file.write_text(conf.render(self._options()))
@@ -67,22 +69,24 @@ class Keystone(Part):
             (folder / name).mkdir(mode=0o700, exist_ok=True)
         shutil.copy(INSIDE / f"{APPLICATION}.py", folder / "app")
         say("giving the administrator a fresh password")
-        order = Order(
+        order = Preparation(
             manage.options(*self._files),
             keys=True,
-            jws=self.settings.token is Token.JWS,
-            directory=DOMAIN if self.settings.identity is Identity.LDAP else None,
+            jws=self.settings.token is TokenProvider.JWS,
+            directory=DOMAIN if self.settings.identity is IdentityBackend.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
         )
         manage.carry_out(order, self.place)
+        add_keys(folder / "keys" / "fernet", self.settings.fernet_keys)
 
     def facts(self) -> Facts:
-        """What of its configuration weighs on its speed."""
+        """Return the configuration that influences performance."""
         chosen = {(s, o): v for s, o, v in self._options()}
         rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
         provider = chosen["token", "provider"]
+        keys = self.settings.fernet_keys
         events, expired = self.settings.revocation_events, self.settings.expired_tokens
         return (
             ("token", provider),
@@ -91,13 +95,23 @@ class Keystone(Part):
             ("identity", str(self.settings.identity)),
             *((("revocation events", str(events)),) if events else ()),
             *((("expired tokens", str(expired)),) if expired else ()),
+            *((("fernet keys", str(keys)),) if keys else ()),
         )
 
     def _options(self) -> tuple[Option, ...]:
-        given = conf.options(self.place.folder, self.settings)
+        chosen = conf.options(self.place.folder, self.settings)
         old = queens.options(self.place.python) if self.settings.is_queens else ()
-        return (*given, *old, *self.options, *self.settings.conf)
+        return (*chosen, *old, *self.options, *self.settings.conf)
 
     def logs(self) -> tuple[Path, ...]:
-        """Its own log, and what its commands said."""
+        """Return Keystone's log and that of its commands."""
         return (self.place.folder / "logs" / "keystone.log", self.place.log)
+
+
+def add_keys(repository: Path, count: int) -> None:
+    """Add Fernet keys until there are so many; the newest one encrypts."""
+    present = [int(path.name) for path in repository.glob("*") if path.name.isdigit()]
+    for number in range(max(present, default=0) + 1, count):
+        path = repository / str(number)
+        path.touch(mode=0o600)
+        path.write_bytes(base64.urlsafe_b64encode(os.urandom(32)))

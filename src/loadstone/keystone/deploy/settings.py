@@ -1,4 +1,4 @@
-"""The settings of a deployment, as `lab up --with KEY=VALUE` names them."""
+"""Settings of a deployment, as named by `lab up --with KEY=VALUE`."""
 
 import os
 import re
@@ -8,63 +8,60 @@ from enum import StrEnum
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
+from loadstone.keystone.deploy.release import OLDEST, Release
+from loadstone.keystone.deploy.release import read as read_release
+from loadstone.keystone.deploy.web import Web
+from loadstone.lab.database import BUFFER_MB, CONNECTIONS
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
-WIDEST = 512  # workers or threads: far above any core count, far below what harms the machine
+WIDEST = (
+    512  # limit on workers and threads: far above any core count, far below what harms the machine
+)
 DISK, TMPFS = "disk", "tmpfs"
+ALSO_CALLED = {"postgresql": "postgres"}
 MOST_NODES = 16
 JWS_SINCE = 15
-QUEENS = 13  # the oldest that the lab starts: the last with UUID tokens, on Python 3.6
+QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
+MOST_KEYS = 1000
 
 
-class Web(StrEnum):
-    """What serves Keystone."""
-
-    UWSGI = "uwsgi"
-    NGINX_UWSGI = "nginx-uwsgi"
-    APACHE = "apache"
-    GUNICORN = "gunicorn"
-    GRANIAN = "granian"
-    SINGLE = "single"  # one process, one thread
-
-
-class Database(StrEnum):
-    """What keeps Keystone's tables."""
+class DatabaseBackend(StrEnum):
+    """The database server."""
 
     SQLITE = "sqlite"
     MARIADB = "mariadb"
     POSTGRES = "postgres"
 
 
-class Token(StrEnum):
-    """What a token is."""
+class TokenProvider(StrEnum):
+    """The token provider."""
 
     FERNET = "fernet"
     JWS = "jws"
-    UUID = "uuid"  # a row in the database each; only release 13 has them
+    UUID = "uuid"  # one database row per token; only in release 13
 
 
-class Identity(StrEnum):
-    """Where users are kept (the administrator always in SQL)."""
+class IdentityBackend(StrEnum):
+    """Where users are kept (the administrator is always in SQL)."""
 
     SQL = "sql"
     LDAP = "ldap"
 
 
 class Balance(StrEnum):
-    """How haproxy shares requests out."""
+    """How haproxy distributes requests."""
 
     ROUNDROBIN = "roundrobin"
     LEASTCONN = "leastconn"
 
 
 class Cache(StrEnum):
-    """Keystone's cache across requests."""
+    """Keystone's cache."""
 
-    LOCAL = "local"  # Keystone's default: `enabled`, with a backend that keeps nothing
+    LOCAL = "local"  # Keystone's default: `enabled`, with a backend that stores nothing
     OFF = "off"  # not even within one request
-    MEMORY = "memory"  # each process its own; not for production
+    MEMORY = "memory"  # separate in each process; not for production
     MEMCACHED = "memcached"
     MEMCACHED_POOL = "memcached-pool"
 
@@ -74,8 +71,8 @@ def _cores() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What is started. Absent: Keystone's or the lab's own choice."""
+class LabSettings:
+    """Settings of a deployment. Absent: the default of Keystone or of the lab."""
 
     release: str = "30.0.0"
     workers: int = field(default_factory=_cores)
@@ -84,12 +81,17 @@ class Settings:
     web: Web = Web.UWSGI
     nodes: int = 1
     balance: Balance = Balance.ROUNDROBIN
-    database: Database = Database.SQLITE
-    storage: str = DISK  # disk, tmpfs, or a folder
-    token: Token = Token.FERNET
-    identity: Identity = Identity.SQL
+    maxconn: int | None = None  # requests at once that haproxy sends to each node
+    database: DatabaseBackend = DatabaseBackend.SQLITE
+    storage: str = DISK  # disk, tmpfs or a folder
+    token: TokenProvider = TokenProvider.FERNET
+    identity: IdentityBackend = IdentityBackend.SQL
     cache: Cache = Cache.LOCAL
     hash_rounds: int | None = None
+    listen: int | None = None  # length of uWSGI's listen queue
+    db_connections: int = CONNECTIONS
+    db_buffer_mb: int = BUFFER_MB
+    fernet_keys: int = 0  # at least so many
     revocation_events: int = 0
     expired_tokens: int = 0
     conf: tuple[Option, ...] = ()
@@ -97,42 +99,47 @@ class Settings:
     def __post_init__(self) -> None:
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
-        if self.token is Token.UUID and not self.is_queens:
+        if self.maxconn is not None and self.nodes == 1:
+            raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
+        if self.token is TokenProvider.UUID and not self.is_queens:
             raise InvalidInput(
                 "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
             )
-        if self.expired_tokens and self.token is not Token.UUID:
+        if self.expired_tokens and self.token is not TokenProvider.UUID:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
+            raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         if self.is_queens:
             self._require_what_queens_has()
-        elif self.token is Token.JWS and self._major < JWS_SINCE:
+        elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
             raise InvalidInput(
                 f"token=jws needs release={JWS_SINCE}.0.0 or later: older ones have no JWS tokens"
             )
 
     @property
-    def is_queens(self) -> bool:
-        """Say whether it is the release that needs Python 3.6."""
-        return self._major == QUEENS
+    def source(self) -> Release:
+        """The Keystone to install, as it is now: a source tree may have changed meanwhile."""
+        return read_release(self.release)
 
     @property
-    def _major(self) -> int:
-        return int(self.release.partition(".")[0])
+    def is_queens(self) -> bool:
+        """Return whether this is the release that needs Python 3.6."""
+        return self.source.major == QUEENS
 
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
-            "database": (self.database, (Database.SQLITE,)),
-            "token": (self.token, (Token.FERNET, Token.UUID)),
+            "database": (self.database, (DatabaseBackend.SQLITE,)),
+            "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
             "cache": (self.cache, (Cache.LOCAL, Cache.OFF, Cache.MEMORY)),
-            "identity": (self.identity, (Identity.SQL,)),
+            "identity": (self.identity, (IdentityBackend.SQL,)),
         }.items():
             if value not in possible:
                 known = ", ".join(possible)
                 raise InvalidInput(f"release={self.release} is started with {key} {known} only")
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Give them as KEY, VALUE: what `read` makes the same settings of."""
+        """Return the settings as KEY, VALUE pairs, which `read` accepts."""
         plain = tuple(
             (f.name.replace("_", "-"), str(getattr(self, f.name)))
             for f in fields(self)
@@ -141,16 +148,16 @@ class Settings:
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
 
 
-def read(pairs: Iterable[tuple[str, str]]) -> Settings:
-    """Make settings of KEY, VALUE pairs; the last one of a key counts."""
-    given = values(pairs)
-    if given.get("web") is Web.SINGLE:
-        given.setdefault("workers", 1)
-    return Settings(**given)  # type: ignore[arg-type]  # each reader gives its field's type
+def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
+    """Return settings from KEY, VALUE pairs; the last value of a key counts."""
+    chosen = values(pairs)
+    if chosen.get("web") is Web.SINGLE:
+        chosen.setdefault("workers", 1)
+    return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Read each pair alone, whether or not the settings fit together: fields of Settings."""
+    """Parse each pair on its own, without checking combinations; return fields of the settings."""
     found: dict[str, object] = {}
     conf: dict[tuple[str, str], str] = {}
     for key, value in pairs:
@@ -187,20 +194,15 @@ def _whole(lowest: int, highest: int) -> Callable[[str, str], int]:
 def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
     def read_level(key: str, value: str) -> StrEnum:
         try:
-            return levels(value)
+            return levels(ALSO_CALLED.get(value, value))
         except ValueError:
             raise InvalidInput(f"{key} must be one of {', '.join(levels)}, not {value!r}") from None
 
     return read_level
 
 
-def _release(key: str, value: str) -> str:
-    if not re.fullmatch(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?", value):
-        raise InvalidInput(f"{key} must be a version of Keystone on PyPI, as 30.0.0, not {value!r}")
-    if int(value.partition(".")[0]) < QUEENS:
-        raise InvalidInput(
-            f"{key}={value} is too old; releases from {QUEENS} (13.0.2) on are tried"
-        )
+def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
+    read_release(value)
     return value
 
 
@@ -233,13 +235,19 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "web": _level(Web),
     "nodes": _whole(1, MOST_NODES),
     "balance": _level(Balance),
-    "database": _level(Database),
+    "maxconn": _whole(1, 4096),
+    "database": _level(DatabaseBackend),
     "storage": _storage,
-    "token": _level(Token),
-    "identity": _level(Identity),
+    "token": _level(TokenProvider),
+    "identity": _level(IdentityBackend),
     "cache": _level(Cache),
-    # bcrypt's own bounds.
+    # bcrypt's limits.
     "hash-rounds": _whole(4, 31),
+    "listen": _whole(1, 65535),
+    "db-connections": _whole(10, 10_000),
+    # MariaDB's least is 5, PostgreSQL's less.
+    "db-buffer-mb": _whole(5, 1_000_000),
+    "fernet-keys": _whole(0, MOST_KEYS),
     "revocation-events": _whole(0, MOST_EVENTS),
     "expired-tokens": _whole(0, MOST_EVENTS),
 }

@@ -1,4 +1,4 @@
-"""Settings of a deployment from a YAML file: the same keys as `--with`, `conf` as sections."""
+"""Reads settings of a deployment from YAML: the same keys as `--with`, with `conf` as sections."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def read_file(path: Path) -> Pairs:
-    """Give KEY, VALUE pairs, ready to be followed by those of the command line."""
+    """Return KEY, VALUE pairs, to be followed by those of the command line."""
     import yaml
 
     try:
@@ -35,7 +35,7 @@ def read_file(path: Path) -> Pairs:
 
 def _word(path: Path, key: str, value: object) -> str:
     match value:
-        case bool():  # before int, of which it is a kind
+        case bool():  # before int, because bool is a subclass
             return "true" if value else "false"
         case str() | int() | float():
             return str(value)

@@ -1,9 +1,9 @@
-"""The web servers by name: a further one is a file in lab/ and a line here."""
+"""The supported web servers. To add one, write a file in lab/ and add a line here."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 
-from loadstone.keystone.deploy.settings import Web
 from loadstone.lab import apache
 from loadstone.lab.apache import Apache
 from loadstone.lab.application import Application
@@ -19,6 +19,17 @@ from loadstone.lab.uwsgi import Uwsgi
 Build = Callable[[Application, Site, Ports], tuple[Part, ...]]
 
 
+class Web(StrEnum):
+    """The web server."""
+
+    UWSGI = "uwsgi"
+    NGINX_UWSGI = "nginx-uwsgi"
+    APACHE = "apache"
+    GUNICORN = "gunicorn"
+    GRANIAN = "granian"
+    SINGLE = "single"  # one process, one thread
+
+
 def _nginx_uwsgi(application: Application, site: Site, ports: Ports) -> tuple[Part, ...]:
     behind = replace(site, port=ports.give(f"uwsgi{site.suffix}"))
     uwsgi = Uwsgi(behind, application, is_behind=True)
@@ -28,10 +39,12 @@ def _nginx_uwsgi(application: Application, site: Site, ports: Ports) -> tuple[Pa
 SERVERS: dict[Web, Build] = {
     Web.UWSGI: lambda application, site, _: (Uwsgi(site, application),),
     Web.NGINX_UWSGI: _nginx_uwsgi,
-    Web.APACHE: lambda application, site, _: (Apache(site, application),),
+    Web.APACHE: lambda application, site, ports: (
+        Apache(site, application, ports.give(f"apache-status{site.suffix}")),
+    ),
     Web.GUNICORN: lambda application, site, _: (Gunicorn(site, application),),
     Web.GRANIAN: lambda application, site, _: (Granian(site, application),),
     Web.SINGLE: lambda application, site, _: (Single(site, application),),
 }
-# Where the environment must be made with a Python that is not Loadstone's.
+# For environments that must be made with a Python other than Loadstone's.
 INTERPRETERS: dict[Web, str] = {Web.APACHE: apache.INTERPRETER}

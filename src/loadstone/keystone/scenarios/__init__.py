@@ -1,10 +1,10 @@
-"""What can be loaded, by the command line's names."""
+"""Scenarios by their names on the command line."""
 
 from math import inf, nan
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
-from loadstone.keystone.scenarios.beyond import BEYOND
+from loadstone.keystone.scenarios.extra import EXTRA_SCENARIOS
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
 from loadstone.plan.script import mixed
@@ -13,16 +13,25 @@ SCENARIOS: dict[str, Scenario] = {
     "issue": ISSUE_TOKEN,
     "validate": VALIDATE_TOKEN,
     **TOKEN_LIFE,
-    **BEYOND,
+    **EXTRA_SCENARIOS,
 }
 
-__all__ = ["MIX", "SCENARIOS", "Scenario", "named"]
+__all__ = ["MIX", "SCENARIOS", "Scenario", "is_named", "named"]
 
 MIX = "mix:"
 
 
+# By the names that results show, too.
+_BY_LONG_NAME = {scenario.name: scenario for scenario in SCENARIOS.values()}
+
+
+def is_named(name: str) -> bool:
+    """Return whether a scenario is known here by this name, or is a mix of such."""
+    return name.startswith(MIX) or name in SCENARIOS or name in _BY_LONG_NAME
+
+
 def named(name: str) -> Scenario:
-    """Give a scenario by its name, or a mix of some: mix:issue=1,validate=9."""
+    """Return a scenario by name, or a mix such as mix:issue=1,validate=9."""
     if not name.startswith(MIX):
         return _known(name)
     given = [_weight(part) for part in name.removeprefix(MIX).split(",")]
@@ -37,8 +46,8 @@ def named(name: str) -> Scenario:
 
 
 def _known(name: str) -> Scenario:
-    if name in SCENARIOS:
-        return SCENARIOS[name]
+    if found := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
+        return found
     known = ", ".join(sorted(SCENARIOS))
     raise InvalidInput(f"no scenario {name!r}; there are {known}, and mix:issue=1,validate=9")
 

@@ -1,13 +1,14 @@
-"""The actions of an iteration as Rally nests them, from the names of its steps.
+"""Rally's nested atomic actions, derived from the names of an iteration's steps.
 
 A step's action is a path: "keystone_v3.create_users/keystone_v3.create_user#2/keystone_v3.add_role"
-is the request add_role inside of the second create_user inside of create_users. Steps side by side
-with the same path are one action of several requests. Requests that Rally makes outside of every
-action are named "keystoneauth.*".
+is the request add_role in the second create_user in create_users. Adjacent steps with the same path
+are one action with several requests. Requests that Rally makes outside any action are named
+"keystoneauth.*".
 
-An action lasts from the due time of its first step to the end of its last one; as a step is due
-when the one before has ended, that is the sum of its steps' latencies. In Rally's statistics an
-iteration's actions of one name and level are added up, and their number is `count_per_iteration`.
+An action lasts from the due time of its first step to the end of its last one. Because a step is
+due when the previous one has ended, this is the sum of its steps' latencies. In Rally's statistics
+an iteration's actions with the same name and level are added up; their number is
+`count_per_iteration`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ OUTSIDE = "keystoneauth."
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """One action, and those inside of it."""
+    """An action and its nested actions."""
 
     name: str
     first: int  # index of its first step
@@ -28,12 +29,12 @@ class Atomic:
 
     @property
     def is_outside(self) -> bool:
-        """Whether Rally counts it to no action, only to the iteration."""
+        """Whether it counts towards the iteration only, and not as an action in Rally."""
         return self.name.startswith(OUTSIDE)
 
 
 def atomics(actions: Sequence[str]) -> tuple[Atomic, ...]:
-    """Give the tree of the actions of an iteration with these steps."""
+    """Return the tree of actions of an iteration with these steps."""
     return _level([(index, action.split("/")) for index, action in enumerate(actions)])
 
 

@@ -1,4 +1,4 @@
-"""Issue and validation of tokens."""
+"""Issuing and validating tokens."""
 
 from loadstone.keystone.scenarios.model import (
     ADMIN_TOKEN,
@@ -9,7 +9,7 @@ from loadstone.keystone.scenarios.model import (
 )
 from loadstone.plan.script import Column, Step, text
 
-# By names, as people and services log in: Keystone then looks up user, project and domains.
+# By name, as people and services log in: Keystone then looks up user, project and domains.
 PASSWORD_BODY = filled(
     '{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":"<user>",'
     '"domain":{"name":"<domain>"},"password":"<password>"}}},'
@@ -37,8 +37,8 @@ ISSUE_TOKEN = Scenario(
     ),
 )
 
-# Rally knows validation only behind an issue (KeystoneBasic.authenticate_user_and_validate_token);
-# its action has the same name here.
+# Rally validates only after an issue (KeystoneBasic.authenticate_user_and_validate_token); this
+# action has the same name.
 VALIDATE_TOKEN = Scenario(
     name="Keystone.validate_token",
     title="token validation",

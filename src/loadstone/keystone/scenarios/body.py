@@ -1,16 +1,16 @@
-"""JSON bodies with holes."""
+"""JSON bodies with placeholders."""
 
 import json
 from collections.abc import Mapping, Sequence
 
 from loadstone.plan.script import Captured, Column, Iteration, Part, Template, Text
 
-# A template stands for a text; its holes are filled with what is JSON-escaped already.
+# A template stands for a string; the values of its holes are already JSON-escaped.
 Tree = None | bool | int | float | str | Template | Sequence["Tree"] | Mapping[str, "Tree"]
 
 
 def json_body(tree: Tree) -> Template:
-    """Give the tree as compact JSON whose templates stand between quotes."""
+    """Return the tree as compact JSON, with each template as a string."""
     return tuple(_merged(_parts(tree)))
 
 

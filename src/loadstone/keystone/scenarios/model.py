@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
-from loadstone.keystone.things import Made, iteration_prefix
+from loadstone.keystone.resources import CreatedByIterations, iteration_prefix
 from loadstone.plan.model import Origin
 from loadstone.plan.script import (
     Captured,
@@ -23,30 +23,32 @@ JSON_HEADERS = (
     ("Content-Type", (Text("application/json"),)),
 )
 SUBJECT_TOKEN, ADMIN_TOKEN = Column("token"), Column("admin_token")
-ROOT = Column("root")  # the whole path of a request above the version: "/"
-MADE = Column("made")  # before the iteration's number in the names of what iterations make
+ROOT = Column("root")  # the complete path of a request above the version: "/"
+MADE = Column("made")  # before the iteration's number in the names of created resources
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Steps whose paths begin after the version (/auth/tokens), with holes for known columns."""
+    """Steps with paths relative to the version (/auth/tokens), with holes for known columns."""
 
-    name: str  # Rally's where Rally has one
+    name: str  # Rally's name if Rally has the scenario
     title: str
-    request: str  # what an iteration sends, in words
+    request: str  # description of what an iteration sends
     steps: Steps
-    # Columns of its own, ready to be sent: passwords that it sets, and the like.
+    # Columns of its own, such as passwords that it sets.
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    makes: tuple[Made, ...] = ()  # what its iterations make, each with its number in the name
-    # What goes with the users, and is removed in no other way: words for who brings his own users.
+    makes: tuple[
+        CreatedByIterations, ...
+    ] = ()  # what its iterations create, with the iteration's number in the name
+    # Describes what is removed only with the users; shown to those who bring their own users.
     goes_with_users: str = ""
     origin: Origin | None = None  # None: the cloud's identity API
-    mix: tuple[Share, ...] = ()  # which of the steps an iteration takes; empty: all of them
+    mix: tuple[Share, ...] = ()  # which steps an iteration executes; empty: all
     connection: Literal["kept", "iteration", "request"] = "kept"
 
     @property
     def columns(self) -> frozenset[str]:
-        """The names of the columns that the steps have holes for, its own left out."""
+        """Columns that the steps have holes for, except its own."""
         return frozenset(
             part.column
             for step in self.steps
@@ -59,22 +61,22 @@ class Scenario:
         )
 
     def of_run(self, run_id: str) -> Self:
-        """Give it for one stretch of load of this run: what it makes gets names of its own."""
+        """Return a copy for one phase of load, with unique names for what it creates."""
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
 
     @property
     def needs_application_credentials(self) -> bool:
-        """Whether each user must have an application credential before."""
+        """Whether each user needs an application credential."""
         return "application_credential_id" in self.columns
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether tokens must be issued before."""
+        """Whether tokens must be issued before the load."""
         return SUBJECT_TOKEN.column in self.columns
 
 
 def filled(template: str, **holes: Column | Captured | Iteration) -> Template:
-    """Split a text at its holes, written <name>."""
+    """Parse a template with holes written as <name>."""
     parts: list[Part] = []
     rest = template
     while rest:

@@ -1,4 +1,4 @@
-"""More of a token's life: chains, other ways to get one, what it opens."""
+"""More scenarios with tokens: chains, other ways to get one, calls that use one."""
 
 from loadstone.keystone.scenarios.authenticate import PASSWORD_BODY
 from loadstone.keystone.scenarios.model import JSON_HEADERS, SUBJECT_TOKEN, Scenario, filled
@@ -12,7 +12,7 @@ _AS_TOKEN = (_ACCEPT, ("X-Auth-Token", (SUBJECT_TOKEN,)))
 
 
 def issue(action: str) -> Step:
-    """Issue a token with a password, and keep it for later steps."""
+    """Issue a token with a password, and capture it for later steps."""
     return Step(
         action=action,
         method="POST",
@@ -25,7 +25,7 @@ def issue(action: str) -> Step:
 
 
 def about_itself(action: str, method: str, status: int) -> Step:
-    """Give a call about the token that the iteration issued, as that token."""
+    """Return a call about the token that the iteration issued, authenticated with that token."""
     return Step(action, method, text("/auth/tokens"), _ABOUT_ITSELF, expect_status=(status,))
 
 
@@ -39,8 +39,8 @@ ISSUE_AND_VALIDATE = Scenario(
     ),
 )
 
-# Keystone keeps each revocation until the token would have expired, and every validation looks
-# through them: this scenario slows its target down while it runs and for a while after.
+# Keystone keeps each revocation until the token would have expired, and every validation checks
+# them: this scenario slows its target down while it runs and for a while afterwards.
 ISSUE_AND_REVOKE = Scenario(
     name="Keystone.issue_and_revoke_token",
     title="token issue, then revocation",
@@ -73,7 +73,7 @@ ISSUE_UNSCOPED = Scenario(
     ),
 )
 
-# No password is hashed: beside the issue with a password it shows what the hash costs.
+# No password is hashed: the difference to an issue with a password is the cost of the hash.
 RESCOPE = Scenario(
     name="Keystone.rescope_token",
     title="token rescope",
@@ -110,7 +110,7 @@ OWN_PROJECTS = Scenario(
     steps=(Step("keystone_v3.list_own_projects", "GET", text("/auth/projects"), _AS_TOKEN),),
 )
 
-# No token, no database: what web server and framework alone bear.
+# No token, no database: measures web server and framework alone.
 DISCOVER = Scenario(
     name="Keystone.discover",
     title="version discovery",

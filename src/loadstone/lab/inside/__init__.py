@@ -1,1 +1,1 @@
-"""Files that run with the service's packages, in its environment, never in Loadstone's."""
+"""Files that run in the service's environment with its packages, never in Loadstone's."""

@@ -9,13 +9,13 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 
 class Handler(WSGIRequestHandler):
-    """Without a log line for each request, nor a look-up of the client's name."""
+    """Request handler without access log or reverse name look-up."""
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
     def address_string(self) -> str:
-        """Give the number."""
+        """Return the IP address without looking up its name."""
         return str(self.client_address[0])
 
 

@@ -1,6 +1,6 @@
 """What each chart shows, as values that the static drawing and the script both draw."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -10,11 +10,11 @@ from loadstone.analysis.model import TICK_S, State, Trial
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
-from loadstone.result import Finding, Performance
+from loadstone.result import Measurement
 from loadstone.search.curve import of_curve
 from loadstone.search.model import Capacity
 
-SamplesOf = Callable[[Trial | Performance], Samples]
+SamplesOf = Callable[[Trial], Samples]
 Xy = tuple[float, float]
 Tone = Literal[
     "sustained", "degraded", "invalid", "undecided", "metered", "p50", "p95", "p99", "even"
@@ -23,6 +23,8 @@ Tone = Literal[
 MOST_POINTS = 1200  # of one trial in one chart
 MOST_BINS = 80
 LEAST_IN_BIN = 30  # completions
+# Distinct colours for the busiest resources.
+RESOURCE_TONES: tuple[Tone, ...] = ("degraded", "p50", "sustained", "p95", "undecided", "p99")
 TONES: dict[State, Tone] = {
     State.SUSTAINED: "sustained",
     State.DEGRADED: "degraded",
@@ -33,11 +35,13 @@ TONES: dict[State, Tone] = {
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line or one cloud of points."""
+    """One line, one cloud of points, one row of bars."""
 
     name: str
-    kind: Literal["line", "dashed", "points", "cloud", "area"]
+    kind: Literal["line", "dashed", "points", "cloud", "area", "bars", "intervals"]
     tone: Tone
+    # Of bars: where each begins, and its height; last the end of the last bar. Of intervals: both
+    # ends of each, one after the other.
     data: tuple[Xy, ...]
 
 
@@ -53,7 +57,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MarkedSpan:
     """A stretch of the x axis, marked over the whole height."""
 
     low: float
@@ -75,43 +79,57 @@ class Chart:
     band: Band | None = None
     from_zero_y: bool = False
     from_zero_x: bool = False
-    spans: tuple[Span, ...] = ()
+    spans: tuple[MarkedSpan, ...] = ()
+    # Names of rows in place of a y axis, the topmost first; its y is their number, the next ones' 1
+    # less, down to 1.
+    rows: tuple[str, ...] = ()
 
 
-def of(finding: Finding, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
-    """Give the charts of one finding that its trials can fill."""
-    curve = of_curve(finding.trials)
+def of(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
+    """Return the charts of one measurement that its trials can fill."""
+    curve = of_curve(measurement.trials)
     # Above N latency grows with a trial's length, so only those of one length make a curve.
-    paced = curve or words.paced(finding)
-    around = _around(finding)
+    paced = curve or words.paced(measurement)
+    around = _around(measurement)
+    next_to = ", next to N" if measurement.capacity and measurement.capacity.rate_rps else ""
+    if measurement.policy != "search":
+        charts = [
+            _latency_over_time(around, prefix, samples_of, ""),
+            resources_over_time(around, prefix),
+            _backlog(around, prefix, ""),
+        ]
+        return tuple(chart for chart in charts if any(line.data for line in chart.series))
     charts = [
-        _throughput(words.paced(finding), curve, finding, prefix),
-        _latency(paced, finding, prefix),
-        _latency_over_time(around, prefix, samples_of),
-        _backlog(around, prefix),
-        _saturated(finding, prefix),
-        _shares(finding, prefix, samples_of),
+        _throughput(words.paced(measurement), curve, measurement, prefix),
+        _latency(paced, measurement, prefix),
+        _latency_over_time(around, prefix, samples_of, next_to),
+        resources_over_time(around, prefix),
+        _backlog(around, prefix, next_to),
+        _saturated(measurement, prefix),
+        _shares(measurement, prefix, samples_of),
     ]
     return tuple(chart for chart in charts if any(line.data for line in chart.series))
 
 
-def _around(finding: Finding) -> tuple[Trial, ...]:
-    """Give the trials next to N: the last sustained, the first degraded, else the longest."""
-    found = [t for t in (words.last_sustained(finding), words.first_degraded(finding)) if t]
-    if not found and finding.trials:
-        found = [max(finding.trials, key=lambda t: t.summary.load_s)]
+def _around(measurement: Measurement) -> tuple[Trial, ...]:
+    """Return the trials next to N: the last sustained, the first degraded, else the longest."""
+    found = [t for t in (words.last_sustained(measurement), words.first_degraded(measurement)) if t]
+    if not found and measurement.trials:
+        found = [max(measurement.trials, key=lambda t: t.stats.load_s)]
     return tuple(found)
 
 
-def _throughput(paced: list[Trial], curve: list[Trial], finding: Finding, prefix: str) -> Chart:
+def _throughput(
+    paced: list[Trial], curve: list[Trial], measurement: Measurement, prefix: str
+) -> Chart:
     rates = [t.rate_rps or 0.0 for t in (*paced, *curve)]
     lines = [Series("all completed", "dashed", "even", tuple((r, r) for r in _ends(rates)))]
     if len(curve) > 1:
-        data = tuple((t.rate_rps or 0.0, t.summary.throughput_rps) for t in curve)
+        data = tuple((t.rate_rps or 0.0, t.stats.throughput_rps) for t in curve)
         lines.append(Series("curve", "line", "metered", data))
     for state, tone in TONES.items():
         data = tuple(
-            (t.rate_rps or 0.0, t.summary.throughput_rps) for t in paced if t.verdict.state is state
+            (t.rate_rps or 0.0, t.stats.throughput_rps) for t in paced if t.verdict.state is state
         )
         if data:
             lines.append(Series(state.value, "points", tone, data))
@@ -125,16 +143,16 @@ def _throughput(paced: list[Trial], curve: list[Trial], finding: Finding, prefix
         x_label="offered per second",
         y_label="completed per second",
         series=tuple(lines) if rates else (),
-        band=_band(finding.capacity),
+        band=_band(measurement.capacity),
     )
 
 
-def _latency(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
-    valid = [t for t in paced if t.verdict.state is not State.INVALID and t.summary.ok]
+def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart:
+    valid = [t for t in paced if t.verdict.state is not State.INVALID and t.stats.ok]
     wanted: tuple[tuple[Tone, str, Callable[[Trial], float]], ...] = (
-        ("p50", "half within", lambda t: t.summary.latency.p50_ms),
-        ("p95", "95 % within", lambda t: t.summary.latency.p95_ms),
-        ("p99", "99 % within", lambda t: t.summary.latency.p99_ms),
+        ("p50", "half within", lambda t: 1000 * t.stats.total.median_s),
+        ("p95", "95 % within", lambda t: 1000 * t.stats.total.p95_s),
+        ("p99", "99 % within", lambda t: 1000 * t.stats.total.p99_s),
     )
     return Chart(
         id=f"{prefix}-latency",
@@ -150,21 +168,21 @@ def _latency(paced: list[Trial], finding: Finding, prefix: str) -> Chart:
             for tone, name, figure in wanted
             if len(valid) > 1
         ),
-        band=_band(finding.capacity),
+        band=_band(measurement.capacity),
         from_zero_y=True,
     )
 
 
-def _saturated(finding: Finding, prefix: str) -> Chart:
+def _saturated(measurement: Measurement, prefix: str) -> Chart:
     """Show what N rests on when it was metered: completions per second of a busy service."""
-    band = _band(finding.capacity, "y")
+    band = _band(measurement.capacity, "y")
     near = band.low * words.NEAR if band else 0.0
     busy = [
         t
-        for t in finding.trials
-        if figures.is_metered(t) and t.health.is_valid and t.summary.throughput_rps >= near
+        for t in measurement.trials
+        if figures.is_metered(t) and t.is_valid and t.stats.throughput_rps >= near
     ]
-    ok = [int(n) for t in busy for n in t.ticks.ok]
+    ok = [int(n) for t in busy for n in t.timeline.ok]
     # Wide enough that one completion more or less is not a wave.
     per_tick = sum(ok) / len(ok) if ok else 0.0
     wide = max(1, round(LEAST_IN_BIN / per_tick)) if per_tick else 1
@@ -177,8 +195,8 @@ def _saturated(finding: Finding, prefix: str) -> Chart:
         title="Completed per second, kept busy",
         summary=(
             "What the service completed while it was never without work, "
-            f"{figures.seconds(wide * TICK_S)} at a time: the level is its capacity, the waves are "
-            "why N has an interval."
+            f"averaged over {wide * TICK_S:g} s each: the level is its capacity, the waves are why "
+            "N has an interval."
         ),
         x_label="seconds of saturation",
         y_label="completed per second",
@@ -189,7 +207,9 @@ def _saturated(finding: Finding, prefix: str) -> Chart:
     )
 
 
-def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: SamplesOf) -> Chart:
+def _latency_over_time(
+    trials: tuple[Trial, ...], prefix: str, samples_of: SamplesOf, next_to: str
+) -> Chart:
     clouds: list[Series] = []
     lines: list[Series] = []
     missing: list[str] = []
@@ -208,7 +228,7 @@ def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: Sampl
     note = f" The samples of {' and '.join(missing)} are not there any more." if missing else ""
     return Chart(
         id=f"{prefix}-time",
-        title="Latency over time, next to N",
+        title=f"Latency over time{next_to}",
         summary=(
             "Each dot is one request, at the moment at which it was due. A level band is a service "
             f"that keeps up; a rising one is a waiting line that grows.{note}"
@@ -221,10 +241,33 @@ def _latency_over_time(trials: tuple[Trial, ...], prefix: str, samples_of: Sampl
     )
 
 
-def _backlog(trials: tuple[Trial, ...], prefix: str) -> Chart:
+def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
+    """Return the utilisation of the busiest resources in the last trial that was watched."""
+    watched = [one for one in trials if one.resources is not None]
+    timelines = watched[-1].resources.timelines if watched and watched[-1].resources else ()
+    of = f" at {_name(watched[-1])}" if watched else ""
+    return Chart(
+        id=f"{prefix}-resources",
+        title=f"Resources over time{of}",
+        summary=(
+            "The share of each resource that was in use. What stays at the top while the backlog "
+            "grows is what gives way."
+        ),
+        x_label="seconds since the trial began",
+        y_label="utilisation, %",
+        series=tuple(
+            Series(one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points))
+            for one, tone in zip(timelines, RESOURCE_TONES, strict=False)
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+    )
+
+
+def _backlog(trials: tuple[Trial, ...], prefix: str, next_to: str) -> Chart:
     return Chart(
         id=f"{prefix}-backlog",
-        title="Backlog over time, next to N",
+        title=f"Backlog over time{next_to}",
         summary="Requests that were due and had not ended. Sustained means that it does not grow.",
         x_label="seconds since the trial began",
         y_label="requests waiting or in work",
@@ -233,7 +276,7 @@ def _backlog(trials: tuple[Trial, ...], prefix: str) -> Chart:
                 _name(t),
                 "area",
                 tone_of(t),
-                tuple(((i + 1) * TICK_S, float(n)) for i, n in enumerate(t.ticks.in_flight)),
+                tuple(((i + 1) * TICK_S, float(n)) for i, n in enumerate(t.timeline.in_flight)),
             )
             for t in trials
         ),
@@ -242,8 +285,8 @@ def _backlog(trials: tuple[Trial, ...], prefix: str) -> Chart:
     )
 
 
-def _shares(finding: Finding, prefix: str, samples_of: SamplesOf) -> Chart:
-    trial = words.last_sustained(finding)
+def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Chart:
+    trial = words.last_sustained(measurement)
     data: tuple[Xy, ...] = ()
     if trial is not None:
         # Without its samples a trial has no such curve; the page says so beside the one over time.
@@ -276,12 +319,13 @@ def _band(capacity: Capacity | None, axis: Literal["x", "y"] = "x") -> Band | No
 
 
 def _name(trial: Trial) -> str:
-    rate = "saturated" if trial.rate_rps is None else f"{figures.rate(trial.rate_rps)}/s"
-    return f"{rate} {figures.verdict(trial)}"
+    if trial.rate_rps is None:
+        return figures.verdict(trial)
+    return f"{figures.rate(trial.rate_rps)}/s {figures.verdict(trial)}"
 
 
 def tone_of(trial: Trial) -> Tone:
-    """Give what colour and shape say of a trial."""
+    """Return the tone (colour and shape) of a trial."""
     return "metered" if figures.is_metered(trial) else TONES[trial.verdict.state]
 
 

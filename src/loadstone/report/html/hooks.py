@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.report.html.charts import Span
-from loadstone.report.html.printed import Said, drawn, joined
-from loadstone.result import Performance
-from loadstone.task.hook_run import HookRun
+from loadstone.plan.hooks import HookRun
+from loadstone.report.html.charts import MarkedSpan
+from loadstone.report.html.printed import PrintedChart, drawn, joined
+from loadstone.result import Measurement
 
 MOST_CHARTS = 24  # of one workload's hooks
 
@@ -24,16 +24,16 @@ class Ran:
     how: str
 
 
-def ran(performance: Performance) -> tuple[Ran, ...]:
-    """Give what hooks did, in the order of time."""
-    runs = sorted(performance.hook_runs, key=lambda run: run.started_at_s)
-    return tuple(_ran(performance, run) for run in runs)
+def ran(measurement: Measurement) -> tuple[Ran, ...]:
+    """Return what hooks did, in the order of time."""
+    runs = sorted(measurement.hook_runs, key=lambda run: run.started_at_s)
+    return tuple(_ran(measurement, run) for run in runs)
 
 
-def _ran(performance: Performance, run: HookRun) -> Ran:
-    start_s = performance.start_s or 0.0
+def _ran(measurement: Measurement, run: HookRun) -> Ran:
+    start_s = measurement.start_s or 0.0
     return Ran(
-        name_of(performance, run.hook),
+        name_of(measurement, run.hook),
         _at(run),
         f"{run.started_at_s - start_s:.2f}",
         f"{run.finished_at_s - start_s:.2f}",
@@ -41,9 +41,9 @@ def _ran(performance: Performance, run: HookRun) -> Ran:
     )
 
 
-def name_of(performance: Performance, number: int) -> str:
-    """Give a hook's number and what its file says of it, else its command."""
-    given = json.loads(performance.given)["hooks"][number]
+def name_of(measurement: Measurement, number: int) -> str:
+    """Return a hook's number and what its file says of it, else its command."""
+    given = json.loads(measurement.spec)["hooks"][number]
     said = given.get("description") or next(iter(given["action"].values()))
     return f"{number + 1}: {said}"
 
@@ -52,40 +52,40 @@ def _at(run: HookRun) -> str:
     return f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
 
 
-def spans(performance: Performance) -> tuple[Span, ...]:
-    """Give when each run began and ended, in seconds since the load began."""
-    start_s = performance.start_s or 0.0
+def spans(measurement: Measurement) -> tuple[MarkedSpan, ...]:
+    """Return when each run began and ended, in seconds since the load began."""
+    start_s = measurement.start_s or 0.0
     return tuple(
-        Span(
+        MarkedSpan(
             low=round(run.started_at_s - start_s, 3),
             high=round(run.finished_at_s - start_s, 3),
             label=f"hook {run.hook + 1}",
             tone="degraded" if run.error else "sustained",
         )
-        for run in performance.hook_runs
+        for run in measurement.hook_runs
     )
 
 
-def said(anchor: str, performance: Performance) -> tuple[Said, ...]:
-    """Give the charts that hooks printed: first each hook's own over its runs, then each run's."""
-    every = list(_additive(performance)) + list(_complete(performance))
+def said(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
+    """Return the charts that hooks printed: each hook's over its runs, then each run's."""
+    every = list(_additive(measurement)) + list(_complete(measurement))
     return tuple(
         drawn(f"{anchor}-hook-{number}", title, one)
         for number, (title, one) in enumerate(every[:MOST_CHARTS], 1)
     )
 
 
-def _complete(performance: Performance) -> Iterator[tuple[str, dict[str, Any]]]:
-    for run in performance.hook_runs:
+def _complete(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:
+    for run in measurement.hook_runs:
         for one in json.loads(run.output)["complete"]:
             yield f"Hook {run.hook + 1}, {_at(run)}: {one['title']}", one
 
 
-def _additive(performance: Performance) -> Iterator[tuple[str, dict[str, Any]]]:
+def _additive(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:
     """Put the figures that a hook printed each time together, as Rally does."""
-    for number in sorted({run.hook for run in performance.hook_runs}):
-        runs = [run for run in performance.hook_runs if run.hook == number]
+    for number in sorted({run.hook for run in measurement.hook_runs}):
+        runs = [run for run in measurement.hook_runs if run.hook == number]
         printed = [json.loads(run.output)["additive"] for run in runs]
-        began_s = [round(run.started_at_s - (performance.start_s or 0.0), 3) for run in runs]
+        began_s = [round(run.started_at_s - (measurement.start_s or 0.0), 3) for run in runs]
         for one in joined(list(zip(began_s, printed, strict=True)), "seconds since the load began"):
             yield f"Hook {number + 1}: {one['title']}", one

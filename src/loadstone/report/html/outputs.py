@@ -4,39 +4,39 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from loadstone.report.hooks import charts
 from loadstone.report.html.charts import MOST_POINTS
-from loadstone.report.html.printed import Said, drawn, joined
-from loadstone.report.rally_hooks import charts
-from loadstone.result import Performance
+from loadstone.report.html.printed import PrintedChart, drawn, joined
+from loadstone.result import Measurement
 
 MOST_CHARTS = 12  # of one workload
 
 
-def said(anchor: str, performance: Performance) -> tuple[Said, ...]:
-    """Give first the charts over all iterations, then each iteration's own."""
+def said(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
+    """Return first the charts over all iterations, then each iteration's own."""
     return tuple(
         drawn(f"{anchor}-output-{number}", title, one)
-        for number, (title, one) in enumerate(islice(_every(performance), MOST_CHARTS), 1)
+        for number, (title, one) in enumerate(islice(_every(measurement), MOST_CHARTS), 1)
     )
 
 
-def words(performance: Performance) -> tuple[str, ...]:
-    """Say what of the charts is not shown."""
+def words(measurement: Measurement) -> tuple[str, ...]:
+    """Describe which charts are not shown."""
     said = []
-    own = sum(len(one.complete) for one in performance.outputs)
-    over_all = max((len(one.additive) for one in performance.outputs), default=0)
+    own = sum(len(one.complete) for one in measurement.outputs)
+    over_all = max((len(one.additive) for one in measurement.outputs), default=0)
     if over_all + own > MOST_CHARTS:
         said.append(
             f"Iterations gave {own:,} charts of their own; the first are shown, "
             "all are in the result as JSON (--json, --rally-json)."
         )
-    if performance.outputs_dropped:
-        said.append(f"{performance.outputs_dropped:,} further charts were too much to keep.")
+    if measurement.outputs_dropped:
+        said.append(f"{measurement.outputs_dropped:,} further charts were too much to keep.")
     return tuple(said)
 
 
-def _every(performance: Performance) -> Iterator[tuple[str, dict[str, Any]]]:
-    outputs = performance.outputs
+def _every(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:
+    outputs = measurement.outputs
     some = outputs[:: -(-len(outputs) // MOST_POINTS) or 1]
     additive = [(one.iteration + 1.0, charts(one)["additive"]) for one in some]
     for one in joined(additive, "iteration"):

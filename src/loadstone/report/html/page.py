@@ -12,14 +12,15 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, words
+from loadstone.report import figures, names, streak, words
 from loadstone.report.generator import Generator, generator_of
-from loadstone.report.html import charts, steps, svg, workload
+from loadstone.report.html import charts, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
+from loadstone.report.html.overview import Row, RowVerdict
 from loadstone.report.html.steps import CurveSection
 from loadstone.report.html.workload import TaskSection
 from loadstone.report.workload import HEADS
-from loadstone.result import Finding, Result
+from loadstone.result import Measurement, Run
 from loadstone.search.model import Capacity
 
 BADGE = 6.0  # half the size of a verdict's mark in its table
@@ -37,50 +38,53 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One finding as the page shows it."""
+    """One measurement as the page shows it."""
 
     anchor: str
-    finding: Finding
+    title: str
+    measurement: Measurement
     tiles: tuple[Tile, ...]
     charts: tuple[Chart, ...]
     generator: Generator | None
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RunSection:
     """One run as the page shows it; `prefix` begins its anchors."""
 
-    result: Result
+    run: Run
     title: str
     prefix: str
     measured_by: str
     sections: tuple[Section, ...]
     curves: tuple[CurveSection, ...]
     tasks: tuple[TaskSection, ...]
+    overview: tuple[Row, ...]
+    summary: RowVerdict | None  # of a task's SLA
 
 
-def write(result: Result, samples_of: SamplesOf, path: Path) -> None:
+def write(run: Run, samples_of: SamplesOf, path: Path) -> None:
     """Write the report of one run."""
-    write_runs(((result, samples_of),), path)
+    write_runs(((run, samples_of),), path)
 
 
-def write_runs(runs: Sequence[tuple[Result, SamplesOf]], path: Path) -> None:
+def write_runs(runs: Sequence[tuple[Run, SamplesOf]], path: Path) -> None:
     """Write the report."""
     files.write(path, render_runs(runs))
 
 
-def render(result: Result, samples_of: SamplesOf) -> str:
-    """Give the page of one run as text; `samples_of` reads the samples of one of its trials."""
-    return render_runs(((result, samples_of),))
+def render(run: Run, samples_of: SamplesOf) -> str:
+    """Return the page of one run as text; `samples_of` reads the samples of one of its trials."""
+    return render_runs(((run, samples_of),))
 
 
-def render_runs(runs: Sequence[tuple[Result, SamplesOf]]) -> str:
-    """Give the page as text, each run with what reads its samples."""
+def render_runs(runs: Sequence[tuple[Run, SamplesOf]]) -> str:
+    """Return the page as text, each run with what reads its samples."""
     parts = [
-        _part(f"run-{number}-" if number > 1 else "", result, samples_of)
-        for number, (result, samples_of) in enumerate(runs, 1)
+        _part(f"run-{number}-" if number > 1 else "", run, samples_of)
+        for number, (run, samples_of) in enumerate(runs, 1)
     ]
-    only = parts[0].result
+    only = parts[0].run
     kind = "Task report" if parts[0].tasks else "Capacity report"
     return rendered(
         "page.html.j2",
@@ -92,7 +96,7 @@ def render_runs(runs: Sequence[tuple[Result, SamplesOf]]) -> str:
 
 
 def rendered(template: str, every: Sequence[Chart], **values: object) -> str:
-    """Give a page that draws these charts."""
+    """Return a page that draws these charts."""
     page: str = (
         _environment()
         .get_template(template)
@@ -103,26 +107,51 @@ def rendered(template: str, every: Sequence[Chart], **values: object) -> str:
     return page
 
 
-def _part(prefix: str, result: Result, samples_of: SamplesOf) -> Part:
-    target = dict(result.environment.target)
+def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
+    target = dict(run.environment.target)
     service, rally = target.get("release", "the identity service"), target.get("Rally")
-    tasks = workload.sections(result, samples_of, prefix)
+    tasks = workload.sections(run, samples_of, prefix)
     bears = f"How much load {_named(service)} bears"
-    return Part(
-        result=result,
-        title=(result.title or "A task") if tasks else bears,
+    sections = tuple(
+        _section(f"{prefix}finding-{number}", measurement, samples_of)
+        for number, measurement in enumerate(run.searches, 1)
+    )
+    curves = steps.sections(run.measurements, prefix)
+    return RunSection(
+        run=run,
+        title=(run.title or "A task") if tasks else bears,
         prefix=prefix,
         measured_by=f"Rally {rally}" if rally else f"Loadstone {version('loadstone')}",
-        sections=tuple(
-            _section(f"{prefix}finding-{number}", finding, samples_of)
-            for number, finding in enumerate(result.findings, 1)
-        ),
-        curves=steps.sections(result.performances, prefix),
+        sections=sections,
+        curves=curves,
         tasks=tasks,
+        overview=(
+            *(overview.of_finding(one.anchor, one.measurement) for one in sections),
+            *(overview.of_curve(one.anchor, one.curve) for one in curves),
+            *(
+                overview.of_workload(one.anchor, one.measurement)
+                for one in tasks
+                if one.measurement.policy != "steps" or not one.measurement.trials
+            ),
+        ),
+        summary=_of_slas(run),
     )
 
 
-def _charts(part: Part) -> Iterator[Chart]:
+def _of_slas(run: Run) -> RowVerdict | None:
+    """Return how many workloads met their SLA."""
+    count = len(run.workloads)
+    if not count:
+        return None
+    held = sum(one.checks_passed and not one.failure for one in run.workloads)
+    workloads = "workload" if count == 1 else "workloads"
+    if held == count:
+        each = "its" if count == 1 else "their"
+        return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
+    return RowVerdict("degraded", f"{count - held} of {count} {workloads} broke the SLA")
+
+
+def _charts(part: RunSection) -> Iterator[Chart]:
     for section in part.sections:
         yield from section.charts
     for curve in part.curves:
@@ -145,28 +174,41 @@ def _environment() -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.globals.update(
-        figures=figures, words=words, drawing=_drawing, badge=_badge, mark=_mark, inlined=_inlined
+        figures=figures,
+        words=words,
+        streak=streak,
+        drawing=_drawing,
+        badge=_badge,
+        verdict=_verdict,
+        sla=_sla,
+        inlined=_inlined,
+        mark=_mark,
     )
     return environment
 
 
-def _section(anchor: str, finding: Finding, samples_of: SamplesOf) -> Section:
+def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Section:
     return Section(
         anchor=anchor,
-        finding=finding,
-        tiles=tuple(_tiles(finding)),
-        charts=charts.of(finding, anchor, samples_of),
-        generator=generator_of(finding),
+        title=names.of_measurement(measurement),
+        measurement=measurement,
+        tiles=tuple(_tiles(measurement)),
+        charts=charts.of(measurement, anchor, samples_of),
+        generator=generator_of(measurement),
     )
 
 
-def _tiles(finding: Finding) -> list[Tile]:
-    tiles = _capacity_tiles(finding.capacity) if finding.is_search else _stretch_tiles(finding)
-    tiles += _latency_tiles(words.last_sustained(finding))
-    cost_s = finding.cpu_per_request_s
+def _tiles(measurement: Measurement) -> list[Tile]:
+    tiles = (
+        _capacity_tiles(measurement.capacity)
+        if measurement.policy == "search"
+        else _stretch_tiles(measurement)
+    )
+    tiles += _latency_tiles(words.last_sustained(measurement))
+    cost_s = measurement.cpu_per_request_s
     if cost_s is not None:
         tiles.append(Tile("CPU per request", *_split(cost_s * 1000), "in the service's processes"))
-    near = words.at_n(finding)
+    near = words.at_n(measurement)
     if near is not None and near.usage is not None and near.usage.service_cpu_s is not None:
         busy = figures.percent(near.usage.machine_busy)
         cores = "of 1 core" if near.usage.cores == 1 else f"of {near.usage.cores} cores"
@@ -178,28 +220,33 @@ def _capacity_tiles(capacity: Capacity | None) -> list[Tile]:
     number = figures.n(capacity)
     unit = "" if number == figures.NOT_FOUND else "per second"
     if capacity is None or not words.has_interval(capacity):
-        return [Tile("N, the capacity", number, unit, "no interval")]
-    tile = Tile("N, the capacity", number, unit, f"interval {figures.interval(capacity)}")
-    if capacity.confidence <= 0:
-        return [tile]
-    sure = figures.percent(capacity.confidence)
-    return [tile, Tile("How sure", sure, "", "of such searches hold the truth in their interval")]
+        return [Tile("N, the capacity", number, unit, "no interval"), *_limit_tiles(capacity)]
+    level = f"{figures.percent(capacity.confidence)} " if capacity.confidence > 0 else ""
+    note = f"{figures.margin(capacity)} ({level}interval {figures.interval(capacity)})"
+    return [Tile("N, the capacity", number, unit, note), *_limit_tiles(capacity)]
 
 
-def _stretch_tiles(finding: Finding) -> list[Tile]:
-    if not finding.trials:
+def _limit_tiles(capacity: Capacity | None) -> list[Tile]:
+    if capacity is None or capacity.kind is None:
         return []
-    summary = finding.trials[0].summary
-    completed = Tile("Completed", figures.rate(summary.completed_rps), "per second", "")
-    mean = Tile("Mean time", *_split(summary.service_time.mean_ms), "of those that ended well")
+    limited = f"limited by {words.LIMITS[capacity.kind]}"
+    return [Tile("What limits N", capacity.kind.value, "", limited)]
+
+
+def _stretch_tiles(measurement: Measurement) -> list[Tile]:
+    if not measurement.trials:
+        return []
+    stats = measurement.trials[0].stats
+    completed = Tile("Completed", figures.rate(stats.throughput_rps), "per second", "")
+    mean = Tile("Mean time", *_split(1000 * stats.service.mean_s), "of those that ended well")
     return [completed, mean]
 
 
 def _latency_tiles(trial: Trial | None) -> list[Tile]:
     if trial is None:
         return []
-    latency = trial.summary.latency
-    values = (latency.p50_ms, latency.p95_ms, latency.p99_ms)
+    latency = trial.stats.total
+    values = (1000 * latency.median_s, 1000 * latency.p95_s, 1000 * latency.p99_s)
     value = " / ".join(figures.plain_ms(value_ms) for value_ms in values)
     note = f"at {figures.rate(trial.rate_rps)} per second, the highest sustained trial"
     return [Tile("Latency p50 / p95 / p99", value, "ms", note)]
@@ -212,7 +259,8 @@ def _split(value_ms: float) -> tuple[str, str]:
 
 def _for_script(chart: Chart) -> dict[str, Any]:
     x, y = svg.scales(chart)
-    return {**asdict(chart), "x_range": (x.low, x.high), "y_range": (y.low, y.high)}
+    size = {"left": x.start, "height": y.start + svg.BOTTOM} if chart.rows else {}
+    return {**asdict(chart), "x_range": (x.low, x.high), "y_range": (y.low, y.high), **size}
 
 
 def _drawing(chart: Chart) -> Markup:
@@ -220,10 +268,19 @@ def _drawing(chart: Chart) -> Markup:
 
 
 def _badge(trial: Trial) -> Markup:
-    tone = charts.tone_of(trial)
-    return Markup('<span class="badge {}">{} {}</span>').format(
-        tone, _mark(tone), figures.verdict(trial)
-    )
+    return _marked(charts.tone_of(trial), figures.verdict(trial))
+
+
+def _verdict(verdict: RowVerdict) -> Markup:
+    return _marked(verdict.tone, verdict.text)
+
+
+def _sla(*, held: bool) -> Markup:
+    return _marked("sustained", "held") if held else _marked("degraded", "broken")
+
+
+def _marked(tone: Tone, text: str) -> Markup:
+    return Markup('<span class="badge {}">{} {}</span>').format(tone, _mark(tone), text)
 
 
 def _mark(tone: Tone) -> Markup:

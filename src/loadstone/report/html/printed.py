@@ -19,7 +19,7 @@ COLUMNS = ["name", "min", "median", "90%ile", "95%ile", "max", "avg", "count"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PrintedChart:
     """A chart that was printed: drawn, as a table, or as text."""
 
     title: str
@@ -58,7 +58,7 @@ def _statistics(values: Sequence[float]) -> list[float]:
     return [*np.percentile(values, [0, 50, 90, 95, 100]).tolist(), sum(values) / len(values)]
 
 
-def drawn(anchor: str, title: str, one: dict[str, Any]) -> Said:
+def drawn(anchor: str, title: str, one: dict[str, Any]) -> PrintedChart:
     """Show a chart; what is not in the form of its kind is shown as it was printed."""
     about, data, kind = one.get("description", ""), one["data"], one["chart_plugin"]
     if kind in LINES and (lines := _lines(data)):
@@ -71,18 +71,20 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> Said:
             series=lines,
             from_zero_y=True,
         )
-        return Said(title, about, chart=chart)
+        return PrintedChart(title, about, chart=chart)
     if kind == "Pie" and (pairs := _pairs(data)):
         whole = sum(value for _, value in pairs) or math.nan
         shares = tuple((name, f"{v:g}", figures.percent(v / whole)) for name, v in pairs)
-        return Said(title, about, heads=("", one.get("label", "value"), "share"), rows=shares)
+        return PrintedChart(
+            title, about, heads=("", one.get("label", "value"), "share"), rows=shares
+        )
     if isinstance(data, dict) and _is_table(data):
         heads = tuple(str(head) for head in data["cols"])
         rows = tuple(tuple(_cell(cell) for cell in row) for row in data["rows"])
-        return Said(title, about, heads=heads, rows=rows)
+        return PrintedChart(title, about, heads=heads, rows=rows)
     if kind == "TextArea" and isinstance(data, list):
-        return Said(title, about, text="\n".join(str(line) for line in data))
-    return Said(title, about, text=json.dumps(data, indent=1))
+        return PrintedChart(title, about, text="\n".join(str(line) for line in data))
+    return PrintedChart(title, about, text=json.dumps(data, indent=1))
 
 
 def _is_table(data: dict[str, Any]) -> bool:
@@ -99,7 +101,7 @@ def _cell(cell: object) -> str:
 
 
 def _lines(data: Any) -> tuple[Series, ...]:
-    """Give the lines of [[name, [[x, y], ...]], ...]; none where it is something else."""
+    """Return the lines of [[name, [[x, y], ...]], ...]; none where it is something else."""
     try:
         lines = [
             (str(name), tuple((float(x), float(y)) for x, y in points)) for name, points in data
@@ -116,7 +118,7 @@ def _lines(data: Any) -> tuple[Series, ...]:
 
 
 def _pairs(data: Any) -> tuple[tuple[str, float], ...]:
-    """Give [[name, number], ...]; none where it is something else."""
+    """Return [[name, number], ...]; none where it is something else."""
     try:
         pairs = tuple((str(name), float(value)) for name, value in data)
     except (TypeError, ValueError):

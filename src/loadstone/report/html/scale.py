@@ -1,4 +1,4 @@
-"""Axes: from values to places on the page."""
+"""Axes: map values to positions on the page."""
 
 import math
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Give the place of a value; what lies outside lands on the edge."""
+        """Return the position of a value, clamped to the range."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + min(1.0, max(0.0, share)) * (self.end - self.start), 1)
 
     def ticks(self) -> list[float]:
-        """Give round values to be written beside the axis."""
+        """Return round values for the labels of the axis."""
         step = _step(self.high - self.low)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -29,7 +29,7 @@ class Scale:
 
 
 def fitted(values: list[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
-    """Give a scale that holds all values, with round ends."""
+    """Return a scale from one round value to another that includes all values."""
     low, high = min(values), max(values)
     low = 0.0 if from_zero else low
     if high <= low:
@@ -39,7 +39,10 @@ def fitted(values: list[float], start: float, end: float, *, from_zero: bool = F
 
 
 def written(value: float) -> str:
-    """Write a tick's value."""
+    """Write a tick's value; from 10,000 on in thousands or millions, which fit beside the axis."""
+    for size, letter in ((1e6, "M"), (1e3, "K")):
+        if abs(value) >= 10 * size or (letter == "M" and abs(value) >= size):
+            return f"{value / size:,g}{letter}"
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:g}"
 
 

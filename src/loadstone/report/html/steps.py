@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from loadstone.analysis.performance import Showing
+from loadstone.analysis.model import Stats
 from loadstone.report.html.charts import Chart, Series, Tone, Xy
 from loadstone.report.steps import Curve, Step, curves, row
-from loadstone.result import Performance
+from loadstone.result import Measurement
 
 LABELS = {
     "concurrency": "iterations at a time (concurrency)",
@@ -35,16 +35,16 @@ class CurveSection:
     charts: tuple[Chart, ...]
 
 
-def sections(performances: Sequence[Performance], prefix: str = "") -> tuple[CurveSection, ...]:
-    """Give the curves of a task's result."""
+def sections(measurements: Sequence[Measurement], prefix: str = "") -> tuple[CurveSection, ...]:
+    """Return the curves of a task's result."""
     return tuple(
         _section(f"{prefix}steps-{number}", curve, prefix)
-        for number, curve in enumerate(curves(performances), 1)
+        for number, curve in enumerate(curves(measurements), 1)
     )
 
 
 def anchor_of(position: int, prefix: str = "") -> str:
-    """Give the name under which a task's workload stands in the page."""
+    """Return the name under which a task's workload stands in the page."""
     return f"{prefix}workload-{position + 1}"
 
 
@@ -60,7 +60,7 @@ def _section(anchor: str, curve: Curve, prefix: str) -> CurveSection:
 
 
 def _row(step: Step, anchor: str) -> StepRow:
-    return StepRow(anchor, f"{step.value:g}", row(step), _held(step.performance))
+    return StepRow(anchor, f"{step.value:g}", row(step), _held(step.measurement))
 
 
 def _headline(curve: Curve) -> str:
@@ -68,28 +68,28 @@ def _headline(curve: Curve) -> str:
     span = f"{curve.setting} {first.value:g}"
     if last is not first:
         span += f" to {last.value:g} in {len(curve.steps)} steps"
-    broken = [f"{step.value:g}" for step in curve.steps if not step.performance.pass_sla]
-    verdict = f"its SLA failed at {', '.join(broken)}" if broken else "its SLA held"
+    broken = [f"{step.value:g}" for step in curve.steps if not step.measurement.checks_passed]
+    verdict = f"its SLA was broken at {', '.join(broken)}" if broken else "its SLA held"
     return f"{curve.scenario}, {span}: {verdict}"
 
 
-def _held(performance: Performance) -> str:
-    if performance.failure is not None:
-        return performance.failure
-    return "held" if performance.pass_sla else "failed"
+def _held(measurement: Measurement) -> str:
+    if measurement.failure is not None:
+        return measurement.failure
+    return "held" if measurement.checks_passed else "broken"
 
 
-def _data(curve: Curve, figure: Callable[[Showing], float]) -> tuple[Xy, ...]:
+def _data(curve: Curve, figure: Callable[[Stats], float]) -> tuple[Xy, ...]:
     return tuple(
-        (step.value, round(figure(step.performance.showing), 6))
+        (step.value, round(figure(step.measurement.stats), 6))
         for step in curve.steps
-        if step.performance.showing is not None
+        if step.measurement.stats is not None
     )
 
 
 def _throughput(anchor: str, curve: Curve) -> Chart:
-    data = _data(curve, lambda showing: showing.throughput_rps)
-    held = {step.value for step in curve.steps if step.performance.pass_sla}
+    data = _data(curve, lambda stats: stats.throughput_rps)
+    held = {step.value for step in curve.steps if step.measurement.checks_passed}
     lines: list[Series] = []
     if curve.setting == "rps":
         ends = (curve.steps[0].value, curve.steps[-1].value)
@@ -97,7 +97,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
     lines.append(Series("throughput", "line", "metered", data))
     kinds: tuple[tuple[str, Tone, bool], ...] = (
         ("SLA held", "sustained", True),
-        ("SLA failed", "degraded", False),
+        ("SLA broken", "degraded", False),
     )
     for name, tone, good in kinds:
         points = tuple(point for point in data if (point[0] in held) is good)
@@ -116,12 +116,12 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
 
 
 def _latency(anchor: str, curve: Curve) -> Chart:
-    wanted: tuple[tuple[str, Tone, Callable[[Showing], float]], ...] = (
-        ("half within", "p50", lambda showing: showing.total.median_s),
-        ("95 % within", "p95", lambda showing: showing.total.p95_s),
-        ("99 % within", "p99", lambda showing: showing.total.p99_s),
+    wanted: tuple[tuple[str, Tone, Callable[[Stats], float]], ...] = (
+        ("half within", "p50", lambda stats: stats.total.median_s),
+        ("95 % within", "p95", lambda stats: stats.total.p95_s),
+        ("99 % within", "p99", lambda stats: stats.total.p99_s),
     )
-    ended_well = [step for step in curve.steps if _has_times(step.performance.showing)]
+    ended_well = [step for step in curve.steps if _has_times(step.measurement.stats)]
     good = Curve(curve.setting, tuple(ended_well))
     return Chart(
         id=f"{anchor}-latency",
@@ -135,12 +135,12 @@ def _latency(anchor: str, curve: Curve) -> Chart:
     )
 
 
-def _has_times(showing: Showing | None) -> bool:
-    return showing is not None and showing.total.ok > 0
+def _has_times(stats: Stats | None) -> bool:
+    return stats is not None and stats.total.ok > 0
 
 
 def _success(anchor: str, curve: Curve) -> Chart:
-    data = _data(curve, lambda showing: showing.total.success * 100)
+    data = _data(curve, lambda stats: stats.total.success * 100)
     return Chart(
         id=f"{anchor}-success",
         title="Success rate",

@@ -1,60 +1,78 @@
-"""A chart drawn without any script: what print, and readers that run none, get."""
+"""Charts as static SVG, for print and browsers without scripts."""
 
 from collections.abc import Iterator
 from html import escape
 
-from loadstone.report.html.charts import Band, Chart, Series, Span, Tone, Xy
+from loadstone.report.html.charts import Band, Chart, MarkedSpan, Series, Tone, Xy
 from loadstone.report.html.scale import Scale, fitted, written
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 40, 44
 FEW = 300  # points of a cloud that a drawing without zoom can use
+SPARSE = 200  # points of a cloud from which on they are drawn smaller
 MOST_DOTS = 12  # of a line: beyond, the line alone is clearer
+# Charts with a named row for each y are wide, and as high as they have rows.
+ROW_WIDTH, ROW_HEIGHT = 900, 26
+CHARACTER = 6.4  # width of one, in a font of 12 px
+LONGEST = 52  # characters of a row's name
 
 
 def draw(chart: Chart) -> str:
-    """Give the chart as an SVG element; its colours are the page's."""
+    """Return the chart as an SVG element; its colours are the page's."""
     x, y = scales(chart)
+    width, height = x.end + RIGHT, y.start + BOTTOM
     parts = [
-        f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'<svg class="static" viewBox="0 0 {width:g} {height:g}" role="img" '
         f'aria-label="{escape(chart.title)}. {escape(chart.summary)}">',
         *_grid(chart, x, y),
         *(_band(chart.band, x, y) if chart.band else ()),
-        *(part for span in chart.spans for part in _span(span, x)),
+        *(part for span in chart.spans for part in _span(span, x, y)),
     ]
     for series in chart.series:
         parts.extend(_series(series, x, y))
-    parts.extend(_legend(chart))
+    parts.extend(_legend(chart, x.start))
     return "".join((*parts, "</svg>"))
 
 
 def scales(chart: Chart) -> tuple[Scale, Scale]:
-    """Give both axes, so that the band is inside."""
+    """Return both axes, extended to include the band."""
     xs = [x for series in chart.series for x, _ in series.data]
     ys = [y for series in chart.series for _, y in series.data]
     if chart.band is not None:
         (xs if chart.band.axis == "x" else ys).extend((chart.band.low, chart.band.high))
     xs.extend(end for span in chart.spans for end in (span.low, span.high))
+    if chart.rows:
+        left = 20 + round(CHARACTER * max(len(name) for name in map(_short, chart.rows)))
+        x = fitted(xs, left, ROW_WIDTH - RIGHT, from_zero=chart.from_zero_x)
+        count = len(chart.rows)
+        return x, Scale(0.0, count + 1.0, TOP + (count + 1) * ROW_HEIGHT, TOP)
     x = fitted(xs, LEFT, WIDTH - RIGHT, from_zero=chart.from_zero_x)
     return x, fitted(ys, HEIGHT - BOTTOM, TOP, from_zero=chart.from_zero_y)
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."
+
+
 def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
-    floor = HEIGHT - BOTTOM
-    for tick in y.ticks():
+    floor = y.start
+    for number, name in enumerate(chart.rows):
+        at = y(len(chart.rows) - number)
+        yield f'<path class="grid" d="M{x.start} {at}H{x.end}"/>'
+        yield _text("tick", x.start - 8, at + 4, "end", _short(name))
+    for tick in () if chart.rows else y.ticks():
         at = y(tick)
-        yield f'<path class="grid" d="M{LEFT} {at}H{WIDTH - RIGHT}"/>'
-        yield _text("tick", LEFT - 6, at + 4, "end", written(tick))
+        yield f'<path class="grid" d="M{x.start} {at}H{x.end}"/>'
+        yield _text("tick", x.start - 6, at + 4, "end", written(tick))
     for tick in x.ticks():
         yield _text("tick", x(tick), floor + 16, "middle", written(tick))
-    yield f'<path class="axis" d="M{LEFT} {floor}H{WIDTH - RIGHT}"/>'
-    middle = (LEFT + WIDTH - RIGHT) // 2
-    yield _text("label", middle, HEIGHT - 8, "middle", chart.x_label)
-    centre = (TOP + floor) // 2
-    yield (
-        f'<text class="label" transform="translate(13 {centre}) rotate(-90)" '
-        f'text-anchor="middle">{escape(chart.y_label)}</text>'
-    )
+    yield f'<path class="axis" d="M{x.start} {floor}H{x.end}"/>'
+    yield _text("label", (x.start + x.end) / 2, floor + BOTTOM - 8, "middle", chart.x_label)
+    if chart.y_label:
+        yield (
+            f'<text class="label" transform="translate(13 {(y.start + y.end) / 2}) rotate(-90)" '
+            f'text-anchor="middle">{escape(chart.y_label)}</text>'
+        )
 
 
 def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
@@ -64,25 +82,24 @@ def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
     at = scale(band.at if band.at is not None else (band.low + band.high) / 2)
     line = "n" if band.at is not None else "n none"
     if band.axis == "y":
-        across = WIDTH - RIGHT - LEFT
-        yield f'<rect class="band" x="{LEFT}" y="{ends[0]}" width="{across}" height="{wide}"/>'
-        yield f'<path class="{line}" d="M{LEFT} {at}H{WIDTH - RIGHT}"/>'
-        yield _text("n-label", WIDTH - RIGHT - 4, at - 6, "end", band.label)
+        across = x.end - x.start
+        yield f'<rect class="band" x="{x.start}" y="{ends[0]}" width="{across}" height="{wide}"/>'
+        yield f'<path class="{line}" d="M{x.start} {at}H{x.end}"/>'
+        yield _text("n-label", x.end - 4, at - 6, "end", band.label)
         return
-    down = HEIGHT - TOP - BOTTOM
-    yield f'<rect class="band" x="{ends[0]}" y="{TOP}" width="{wide}" height="{down}"/>'
-    yield f'<path class="{line}" d="M{at} {TOP}V{HEIGHT - BOTTOM}"/>'
-    anchor = "end" if at > WIDTH - 90 else "start"
-    yield _text("n-label", at + (-6 if anchor == "end" else 6), TOP + 12, anchor, band.label)
+    down = y.start - y.end
+    yield f'<rect class="band" x="{ends[0]}" y="{y.end}" width="{wide}" height="{down}"/>'
+    yield f'<path class="{line}" d="M{at} {y.end}V{y.start}"/>'
+    anchor = "end" if at > x.end - 76 else "start"
+    yield _text("n-label", at + (-6 if anchor == "end" else 6), y.end + 12, anchor, band.label)
 
 
-def _span(span: Span, x: Scale) -> Iterator[str]:
+def _span(span: MarkedSpan, x: Scale, y: Scale) -> Iterator[str]:
     left, right = x(span.low), x(span.high)
     wide = f"{max(right - left, 1.5):.1f}"
-    down = HEIGHT - TOP - BOTTOM
     yield (
-        f'<rect class="span {span.tone}" x="{left}" y="{TOP}" width="{wide}" height="{down}">'
-        f"<title>{escape(span.label)}</title></rect>"
+        f'<rect class="span {span.tone}" x="{left}" y="{y.end}" width="{wide}" '
+        f'height="{y.start - y.end}"><title>{escape(span.label)}</title></rect>'
     )
 
 
@@ -95,15 +112,41 @@ def _series(series: Series, x: Scale, y: Scale) -> Iterator[str]:
             yield from (mark(series.tone, px, py, 5.5) for px, py in at)
         case "cloud":
             few = at[:: -(-len(at) // FEW)]
-            dots = "".join(f"M{px} {py}h.01" for px, py in few)
-            yield f'<path class="cloud {series.tone}" d="{dots}"/>'
+            yield _cloud(series.tone, few, "sparse " if len(series.data) <= SPARSE else "")
         case "area":
-            line, floor = _line(at), HEIGHT - BOTTOM
-            yield f'<path class="area {series.tone}" d="{line}V{floor}H{at[0][0]}Z"/>'
+            line = _line(at)
+            yield f'<path class="area {series.tone}" d="{line}V{y.start}H{at[0][0]}Z"/>'
             yield f'<path class="line {series.tone}" d="{line}"/>'
+        case "bars":
+            yield from _bars(series, at, y.start)
+        case "intervals":
+            ends = zip(at[::2], at[1::2], strict=True)
+            drawn = "".join(
+                f"M{a} {b - 5}v10M{a} {b}H{c}M{c} {b - 5}v10" for (a, b), (c, _) in ends
+            )
+            yield f'<path class="line {series.tone}" d="{drawn}"/>'
         case "line" | "dashed":
             yield f'<path class="{series.kind} {series.tone}" d="{_line(at)}"/>'
             yield from _dots(series, at)
+
+
+def _cloud(tone: Tone, at: list[Xy], sparse: str) -> str:
+    if tone == "degraded":  # told from the others without colour, too
+        triangles = "".join(f"M{x} {y - 4}l4 7h-8z" for x, y in at)
+        return f'<path class="mark {tone}" d="{triangles}"/>'
+    dots = "".join(f"M{x} {y}h.01" for x, y in at)
+    return f'<path class="cloud {sparse}{tone}" d="{dots}"/>'
+
+
+def _bars(series: Series, at: list[Xy], floor: float) -> Iterator[str]:
+    ends = [x for x, _ in at[1:]]
+    for (x, y), end, (_, value) in zip(at[:-1], ends, series.data[:-1], strict=True):
+        if value:
+            wide = max(end - x - 1, 1)  # a pixel between the bars
+            yield (
+                f'<rect class="bar {series.tone}" x="{x}" y="{y}" width="{wide:.1f}" '
+                f'height="{floor - y:.1f}"><title>{written(value)}</title></rect>'
+            )
 
 
 def _dots(series: Series, at: list[Xy]) -> Iterator[str]:
@@ -113,7 +156,7 @@ def _dots(series: Series, at: list[Xy]) -> Iterator[str]:
 
 
 def mark(tone: Tone, at_x: float, at_y: float, size: float) -> str:
-    """Give a point whose shape tells its tone, for those who do not see the colour."""
+    """Return a point whose shape also shows its tone, for readers who cannot see colours."""
     left, right, top, bottom = at_x - size, at_x + size, at_y - size, at_y + size
     arc = f"a{size} {size} 0 1 0"
     shapes = {
@@ -126,18 +169,16 @@ def mark(tone: Tone, at_x: float, at_y: float, size: float) -> str:
     return f'<path class="mark {tone}" d="{shape}"/>'
 
 
-def _legend(chart: Chart) -> Iterator[str]:
-    at = LEFT
-    for series in chart.series:
-        if series.kind == "cloud":
-            continue
-        if series.kind == "points":
+def _legend(chart: Chart, at: float) -> Iterator[str]:
+    lines = [series for series in chart.series if series.kind != "cloud"]
+    for series in lines or [series for series in chart.series if series.data]:
+        if series.kind in ("points", "cloud", "bars"):
             yield mark(series.tone, at + 6, 18, 4.5)
         else:
             kind = "dashed" if series.kind == "dashed" else "line"
             yield f'<path class="{kind} {series.tone}" d="M{at} 18h14"/>'
         yield _text("legend", at + 19, 22, "start", series.name)
-        at += 32 + round(6.4 * len(series.name))
+        at += 32 + round(CHARACTER * len(series.name))
 
 
 def _line(at: list[Xy]) -> str:

@@ -9,6 +9,7 @@ from loadstone import files
 from loadstone.report.html.charts import Chart, Series, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, Trend, cells
+from loadstone.report.workload import load_of_given
 from loadstone.result import Performed
 
 
@@ -21,13 +22,20 @@ class TrendSection:
     charts: tuple[Chart, ...]
     rows: tuple[tuple[Performed, tuple[str, ...]], ...]
     given: str
+    load: str
 
 
 def write_trends(trends: Sequence[Trend], path: Path) -> None:
     """Write the page."""
-    sections = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
-    every = [chart for section in sections for chart in section.charts]
-    page = rendered("trends.html.j2", every, sections=sections, heads=HEADS, title="Trends")
+    every = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
+    page = rendered(
+        "trends.html.j2",
+        [chart for section in every for chart in section.charts],
+        sections=[section for section in every if len(section.rows) > 1],
+        singles=[section for section in every if len(section.rows) == 1],
+        heads=HEADS,
+        title="Trends",
+    )
     files.write(path, page)
 
 
@@ -40,6 +48,7 @@ def _section(anchor: str, trend: Trend) -> TrendSection:
         charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
         rows=tuple((run, cells(run)) for run in trend.runs),
         given=json.dumps(json.loads(trend.given), indent=2),
+        load=load_of_given(trend.given),
     )
 
 

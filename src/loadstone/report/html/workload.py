@@ -5,17 +5,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from loadstone.analysis.performance import Ended, Showing, ended
+from loadstone.analysis.model import Stats
+from loadstone.analysis.stats import Ended, ended
 from loadstone.errors import EnvironmentUnusable
-from loadstone.report import figures
+from loadstone.monitor.usage import deaths
+from loadstone.report import figures, usage
 from loadstone.report.html import hooks, outputs
-from loadstone.report.html.charts import MOST_POINTS, Chart, SamplesOf, Series, Xy
+from loadstone.report.html.charts import (
+    MOST_POINTS,
+    Chart,
+    SamplesOf,
+    Series,
+    Xy,
+    resources_over_time,
+)
 from loadstone.report.html.hooks import Ran
-from loadstone.report.html.printed import Said
+from loadstone.report.html.overview import RowVerdict, of_sla
+from loadstone.report.html.printed import PrintedChart
 from loadstone.report.html.steps import anchor_of
 from loadstone.report.steps import load_of
-from loadstone.report.workload import cells, named, reduction
-from loadstone.result import Performance, Result
+from loadstone.report.workload import cells, load_in_words, named, reduction
+from loadstone.result import Measurement, Run
 
 PROFILE_POINTS = 120
 MARKED = "Marked: hooks, from their beginning to their end; those that failed in another colour."
@@ -27,15 +37,16 @@ class TaskSection:
     """One workload."""
 
     anchor: str
-    performance: Performance
-    headline: str
+    measurement: Measurement
     step: str  # at which load, of a step
+    load: str
+    verdict: RowVerdict
     said: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     charts: tuple[Chart, ...]
     hooks: tuple[Ran, ...]
-    said_by_hooks: tuple[Said, ...]
-    outputs: tuple[Said, ...]
+    said_by_hooks: tuple[PrintedChart, ...]
+    outputs: tuple[PrintedChart, ...]
     given: str
 
     @property
@@ -49,73 +60,83 @@ class TaskSection:
         return tuple(one.chart for one in self.outputs if one.chart)
 
 
-def sections(result: Result, samples_of: SamplesOf, prefix: str = "") -> tuple[TaskSection, ...]:
-    """Give the workloads of a task's result."""
+def sections(run: Run, samples_of: SamplesOf, prefix: str = "") -> tuple[TaskSection, ...]:
+    """Return the workloads of a task's result."""
     return tuple(
-        _section(anchor_of(index, prefix), performance, samples_of)
-        for index, performance in enumerate(result.performances)
+        _section(anchor_of(index, prefix), measurement, samples_of)
+        for index, measurement in enumerate(run.workloads)
     )
 
 
-def _section(anchor: str, performance: Performance, samples_of: SamplesOf) -> TaskSection:
-    showing = performance.showing
-    held = "its SLA held" if performance.pass_sla else "its SLA failed"
+def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> TaskSection:
+    stats = measurement.stats
     return TaskSection(
         anchor=anchor,
-        performance=performance,
-        step=f" at {load_of(performance)}" if performance.is_step else "",
-        headline=f"{performance.scenario}: {held}",
-        said=_said(performance, showing),
-        rows=_rows(showing) if showing else (),
-        charts=_charts(anchor, performance, samples_of) if showing else (),
-        hooks=hooks.ran(performance),
-        said_by_hooks=hooks.said(anchor, performance),
-        outputs=outputs.said(anchor, performance),
-        given=json.dumps(json.loads(performance.given), indent=2),
+        measurement=measurement,
+        step=f" at {load_of(measurement)}" if measurement.policy == "steps" else "",
+        load=load_in_words(measurement),
+        verdict=of_sla(measurement),
+        said=_said(measurement, stats),
+        rows=_rows(stats) if stats else (),
+        charts=_charts(anchor, measurement, samples_of) if stats else (),
+        hooks=hooks.ran(measurement),
+        said_by_hooks=hooks.said(anchor, measurement),
+        outputs=outputs.said(anchor, measurement),
+        given=json.dumps(json.loads(measurement.spec), indent=2),
     )
 
 
-def _said(performance: Performance, showing: Showing | None) -> tuple[str, ...]:
-    said = [performance.failure] if performance.failure else []
-    if showing is not None:
-        total = showing.total
+def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
+    said = [measurement.failure] if measurement.failure else []
+    if measurement.resources is not None:
+        said.append(measurement.resources.bottleneck.sentence)
+    if stats is not None:
+        total = stats.total
         said.append(
             f"{total.ok:,} of {total.count:,} iterations ended well, "
-            f"{figures.rate(showing.throughput_rps)} a second. The load lasted "
-            f"{showing.load_s:.1f} s, with set-up and clean-up {performance.full_s:.1f} s."
+            f"{figures.rate(stats.throughput_rps)} a second. The load lasted "
+            f"{stats.load_s:.1f} s, with set-up and clean-up {measurement.wall_s:.1f} s."
         )
-    if performance.reduced:
-        said.append(f"Not the load that the file asks for: {reduction(performance)}.")
-    if performance.requests_as_rally:
+    if measurement.usage is not None and stats is not None:
+        said.append(f"{usage.line(measurement.usage, stats.total.ok)}.")
+        said += [f"Under load {words}." for words in deaths(measurement.usage)]
+    if measurement.reduced:
+        said.append(f"Not the load that the file asks for: {reduction(measurement)}.")
+    if measurement.requests_as_rally:
         said.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
-    if performance.health is not None and performance.health.http == "2":
+    if measurement.health is not None and measurement.health.http == "2":
         said.append("Requests went over HTTP/2, one connection a thread of the load generator.")
-    if performance.hook_runs:
-        failed = sum(run.status == "failed" for run in performance.hook_runs)
-        said.append(f"Hooks acted {len(performance.hook_runs)} times, {failed} of them failed.")
-    said += outputs.words(performance)
-    if performance.health is not None and not performance.health.is_valid:
-        said.append(f"The load generator was the limit: {'; '.join(performance.health.limits)}.")
+    if measurement.hook_runs:
+        failed = sum(run.status == "failed" for run in measurement.hook_runs)
+        said.append(f"Hooks acted {len(measurement.hook_runs)} times, {failed} of them failed.")
+    said += outputs.words(measurement)
+    if measurement.health is not None and not measurement.health.is_valid:
+        said.append(f"The load generator was the limit: {'; '.join(measurement.health.limits)}.")
+    if measurement.health is not None and measurement.health.ceiling:
+        said.append(f"The rate is not the service's: {measurement.health.ceiling}.")
     return tuple(said)
 
 
-def _rows(showing: Showing) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    rows = [(named(row), cells(row)) for row in showing.actions]
-    rows += [("total", cells(showing.total)), ("service time", cells(showing.service))]
-    if showing.idle is not None:
-        rows.append(("idle", cells(showing.idle)))
+def _rows(stats: Stats) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    rows = [(named(row), cells(row)) for row in stats.actions]
+    rows += [("total", cells(stats.total)), ("service time", cells(stats.service))]
+    if stats.idle is not None:
+        rows.append(("idle", cells(stats.idle)))
     return tuple(rows)
 
 
-def _charts(anchor: str, performance: Performance, samples_of: SamplesOf) -> tuple[Chart, ...]:
+def _charts(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> tuple[Chart, ...]:
+    if measurement.trial is None:
+        return ()
     try:
-        rows = ended(samples_of(performance), performance.actions)
+        rows = ended(samples_of(measurement.trial), measurement.trial.actions)
     except EnvironmentUnusable:
         return ()
-    profile = replace(_profile(anchor, rows), spans=hooks.spans(performance))
+    profile = replace(_profile(anchor, rows), spans=hooks.spans(measurement))
     if profile.spans:
         profile = replace(profile, summary=f"{profile.summary} {MARKED}")
-    charts = (_durations(anchor, rows), profile, _histogram(anchor, rows))
+    watched = resources_over_time((measurement.trial,), anchor)
+    charts = (_durations(anchor, rows), watched, profile, _histogram(anchor, rows))
     return tuple(chart for chart in charts if any(series.data for series in chart.series))
 
 
@@ -163,17 +184,30 @@ def _histogram(anchor: str, rows: Ended) -> Chart:
     good = rows.duration_s[~rows.failed]
     data: tuple[Xy, ...] = ()
     if len(good) > 1:
-        counts, edges = np.histogram(good, bins=min(MOST_BARS, max(4, int(len(good) ** 0.5))))
-        data = _pairs((edges[:-1] + edges[1:]) / 2, counts.astype(np.float64))
+        counts, edges = np.histogram(good, bins=bars(good))
+        data = _pairs(edges, np.append(counts, 0).astype(np.float64))
     return Chart(
         id=f"{anchor}-histogram",
         title="Histogram of durations",
         summary="How many iterations that ended well took how long.",
         x_label="seconds",
         y_label="iterations",
-        series=(Series("iterations", "area", "p95", data),),
+        series=(Series("iterations", "bars", "p50", data),),
         from_zero_y=True,
     )
+
+
+def bars(values: np.typing.NDArray[np.float64]) -> int:
+    """Return how many bars a histogram has: by Freedman and Diaconis, at least Sturges' number.
+
+    numpy's "auto" is the same without a maximum: one late value among many equal ones makes
+    millions of bins.
+    """
+    sturges = np.log2(len(values)) + 1
+    low, q1, q3, high = np.percentile(values, [0, 25, 75, 100])
+    width = 2 * (q3 - q1) / len(values) ** (1 / 3)
+    freedman_diaconis = (high - low) / width if width > 0 else 0.0
+    return int(np.ceil(min(MOST_BARS, max(sturges, freedman_diaconis))))
 
 
 def _pairs(x: np.typing.NDArray[np.float64], y: np.typing.NDArray[np.float64]) -> tuple[Xy, ...]:

@@ -1,10 +1,12 @@
 """More client processes until responses per second peak, 20 s each (wiki: KeystonePerformance)."""
 
+from dataclasses import replace
+
 from loadstone.plan.load import ClosedLoad
-from loadstone.search.guard import guarded
-from loadstone.search.model import Capacity, Strategy
-from loadstone.search.ramp import MOST_WORKERS
-from loadstone.search.session import Session
+from loadstone.search.guard import at_least, guarded
+from loadstone.search.model import Capacity, Kind, Strategy
+from loadstone.search.ramp import NEAR_CEILING
+from loadstone.search.session import LEAST_LOAD_S, Session
 from loadstone.search.settings import Settings
 
 STEP_S = 20.0
@@ -25,19 +27,28 @@ def closed_loop_peak(settings: Settings) -> Strategy:
 
 def _search(session: Session) -> Strategy:
     best_rps, clients = 0.0, FIRST
-    while clients <= min(MOST_WORKERS, session.settings.max_connections):
+    ceiling_rps = session.settings.ceiling_rps
+    while clients <= session.settings.max_connections and session.left_s > LEAST_LOAD_S:
         trial = yield from session.ask(ClosedLoad(clients, STEP_S), f"{clients} clients")
-        rate_rps = trial.summary.throughput_rps
+        if trial.ceiling:
+            return at_least(ceiling_rps)
+        rate_rps = trial.stats.throughput_rps
         if rate_rps < GROWTH * best_rps:
             return _peak(max(rate_rps, best_rps), ())
         best_rps = max(rate_rps, best_rps)
-        if best_rps > session.settings.ceiling_rps / FACTOR:
+        if best_rps > NEAR_CEILING * ceiling_rps:
+            return at_least(min(best_rps, ceiling_rps))
+        if best_rps > ceiling_rps / FACTOR:
             return _peak(best_rps, ("more clients could exceed the ceiling",))
         clients *= FACTOR
-    return _peak(best_rps, (f"still rising at {clients // FACTOR} clients",))
+    words = f"still rising at {clients // FACTOR} clients"
+    if clients <= session.settings.max_connections:
+        return replace(_peak(best_rps, (words, "the budget ended the search")), kind=None)
+    words = f"at least {best_rps:.4g}/s: {words}, and no more connections are allowed"
+    return Capacity(best_rps, best_rps, None, 0.0, (words, *WORDS), Kind.CEILING)
 
 
 def _peak(rate_rps: float, words: tuple[str, ...]) -> Capacity:
     if not rate_rps:
         return Capacity(None, None, None, 0.0, ("nothing ended well",))
-    return Capacity(rate_rps, None, None, 0.0, (*words, *WORDS))
+    return Capacity(rate_rps, None, None, 0.0, (*words, *WORDS), Kind.SATURATION)

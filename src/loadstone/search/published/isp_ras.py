@@ -1,88 +1,95 @@
-"""The binary search of ISP RAS 2015: whole numbers of requests per second, 360 s each.
+"""The binary search of ISP RAS 2015 over whole numbers of requests per second.
 
 "A performance testing and stress testing of cloud platform central identity: OpenStack Keystone
 case study", Proceedings of ISP RAS 27(5). A rate is degraded on any error, or when the slope a of
-y = ax + b (response time over start time) is at least 0.01. The paper gives no unit; its printed
-run at N + 1 = 38/s has a slope of 0.0049 s per s, so it would pass in s per s and fails in the
-others. Its text says 360 s, of which 60 s are dropped; its printed runs lasted 120 s.
+y = ax + b (response time over start time) is at least 0.01. The paper gives no unit, and its text
+says 360 s a trial. The authors' script (ispras/keystone_full_deployment) takes seconds per second
+and 120 s a trial, and then runs N - 1, N + 1, N + 3, N + 5 and 2 N.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Literal
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
-from loadstone.search.model import Ask, Capacity, Strategy
+from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.session import Session
 from loadstone.search.settings import Settings
 
-Unit = Literal["s/s", "s/min", "ms/s"]
-THRESHOLD = 0.01
-# Slope in s per s that is 0.01 of the unit.
-LIMIT: dict[Unit, float] = {"s/s": THRESHOLD, "s/min": THRESHOLD / 60, "ms/s": THRESHOLD / 1000}
-# Share of simulated services whose capacity lies within [N, N + 1] (docs/methodology.md).
-MEASURED_CONFIDENCE: dict[Unit, float] = {"s/s": 0.43, "s/min": 0.38, "ms/s": 0.17}
+SLOPE_LIMIT = 0.01  # s per s
 HIGHEST_RPS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How the paper is read where it leaves a choice."""
+class Procedure:
+    """How long a trial lasts, and which rates are run again once N is found."""
 
-    unit: Unit = "s/s"
-    trial_s: float = 360.0
-    confirms: bool = True  # runs N - 1 and N + 1 again
+    trial_s: float
+    offsets: tuple[int, ...]  # from N
+    runs_double: bool  # 2 N, too
+    # Share of simulated services whose capacity lies within [N, N + 1] (docs/methodology.md).
+    confidence: float
 
 
-def isp_ras_2015(settings: Settings, reading: Reading) -> Strategy:
-    """Search as the paper did, whatever time it takes."""
+SCRIPT = Procedure(trial_s=120.0, offsets=(-1, 1, 3, 5), runs_double=True, confidence=0.46)
+TEXT = Procedure(trial_s=360.0, offsets=(-1, 1), runs_double=False, confidence=0.43)
+
+
+def isp_ras_2015(settings: Settings, procedure: Procedure) -> Strategy:
+    """Search as the authors did, whatever time it takes."""
     session = Session(settings)
-    return guarded(session, _search(session, reading))
+    return guarded(session, _search(session, procedure))
 
 
-def _search(session: Session, reading: Reading) -> Strategy:
+def _search(session: Session, procedure: Procedure) -> Strategy:
     good, bad = 0, int(min(HIGHEST_RPS, session.settings.ceiling_rps))
     slopes: dict[int, str] = {}
-    while bad - good > 1:
+    while bad - good > 1 and session.left_s >= procedure.trial_s:
         rate = (good + bad) // 2
-        trial = yield from _measure(session, reading, rate)
-        slopes[rate] = f"{rate}/s: slope {trial.summary.latency_slope:.2g} s per s"
-        if _is_degraded(trial, reading):
+        trial = yield from _measure(session, procedure, rate)
+        slopes[rate] = f"{rate}/s: slope {trial.stats.latency_slope:.2g} s per s"
+        if _is_degraded(trial):
             bad = rate
         else:
             good = rate
     words = tuple(slopes[rate] for rate in (good, bad) if rate in slopes)
-    if reading.confirms:
-        words += yield from _confirm(session, reading, good)
-    words += (f"read as 0.01 {reading.unit}; the paper gives no unit",)
-    confidence = MEASURED_CONFIDENCE[reading.unit]
+    if bad - good > 1:
+        low = float(good) if good in slopes else None
+        high = float(bad) if bad in slopes else None
+        spent = f"the budget ended the search: each trial takes {procedure.trial_s:.0f} s"
+        return Capacity(None, low, high, 0.0, (spent, *words))
+    words += yield from _confirm(session, procedure, good)
     if good == 0:
         return Capacity(None, None, 1.0, 0.0, ("no more than 1/s", *words))
-    return Capacity(float(good), float(good), float(good + 1), confidence, words)
+    return Capacity(float(good), float(good), float(good + 1), procedure.confidence, words)
 
 
-def _measure(session: Session, reading: Reading, rate: int) -> Generator[Ask, Trial, Trial]:
-    load = OpenLoad(float(rate), reading.trial_s)
+def _measure(
+    session: Session, procedure: Procedure, rate: int
+) -> Generator[TrialRequest, Trial, Trial]:
+    load = OpenLoad(float(rate), procedure.trial_s)
     return (yield from session.ask(load, "binary search of ISP RAS 2015"))
 
 
 def _confirm(
-    session: Session, reading: Reading, found: int
-) -> Generator[Ask, Trial, tuple[str, ...]]:
+    session: Session, procedure: Procedure, found: int
+) -> Generator[TrialRequest, Trial, tuple[str, ...]]:
     words: tuple[str, ...] = ()
-    for rate, should_be_degraded in ((found - 1, False), (found + 1, True)):
-        if rate < 1:
+    rates = {found + offset for offset in procedure.offsets}
+    if procedure.runs_double:
+        rates.add(2 * found)
+    for rate in sorted(rates - {found}):
+        if not 1 <= rate <= session.settings.ceiling_rps:
             continue
-        trial = yield from _measure(session, reading, rate)
-        if _is_degraded(trial, reading) is not should_be_degraded:
-            said = "degraded" if not should_be_degraded else "not degraded"
-            words += (f"its own confirmation contradicts it: {rate}/s was {said}",)
+        if session.left_s < procedure.trial_s:
+            return (*words, f"not confirmed at {rate}/s: the budget ended")
+        trial = yield from _measure(session, procedure, rate)
+        if _is_degraded(trial) is not (rate > found):
+            verdict = "not degraded" if rate > found else "degraded"
+            words += (f"its own confirmation contradicts it: {rate}/s was {verdict}",)
     return words
 
 
-def _is_degraded(trial: Trial, reading: Reading) -> bool:
-    summary = trial.summary
-
-    return summary.failed > 0 or summary.latency_slope >= LIMIT[reading.unit]
+def _is_degraded(trial: Trial) -> bool:
+    return trial.stats.failed > 0 or trial.stats.latency_slope >= SLOPE_LIMIT

@@ -105,14 +105,14 @@ def _controlled(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Cap
     class Measurer(AbstractMeasurer):  # type: ignore[misc]  # the package is not typed
         def measure(self, intended_duration: float, intended_load: float) -> Any:
             trial = measure(OpenLoad(float(intended_load), float(intended_duration)))
-            due = trial.summary.due
+            due = trial.stats.due
             return MeasurementResult(
                 intended_duration=intended_duration,
                 intended_load=intended_load,
                 offered_count=due,
                 intended_count=due,
                 forwarding_count=due - _lost(trial),
-                duration_with_overheads=trial.summary.load_s,
+                duration_with_overheads=trial.stats.load_s,
             )
 
     goal = SearchGoal(
@@ -150,8 +150,8 @@ def _number(bound: object) -> float | None:
 
 
 def _lost(trial: Trial) -> int:
-    in_flight = trial.ticks.in_flight
+    in_flight = trial.timeline.in_flight
     n = len(in_flight)
     start = np.median(in_flight[n // 10 : max(1, n // 3)])
     gained = float(np.median(in_flight[-max(1, n // 10) :]) - start)
-    return max(0, round(gained - UNNOTICED)) + trial.summary.failed
+    return max(0, round(gained - UNNOTICED)) + trial.stats.failed

@@ -23,6 +23,7 @@ def step_concurrency(settings: Settings) -> Strategy:
 
 def _search(session: Session) -> Strategy:
     held, held_rps, failed = 0, 0.0, None
+    ceiling = ""  # why the rate is not the service's, where it is not
     concurrency = STEP
     most = session.settings.max_connections
     while failed is None and concurrency <= most and session.left_s > 0:
@@ -31,16 +32,18 @@ def _search(session: Session) -> Strategy:
             f"{concurrency} at once",
             pause_s=PAUSE_S if held else 0.0,
         )
-        summary = trial.summary
-        if summary.ok < EXPECTED_SUCCESS * summary.due:
-            failed = f"{concurrency} at once failed: {summary.failed} of {summary.due}"
+        stats = trial.stats
+        ceiling = trial.ceiling or ceiling
+        if stats.ok < EXPECTED_SUCCESS * stats.due:
+            failed = f"{concurrency} at once failed: {stats.failed} of {stats.due}"
         else:
-            held, held_rps = concurrency, summary.ok / summary.load_s
+            held, held_rps = concurrency, stats.ok / stats.load_s
             concurrency += STEP
     if not held:
         return Capacity(None, None, None, 0.0, (failed or "the budget was too small",))
     words = (
         f"{held} at once succeed; {failed or 'no more was tried'}",
         f"a number at once is not a rate: {held_rps:.4g}/s is what {held} at once took",
+        *((ceiling,) if ceiling else ()),
     )
     return Capacity(held_rps, None, None, 0.0, words)

@@ -1,1 +1,1 @@
-"""Files that run in the lab's environment, with Keystone's packages, never in Loadstone's."""
+"""Files that run in the lab's environment with Keystone's packages, never in Loadstone's."""

@@ -1,4 +1,4 @@
-"""What prepare.py and prepare_queens.py do alike; it runs on Python 3.6 too."""
+"""Shared by prepare.py and prepare_queens.py; also runs on Python 3.6."""
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
 
@@ -12,7 +12,7 @@ from keystone.revoke.backends import sql as revoke_sql
 
 CONF = keystone.conf.CONF
 AHEAD = datetime.timedelta(days=1)
-MARK = "loadstone-"  # begins the audit id, or the id, of each row that is written here
+MARK = "loadstone-"  # prefix of the audit id or id of each row that is written here
 BATCH = 10000
 
 
@@ -27,7 +27,7 @@ def configure(options):
 
 
 def replace_rows(table, column, rows):
-    """Write rows in place of those of an earlier start."""
+    """Write rows and delete those of an earlier start."""
     with sql.session_for_write() as session:
         session.execute(table.delete().where(column.like(MARK + "%")))
         for first in range(0, len(rows), BATCH):
@@ -35,11 +35,11 @@ def replace_rows(table, column, rows):
 
 
 def write_revocation_events(count):
-    """Write what revoking `count` tokens would: rows with each token's audit id and the time.
+    """Write the events that revoking `count` tokens would leave: audit id and time of each token.
 
-    One by one through the API, 10,000 of them would take minutes: each is a login first. The time
-    lies ahead, as if they were revoked while the tokens that are validated lived: a validation
-    looks at no event that is older than its token.
+    Through the API, 10,000 of them would take minutes, because each needs a login first. Their time
+    is in the future, as if they were revoked while the validated tokens lived: a validation ignores
+    events that are older than its token.
     """
     later = revoke_model.RevokeEvent().revoked_at + AHEAD
     rows = [

@@ -1,7 +1,7 @@
 """The WSGI application: Keystone's own, which reads its options from the command line.
 
-The server's command line is hidden from it, and exactly our configuration shown: nothing of an
-/etc/keystone on this machine.
+The server's command line is replaced by one that names our configuration, so that nothing from
+/etc/keystone on this machine is read.
 """
 
 import os
@@ -13,7 +13,7 @@ from keystone.server import (  # type: ignore[import-not-found]  # noqa: E402  #
     wsgi,
 )
 
-# What keystone.wsgi.api does too; older releases have no such module.
+# keystone.wsgi.api does the same; older releases have no such module.
 application = wsgi.initialize_public_application()
-# To the web server's log: the lab counts the processes that have come so far.
+# Goes to the web server's log, where the lab counts the loaded processes.
 print(os.environ["LOADSTONE_LOADED"], file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
-"""Does in one interpreter what takes five calls of keystone-manage (3.5 s of CPU each).
+"""Runs in one interpreter what takes five calls of keystone-manage (3.5 s of CPU each).
 
-Reads an order as JSON from standard input, because it holds the administrator's password:
-{"options": [...], "sync": bool, "keys": bool, "jws": bool,
-"directory": null | name of a domain, "bootstrap": null | {"password", "url", "region"},
-"revocation_events": how many there are to be, "expired_tokens": 0}.
+Reads its input as JSON from standard input, because it contains the administrator's password:
+{"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
+domain, "bootstrap": null or {"password", "url", "region"}, "revocation_events": number of events to
+write, "expired_tokens": 0}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -22,7 +22,7 @@ from keystone.credential.providers import fernet as credential_fernet
 
 
 def make_keys() -> None:
-    """Do fernet_setup and credential_setup; keys that exist stay."""
+    """Run fernet_setup and credential_setup; existing keys are kept."""
     for section in ("fernet_tokens", "fernet_receipts"):
         cli.FernetSetup.initialize_fernet_repository(None, None, section)
     repository = fernet_utils.FernetUtils(
@@ -33,7 +33,7 @@ def make_keys() -> None:
 
 
 def make_jws_keys() -> None:
-    """Do create_jws_keypair, into the two repositories; keys that exist stay."""
+    """Run create_jws_keypair for both repositories; existing keys are kept."""
     # Releases before JWS have no such module.
     from keystone.common import jwt_utils
 
@@ -46,14 +46,14 @@ def make_jws_keys() -> None:
 
 
 def make_domain(name: str) -> None:
-    """Make the domain before anything asks for users: its own configuration is read then."""
+    """Create the domain before anything reads users: its own configuration is read then."""
     domain = {"id": name, "name": name, "enabled": True, "description": "users in LDAP"}
     with contextlib.suppress(exception.Conflict):
         bootstrap.PROVIDERS.resource_api.create_domain(name, domain)
 
 
 def grant_directory(name: str, role_id: str) -> None:
-    """Make a project in the domain and give all of its users a role there."""
+    """Create a project in the domain and give all of its users a role in it."""
     providers = bootstrap.PROVIDERS
     project = {"id": f"{name}-project", "name": name, "domain_id": name, "enabled": True}
     with contextlib.suppress(exception.Conflict):
@@ -66,10 +66,11 @@ def grant_directory(name: str, role_id: str) -> None:
 
 
 def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, region: str) -> None:
-    """Do bootstrap; an administrator who exists gets the password as if it were the first.
+    """Run bootstrap; an existing administrator gets the password as if it were the first.
 
-    Through the API a changed password leaves a revocation event, which every later validation
-    would have to look at: a deployment that was started ten times would be slower than a new one.
+    A password that is changed through the API leaves a revocation event, which every later
+    validation would have to check: a deployment that was started ten times would be slower than a
+    new one.
     """
     identity = bootstrap.PROVIDERS.identity_api
     try:
@@ -88,7 +89,7 @@ def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, regio
 
 
 def main() -> None:
-    """Carry out the order."""
+    """Do what standard input asks for."""
     order = json.load(sys.stdin)
     configure(order["options"])
     if order["sync"]:

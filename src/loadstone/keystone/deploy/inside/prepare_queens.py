@@ -1,7 +1,7 @@
-"""What prepare.py does, for Keystone 13 (Queens) on Python 3.6, whose modules lie elsewhere.
+"""Variant of prepare.py for Keystone 13 (Queens) on Python 3.6, where modules have other names.
 
-Reads the same order as JSON from standard input. Of `jws` and `directory` it knows nothing:
-the settings refuse them for this release.
+Reads the same JSON from standard input, without `jws` and `directory`: the settings refuse them for
+this release.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -25,7 +25,7 @@ PER_USER = 100  # expired tokens
 
 
 def make_keys():
-    """Do fernet_setup and credential_setup; keys that exist stay."""
+    """Run fernet_setup and credential_setup; existing keys are kept."""
     places = (
         (CONF.fernet_tokens.key_repository, CONF.fernet_tokens.max_active_keys, "fernet_tokens"),
         (CONF.credential.key_repository, credential_fernet.MAX_ACTIVE_KEYS, "credential"),
@@ -36,11 +36,11 @@ def make_keys():
         repository.initialize_key_repository(None, None)
 
 
-class Bootstrap(cli.BootStrap):
-    """Keystone's own, which takes the password from here and not from a variable or argument."""
+class QueensBootstrap(cli.BootStrap):
+    """Keystone's bootstrap with the password as an argument instead of a variable or option."""
 
     def __init__(self, password, url, region):
-        """Take what it would read."""
+        """Set what it would read from the command line."""
         super().__init__()
         self.password = password
         self.username = self.project_name = self.role_name = "admin"
@@ -53,11 +53,11 @@ class Bootstrap(cli.BootStrap):
 
 
 def bootstrap_admin(password, url, region):
-    """Do bootstrap; an administrator who exists gets the password as if it were the first.
+    """Run bootstrap; an existing administrator gets the password as if it were the first.
 
-    Through the API a changed password leaves a revocation event (see prepare.py).
+    A password that is changed through the API leaves a revocation event (see prepare.py).
     """
-    work = Bootstrap(password, url, region)
+    work = QueensBootstrap(password, url, region)
     identity = work.identity_manager
     try:
         admin = identity.get_user_by_name("admin", CONF.identity.default_domain_id)
@@ -66,17 +66,17 @@ def bootstrap_admin(password, url, region):
     else:
         identity.driver.update_user(admin["id"], {"password": password})
     work.do_bootstrap()
-    # Later releases make this role, which load is made with; no role's name is there twice.
+    # Later releases create this role, which the load uses; role names are unique.
     role_id = uuid.uuid4().hex
     with contextlib.suppress(exception.Conflict):
         work.role_manager.create_role(role_id, {"id": role_id, "name": "member"})
 
 
 def write_expired_tokens(count):
-    """Write the rows that `count` tokens leave when nothing flushes them.
+    """Write the rows that `count` expired tokens leave if nothing flushes them.
 
-    They expired a day ago and were never revoked. What a row keeps of its token beside the
-    indexed columns has the length of an administrator's.
+    They expired a day ago and were never revoked. Besides the indexed columns, a row has the length
+    of an administrator's token.
     """
     past = datetime.datetime.utcnow().replace(microsecond=0) - AHEAD
     kept = {"token_data": {"token": {"filler": "x" * 1400}}, "token_version": "v3.0"}
@@ -95,7 +95,7 @@ def write_expired_tokens(count):
 
 
 def main():
-    """Carry out the order."""
+    """Do what standard input asks for."""
     order = json.load(sys.stdin)
     configure(order["options"])
     if order["sync"]:

@@ -1,0 +1,124 @@
+"""Searches of services that refuse, on real sockets: `python -m bench.limits`.
+
+Starts `loadstone serve` behind a rate limiter, with a queue that overflows and with a limit on
+connections, and prints per kind how many of the searches came within 2 % of the true N, how many
+intervals held it, and how many ended without a number.
+"""
+
+import argparse
+import math
+import multiprocessing
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from known_service import known_service
+from measured import GENERATOR, searched
+
+NEAR = 0.02  # share of the truth
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A service that refuses, and the N that it has."""
+
+    truth_rps: float
+    workers: int
+    capacity_rps: float
+    options: tuple[str, ...]
+
+
+KINDS = {
+    "limiter of 30/s": Kind(30.0, 8, 400.0, ("--limit=30", "--burst=100ms")),
+    "limiter of 90/s": Kind(90.0, 8, 400.0, ("--limit=90", "--burst=100ms")),
+    "limiter of 400/s": Kind(400.0, 8, 1600.0, ("--limit=400", "--burst=100ms")),
+    "limiter of 2,000/s": Kind(2000.0, 8, 6000.0, ("--limit=2000", "--burst=100ms")),
+    "queue of 20": Kind(200.0, 4, 200.0, ("--max-queue=20",)),
+    # Ten requests at once, each of 100 ms, although twenty could be served.
+    "10 connections": Kind(100.0, 20, 200.0, ("--max-connections=10", "--over-connections=reset")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One search of a service of its own."""
+
+    name: str
+    run: int
+    budget_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it did."""
+
+    name: str
+    error: float  # share of the truth; NaN where no number was given
+    covers: bool
+    is_generator: bool  # the load generator was the limit
+    row: str
+
+
+def play(job: Job) -> Outcome:
+    kind = KINDS[job.name]
+    service_s = kind.workers / kind.capacity_rps
+    with known_service(kind.workers, service_s, f"--seed={job.run}", *kind.options) as known:
+        found, trials = searched(known.port, job.budget_s)
+    error = found.rate_rps / kind.truth_rps - 1 if found.rate_rps else math.nan
+    low, high = found.low_rps or 0.0, found.high_rps or math.inf
+    covers = found.rate_rps is not None and low <= kind.truth_rps <= high
+    figures = (found.rate_rps, found.low_rps, found.high_rps)
+    cells = (
+        job.name,
+        *(f"{figure:.4g}" if figure else "-" for figure in figures),
+        f"{error * 100:+.2f}",
+        f"{sum(trial.stats.load_s for trial in trials):.0f}",
+        str(found.kind),
+        "; ".join(found.words),
+    )
+    is_generator = found.words[:1] == (GENERATOR,)
+    return Outcome(job.name, error, covers, is_generator, f"| {' | '.join(cells)} |")
+
+
+def summary(name: str, outcomes: list[Outcome]) -> str:
+    """Return a row of the table for the page."""
+    errors = [abs(one.error) for one in outcomes if math.isfinite(one.error)]
+    median = f"{statistics.median(errors):.2%}" if errors else "-"
+    worst = f"{max(errors):.2%}" if errors else "-"
+    near = sum(error <= NEAR for error in errors)
+    covered = sum(one.covers for one in outcomes)
+    late = sum(one.is_generator for one in outcomes)
+    none = len(outcomes) - len(errors)
+    count = len(outcomes)
+    return (
+        f"| {name} | {near} of {count} | {median} | {worst} | {covered} of {count} | "
+        f"{none} ({late} of them: the generator was late) |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10, help="searches of each kind")
+    parser.add_argument("--budget", type=float, default=60.0, help="seconds of load")
+    parser.add_argument("--kind", choices=list(KINDS), action="append", help="may be repeated")
+    parser.add_argument("--at-once", type=int, default=1, help="searches; for low rates only")
+    options = parser.parse_args()
+    names = options.kind or list(KINDS)
+    jobs = [Job(name, run, options.budget) for name in names for run in range(1, options.runs + 1)]
+    print("| service | N | low | high | error % | load s | kind | words |", file=sys.stderr)
+    outcomes = []
+    # Each in a process of its own: the services and the generators share nothing but the machine.
+    with multiprocessing.get_context("spawn").Pool(options.at_once) as pool:
+        for outcome in pool.imap(play, jobs):
+            outcomes.append(outcome)
+            print(outcome.row, file=sys.stderr, flush=True)
+    print("| service | within 2 % | median error | worst | interval holds N | no number |")
+    print("|---|---|---|---|---|---|")
+    for name in names:
+        print(summary(name, [one for one in outcomes if one.name == name]))
+
+
+if __name__ == "__main__":
+    main()

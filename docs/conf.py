@@ -1,0 +1,32 @@
+"""How `make docs` renders this folder."""
+
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+from loadstone.audit import rule as rules
+from loadstone.audit.views import rule_page
+
+project = "Loadstone"
+author = "The Loadstone developers"
+release = version = installed_version("loadstone")
+
+# A page for each rule of the audit, from the rule's own file.
+RULE_PAGES = Path(__file__).parent / "audit-rules"
+RULE_PAGES.mkdir(exist_ok=True)
+for rule in rules.every():
+    page = rule_page.render(rule)
+    path = RULE_PAGES / f"{rule.id}.md"
+    if not path.exists() or path.read_text() != page:
+        path.write_text(page)
+
+extensions = ["myst_parser", "sphinx_click"]
+exclude_patterns = ["_build", "pictures"]
+myst_enable_extensions = ["colon_fence"]
+# Links of the form page.md#heading are checked, as links to pages are.
+myst_heading_anchors = 3
+smartquotes = False  # "--lab" must not become a dash
+
+html_theme = "furo"
+html_title = "Loadstone"
+html_copy_source = False
+html_show_sphinx = False

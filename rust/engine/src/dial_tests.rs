@@ -1,0 +1,82 @@
+use tokio::net::{TcpListener, TcpSocket};
+
+use super::*;
+use crate::machine;
+
+/// Far more than a connection on loopback takes.
+const CONNECT_NS: i64 = 60_000_000_000;
+
+/// A listener whose queue is full: its kernel drops each SYN that comes.
+struct Swallowing {
+    address: SocketAddr,
+    _listener: TcpListener,
+    _queued: Vec<Connecting>,
+}
+
+impl Swallowing {
+    async fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut queued: Vec<Connecting> = Vec::new();
+        for _ in 0..4 {
+            let mut connecting: Connecting = Box::pin(tcp(address));
+            if timeout(Duration::from_millis(10), &mut connecting).await.is_err() {
+                queued.push(connecting);
+            }
+        }
+        Self { address, _listener: listener, _queued: queued }
+    }
+}
+
+async fn answering() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+async fn refusing() -> SocketAddr {
+    answering().await.1
+}
+
+fn target(addresses: &[SocketAddr]) -> Target {
+    Target { addresses: addresses.to_vec(), tls: None }
+}
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    machine::runtime().expect("an event loop").block_on(test)
+}
+
+#[test]
+fn an_address_that_swallows_packets_does_not_use_up_the_time_of_the_next() {
+    run(async {
+        let swallowing = Swallowing::new().await;
+        let (_listener, address) = answering().await;
+        let (target, first) = (target(&[swallowing.address, address]), Cell::new(0));
+        for _ in 0..2 {
+            let stream = dial(&target, &first, CONNECT_NS).await.expect("one address answers");
+            assert_eq!(stream.peer_addr().unwrap(), address);
+            assert_eq!(first.get(), 1);
+        }
+    });
+}
+
+#[test]
+fn an_address_that_refuses_is_followed_by_the_next() {
+    run(async {
+        let (_listener, address) = answering().await;
+        let (target, first) = (target(&[refusing().await, address]), Cell::new(0));
+        assert!(dial(&target, &first, CONNECT_NS).await.is_ok());
+        assert_eq!(first.get(), 1);
+    });
+}
+
+#[test]
+fn where_no_address_answers_the_last_fault_counts() {
+    run(async {
+        let target = target(&[refusing().await, refusing().await]);
+        let failed = dial(&target, &Cell::new(1), CONNECT_NS).await;
+        assert_eq!(failed.err(), Some(Outcome::Refused));
+    });
+}

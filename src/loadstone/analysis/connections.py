@@ -1,0 +1,46 @@
+"""Whether the number of connections limited a trial."""
+
+import numpy as np
+
+from loadstone.analysis.iterations import iterations
+from loadstone.analysis.model import Cause, State, Verdict
+from loadstone.engine.samples import Samples
+
+LEAST_WAITING = 0.05  # share of the iterations that waited for a connection
+LEAST_FIRST = 8
+FIRST_SHARE = 1 / 16  # of the connections: so many iterations show how long an answer takes
+# Below this ratio the service answered as fast with every connection busy as at the beginning, so
+# more connections would have brought more answers (Little's law).
+QUEUEING = 1.5
+
+
+def starved(samples: Samples, max_connections: int | None) -> Verdict | None:
+    """Return a verdict where all connections were busy while the service itself had no queue.
+
+    A saturated service answers more slowly the more requests it is sent. One that answers as fast
+    with all connections in use as it did with few would have answered more requests over more
+    connections: the limit is then the load generator's.
+    """
+    if max_connections is None or len(samples) <= max_connections:
+        return None
+    rows = iterations(samples)
+    if len(rows.due_ns) <= max_connections:
+        return None
+    order = np.argsort(rows.due_ns, kind="stable")
+    due_ns = rows.due_ns[order]
+    ended = np.searchsorted(np.sort(rows.done_ns), due_ns, side="right")
+    is_waiting = (np.arange(1, len(due_ns) + 1) - ended) > max_connections
+    if is_waiting.mean() < LEAST_WAITING:
+        return None
+    took_s = (rows.done_ns - rows.sent_ns)[order] / 1e9
+    is_ok = rows.is_ok[order]
+    late = took_s[is_waiting & is_ok]
+    first = took_s[is_ok][: max(LEAST_FIRST, int(FIRST_SHARE * max_connections))]
+    if not len(late) or not len(first) or np.median(late) >= QUEUEING * np.mean(first):
+        return None
+    words = (
+        f"all {max_connections} connections were in use and answers still took "
+        f"{np.median(late):.3g} s, {np.mean(first):.3g} s at first: more connections would have "
+        f"brought more answers"
+    )
+    return Verdict(State.INVALID, (words,), Cause.CONNECTIONS)

@@ -1,0 +1,233 @@
+"""Judges criteria: SLA rules, with Rally's exact semantics, and objectives.
+
+Rally evaluates after each iteration, in the order in which they end. So do `judge_criteria` (after
+the last) and `first_failure` (where --abort-on-sla-failure acts). Rally's pitfalls are kept: a mean
+over no successful iteration is 0 and passes. Loadstone's own rules and objectives fail without
+successful iterations.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from loadstone.analysis.criteria import (
+    Criterion,
+    FailureRate,
+    MaxAvgDuration,
+    MaxAvgDurationPerAtomic,
+    MaxPercentiles,
+    MaxSecondsPerIteration,
+    MinIterations,
+    MinThroughput,
+    Objective,
+    Outliers,
+    PerformanceDegradation,
+    SlaRule,
+)
+from loadstone.analysis.sums import Bools, Floats, Sums, WorkloadIterations, outlier_rows
+
+TICK_S = 1e-9  # the shortest duration; a ratio to 0 is meaningless (Rally raises an error)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether a criterion held: one row of Rally's SLA results."""
+
+    criterion: str
+    success: bool
+    detail: str
+
+
+def judge_criteria(criteria: Iterable[Criterion], sums: Sums) -> tuple[Check, ...]:
+    """Judge a trial that has ended, each criterion by itself."""
+    return tuple(_judged(one, sums) for one in criteria)
+
+
+def first_failure(rules: Iterable[SlaRule], iterations: WorkloadIterations) -> int | None:
+    """Return the index of the iteration after which a rule first fails.
+
+    Rules that need the end of the load (percentiles, throughput, minimum) never abort.
+    """
+    failures = [row for rule in rules if (row := _first(rule, iterations)) is not None]
+    return min(failures, default=None)
+
+
+def _status(success: bool) -> str:
+    return "Passed" if success else "Failed"
+
+
+def _judged(rule: Criterion, sums: Sums) -> Check:  # noqa: PLR0911 (one each)
+    match rule:
+        case Objective():
+            return _objective(rule, sums)
+        case FailureRate():
+            return _failure_rate(rule, sums)
+        case MaxSecondsPerIteration():
+            message = "Maximum seconds per iteration"
+            return _at_most("max_seconds_per_iteration", message, sums.longest_s, rule.max_s)
+        case MaxAvgDuration():
+            message = "Average duration of one iteration"
+            return _at_most("max_avg_duration", message, sums.good_mean_s, rule.max_s)
+        case MaxAvgDurationPerAtomic():
+            return _per_atomic(rule, sums)
+        case Outliers():
+            return _outliers(rule, sums)
+        case PerformanceDegradation():
+            return _degradation(rule, sums)
+        case MaxPercentiles() | MinThroughput() | MinIterations():
+            return _own(rule, sums)
+        case _:
+            assert_never(rule)
+
+
+def _objective(objective: Objective, sums: Sums) -> Check:
+    found_s = math.nan
+    if sums.good_range_s is not None:
+        match objective.figure:
+            case "mean":
+                found_s = sums.good_mean_s
+            case "max":
+                found_s = sums.good_range_s[1]
+            case percentile:
+                found_s = sums.percentile_s(float(percentile[1:]))
+    detail = f"{objective.figure} was {1000 * found_s:.0f} ms, wanted {objective}"
+    return Check(str(objective), found_s < objective.limit_s, detail)
+
+
+def _at_most(criterion: str, message: str, found_s: float, max_s: float) -> Check:
+    success = found_s <= max_s
+    detail = f"{message} {found_s:.2f}s <= {max_s:.2f}s - {_status(success)}"
+    return Check(criterion, success, detail)
+
+
+def _failure_rate(rule: FailureRate, sums: Sums) -> Check:
+    count = sums.count
+    rate = sums.failed * 100.0 / count if count else 0.0
+    # Rally judges after each iteration: without iterations it judges nothing.
+    success = not count or rule.min_percent <= rate <= rule.max_percent
+    limits = f"{rule.min_percent:.2f}% <= {rate:.2f}% <= {rule.max_percent:.2f}%"
+    return Check("failure_rate", success, f"Failure rate criteria {limits} - {_status(success)}")
+
+
+def _per_atomic(rule: MaxAvgDurationPerAtomic, sums: Sums) -> Check:
+    # An action that never ran has a mean of 0 s and passes: Rally's pitfall.
+    means = {action: sums.action_mean_s.get(action, 0.0) for action in rule.max_s}
+    success = all(means[action] <= most for action, most in rule.max_s.items())
+    lines = [
+        f"Action: '{action}'. {means[action]:.2f}s <= {most:.2f}s"
+        for action, most in rule.max_s.items()
+    ]
+    head = "Average duration of one iteration for atomic actions:"
+    detail = "\n".join([head, *lines, f"Status: {_status(success)}"])
+    return Check("max_avg_duration_per_atomic", success, detail)
+
+
+def _has(action: str, iterations: WorkloadIterations) -> bool:
+    return action in iterations.action_count
+
+
+def _outliers(rule: Outliers, sums: Sums) -> Check:
+    count = sums.outliers(rule)
+    success = count <= rule.max_count
+    detail = f"Maximum number of outliers {count} <= {rule.max_count} - {_status(success)}"
+    return Check("outliers", success, detail)
+
+
+def _degradation(rule: PerformanceDegradation, sums: Sums) -> Check:
+    found = 0.0
+    if sums.good_range_s is not None:
+        shortest, longest = (max(time_s, TICK_S) for time_s in sums.good_range_s)
+        found = (longest / shortest - 1) * 100.0
+    success = found <= rule.max_percent
+    shown = f"{found:.6f}".rstrip("0")
+    shown += "0" if shown.endswith(".") else ""
+    detail = f"Current degradation: {shown}% - {_status(success)}"
+    return Check("performance_degradation", success, detail)
+
+
+def _own(rule: MaxPercentiles | MinThroughput | MinIterations, sums: Sums) -> Check:
+    match rule:
+        case MinIterations():
+            success = sums.good >= rule.count
+            message = f"Successful iterations {sums.good} >= {rule.count}"
+            return Check("min_iterations", success, f"{message} - {_status(success)}")
+        case MinThroughput():
+            rate = sums.good / sums.load_s if sums.load_s > 0 else 0.0
+            success = rate >= rule.min_rps
+            message = f"Successful iterations per second {rate:.2f} >= {rule.min_rps:.2f}"
+            return Check("min_throughput", success, f"{message} - {_status(success)}")
+        case MaxPercentiles():
+            return _percentiles(rule, sums)
+
+
+def _percentiles(rule: MaxPercentiles, sums: Sums) -> Check:
+    if not sums.good:
+        return Check("max_percentiles", False, "No successful iteration - Failed")
+    found = {wanted: sums.percentile_s(wanted) for wanted in rule.max_s}
+    success = all(found[wanted] <= most for wanted, most in rule.max_s.items())
+    parts = [
+        f"p{wanted:g} {found[wanted]:.3f}s <= {most:.3f}s" for wanted, most in rule.max_s.items()
+    ]
+    return Check("max_percentiles", success, f"{', '.join(parts)} - {_status(success)}")
+
+
+def _first(rule: SlaRule, iterations: WorkloadIterations) -> int | None:  # noqa: PLR0911 (one each)
+    """Return the first row after which the rule fails."""
+    match rule:
+        case FailureRate():
+            rate = iterations.failed.cumsum() * 100.0 / np.arange(1, len(iterations.failed) + 1)
+            return _first_row(~((rule.min_percent <= rate) & (rate <= rule.max_percent)))
+        case MaxSecondsPerIteration():
+            return _first_row(iterations.duration_s > rule.max_s)
+        case MaxAvgDuration():
+            good = ~iterations.failed
+            means = _running(iterations.duration_s, good, good.astype(np.float64))
+            return _first_row(means > rule.max_s)
+        case MaxAvgDurationPerAtomic():
+            return _first_atomic(rule, iterations)
+        case Outliers():
+            rows = outlier_rows(rule, iterations)
+            return rows[rule.max_count] if len(rows) > rule.max_count else None
+        case PerformanceDegradation():
+            return _first_degraded(rule, iterations)
+        case MaxPercentiles() | MinThroughput() | MinIterations():
+            return None
+        case _:
+            assert_never(rule)
+
+
+def _first_row(failing: Bools) -> int | None:
+    return int(failing.argmax()) if failing.any() else None
+
+
+def _running(values: Floats, good: Bools, counts: Floats) -> Floats:
+    """Return the mean over the successful rows so far; 0 before the first one."""
+    sums = np.where(good, values, 0.0).cumsum()
+    so_far = np.where(good, counts, 0.0).cumsum()
+    means: Floats = np.divide(sums, so_far, out=np.zeros_like(sums), where=so_far > 0)
+    return means
+
+
+def _first_atomic(rule: MaxAvgDurationPerAtomic, iterations: WorkloadIterations) -> int | None:
+    good = ~iterations.failed
+    rows = [
+        _first_row(
+            _running(iterations.action_s[action], good, iterations.action_count[action]) > most
+        )
+        for action, most in rule.max_s.items()
+        if _has(action, iterations)
+    ]
+    return min((row for row in rows if row is not None), default=None)
+
+
+def _first_degraded(rule: PerformanceDegradation, iterations: WorkloadIterations) -> int | None:
+    good = ~iterations.failed
+    durations = np.maximum(iterations.duration_s, TICK_S)
+    longest = np.maximum.accumulate(np.where(good, durations, -np.inf))
+    shortest = np.minimum.accumulate(np.where(good, durations, np.inf))
+    # Before the first successful row this is -inf / inf, which no value exceeds.
+    with np.errstate(invalid="ignore"):
+        return _first_row((longest / shortest - 1) * 100.0 > rule.max_percent)

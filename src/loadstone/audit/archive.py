@@ -1,0 +1,56 @@
+"""Files of facts: what `audit collect` writes and `audit FILE` reads."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from loadstone.audit.document import UnreadableFacts, from_tree, to_tree
+from loadstone.audit.transport import LOCAL, Collected
+from loadstone.errors import InvalidInput
+
+
+def as_tree(collected: Sequence[Collected], *, is_lab: bool) -> dict[str, object]:
+    """Return what was collected as JSON."""
+    hosts = [
+        {"host": one.name, "failure": one.failure}
+        if one.document is None
+        else {"host": one.name, "facts": to_tree(one.document)}
+        for one in collected
+    ]
+    return {"loadstone_audit": 1, "is_lab": is_lab, "hosts": hosts}
+
+
+def read(path: Path) -> tuple[tuple[Collected, ...], bool]:
+    """Return what a file holds, and whether it is of a lab; a lone document counts as one host."""
+    try:
+        tree = json.loads(path.read_text(errors="replace"), strict=False)
+    except OSError as problem:
+        raise InvalidInput(f"{path}: {problem.strerror}") from None
+    except (ValueError, RecursionError) as wrong:
+        raise InvalidInput(f"{path}: not JSON, or cut off: {wrong}") from None
+    match tree:
+        case {"loadstone_facts": _}:
+            return (_document(path, tree),), False
+        case {"loadstone_audit": 1, "hosts": [*hosts]}:
+            return tuple(_host(path, one) for one in hosts), tree.get("is_lab") is True
+    raise InvalidInput(f"{path}: no facts in it; `loadstone audit collect` writes such a file")
+
+
+def _host(path: Path, tree: object) -> Collected:
+    match tree:
+        case {"host": str(name), "failure": str(failure)}:
+            return Collected(name, failure=failure)
+        case {"host": str(name), "facts": facts}:
+            try:
+                return Collected(name, from_tree(facts))
+            except UnreadableFacts as unreadable:
+                return Collected(name, failure=str(unreadable))
+    raise InvalidInput(f"{path}: every host needs `host`, and `facts` or `failure`")
+
+
+def _document(path: Path, tree: object) -> Collected:
+    try:
+        document = from_tree(tree)
+    except UnreadableFacts as unreadable:
+        raise InvalidInput(f"{path}: {unreadable}") from None
+    return Collected(document.pairs("meta").get("name", LOCAL), document)

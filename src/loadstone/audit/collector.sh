@@ -1,0 +1,584 @@
+#!/bin/sh
+# Prints, as one JSON document, how an identity service is set up on this host.
+#
+# Read-only: it changes nothing and installs nothing. Secrets are dropped before anything is
+# printed: comments, passwords, keys, and the credentials in URLs.
+#
+# Run it by hand:  sh collector.sh > facts.json
+# Settings, all optional, as environment variables:
+#   AUDIT_KEYSTONE_CONF  configuration files of Keystone, one a line
+#   AUDIT_PYTHON         the Python interpreter that Keystone runs with
+#   AUDIT_PIDS           only these processes and their descendants count
+#   AUDIT_ETC            folder in place of /etc
+#   AUDIT_NAME           name of the host in the results
+main() {
+set -u
+LC_ALL=C
+export LC_ALL
+etc=${AUDIT_ETC:-/etc}
+separator=
+pids=
+table=
+conf=
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+printf '{"loadstone_facts": 1, "sections": {'
+emit meta meta
+emit before counters
+emit cpu cpu
+emit memory cat /proc/meminfo
+emit sysctl sysctls
+emit system system
+pids=$(known_pids)
+table=$(processes)
+conf=$(keystone_conf)
+emit processes printf '%s\n' "$table"
+emit keystone keystone_files
+emit domains domain_files
+emit uwsgi uwsgi_files
+emit apache apache_files
+emit haproxy haproxy_files
+emit fernet fernet
+emit consumers consumers
+emit nova nova
+emit cron cron
+emit rabbitmq rabbitmq
+emit mysql mysql_client
+emit service service
+emit after counters
+printf '\n}, "complete": true}\n'
+}
+
+# Print the output of a command as a JSON string, at most 400 kB of it.
+emit() {
+    name=$1
+    shift
+    printf '%s\n"%s": "' "$separator" "$name"
+    separator=,
+    "$@" 2>/dev/null </dev/null | head -c 400000 | tr -d '\000-\010\013-\037\177' |
+        sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e 's/$/\\n/' | tr -d '\n'
+    printf '"'
+}
+
+limited() {
+    seconds=$1
+    shift
+    if command -v timeout >/dev/null; then timeout "$seconds" "$@"; else "$@"; fi
+}
+
+meta() {
+    echo "name=${AUDIT_NAME:-$(hostname 2>/dev/null || uname -n)}"
+    echo "kernel=$(uname -r)"
+    echo "uid=$(id -u)"
+    echo "time=$(date +%s)"
+    if [ -f /.dockerenv ] || [ -f /run/.containerenv ] || grep -qs -e docker -e kubepods /proc/1/cgroup
+    then echo container=1; else echo container=0; fi
+    if grep -qs '^flags.* hypervisor' /proc/cpuinfo; then echo virtual=1; else echo virtual=0; fi
+}
+
+counters() {
+    head -n 1 /proc/stat
+    awk '/^TcpExt/ { if (!names) { names = split($0, name); next }
+        for (i = 2; i <= names; i++) if (name[i] ~ /^Listen/) print name[i], $i }' /proc/net/netstat
+    grep -e '^pswpin' -e '^pswpout' /proc/vmstat
+    for file in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat; do
+        if [ -r "$file" ]; then grep -e '^nr_' "$file"; break; fi
+    done
+}
+
+cpu() {
+    echo "cpus=$(getconf _NPROCESSORS_ONLN || nproc)"
+    for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
+        [ -r "$file" ] && echo "governor=$(cat "$file")"
+    done
+    if [ -r /sys/fs/cgroup/cpu.max ]; then echo "quota=$(cat /sys/fs/cgroup/cpu.max)"; fi
+}
+
+sysctls() {
+    for name in net/core/somaxconn net/core/netdev_max_backlog net/ipv4/tcp_max_syn_backlog \
+        net/ipv4/ip_local_port_range net/ipv4/tcp_tw_reuse vm/swappiness; do
+        [ -r "/proc/sys/$name" ] && echo "$name=$(cat "/proc/sys/$name")"
+    done
+    grep '^TCP:' /proc/net/sockstat
+}
+
+system() {
+    if command -v tuned-adm >/dev/null; then
+        echo "tuned=$(limited 5 tuned-adm active | sed -n 's/.*[Pp]rofile: *//p')"
+    fi
+    command -v getenforce >/dev/null && echo "selinux=$(getenforce)"
+    if command -v chronyc >/dev/null; then
+        limited 5 chronyc -n tracking | sed -n -e 's/^Leap status *: */leap=/p' \
+            -e 's/^System time *: *\([0-9.]*\) seconds.*/offset=\1/p'
+    fi
+    command -v timedatectl >/dev/null && echo "ntp=$(limited 5 timedatectl show -p NTPSynchronized --value)"
+}
+
+# Processes that the rules speak of: "pid ppid" of each.
+known_pids() {
+    cat /proc/[0-9]*/stat 2>/dev/null |
+        sed -n 's/^\([0-9]*\) (\(.*\)) [A-Z] \([0-9]*\) .*/\1 \3 \2/p' | awk -v only="${AUDIT_PIDS:-}" '
+        { parent[$1] = $2; name[$1] = $3; for (i = 4; i <= NF; i++) name[$1] = name[$1] "_" $i }
+        function wanted(pid,   depth) {
+            if (only == "") return 1
+            for (depth = 0; pid > 1 && depth < 50; depth++) {
+                if (index(" " only " ", " " pid " ")) return 1
+                pid = parent[pid]
+            }
+            return 0
+        }
+        END { for (pid in name) {
+            is_server = name[pid] ~ /^(uwsgi|apache2|httpd|nginx|gunicorn|granian|haproxy|mariadbd|mysqld|postgres|memcached|redis-server|keystone|beam|python|\(wsgi|wsgi)/
+            if (wanted(pid) && (is_server || only != "")) print pid, parent[pid] } }'
+}
+
+# A line per process: pid, parent, resident kB, threads, limit of open files, name, arguments.
+processes() {
+    status=
+    for pid in $(echo "$pids" | cut -d ' ' -f 1); do
+        [ -r "/proc/$pid/status" ] && status="$status /proc/$pid/status"
+        [ -r "/proc/$pid/limits" ] && status="$status /proc/$pid/limits"
+    done
+    [ -n "$status" ] || return
+    {
+        # shellcheck disable=SC2086  # paths of /proc have no spaces
+        awk '{ split(FILENAME, path, "/"); pid = path[3] }
+            /^Name:/ { sub(/^Name:[ \t]*/, ""); name[pid] = $0 }
+            /^PPid:/ { parent[pid] = $2 }
+            /^VmRSS:/ { rss[pid] = $2 }
+            /^Threads:/ { threads[pid] = $2 }
+            /^Max open files/ { files[pid] = $4 }
+            END { for (pid in name) print "S\t" pid "\t" parent[pid] "\t" rss[pid] + 0 "\t" threads[pid] + 0 "\t" files[pid] + 0 "\t" name[pid] }' $status
+        for pid in $(echo "$pids" | cut -d ' ' -f 1); do
+            [ -r "/proc/$pid/cmdline" ] || continue
+            printf 'A\t%s\t' "$pid"
+            tr '\000\t\n' '\t  ' <"/proc/$pid/cmdline"
+            echo
+        done | mask_arguments
+    } | awk '
+        /^S\t/ { split($0, field, "\t"); sub(/^S\t/, ""); known[field[2]] = $0; name[field[2]] = field[7]; next }
+        { split($0, field, "\t"); pid = field[2]; sub(/^A\t[0-9]*\t/, ""); sub(/\t*$/, "")
+          if (!(pid in known)) next
+          if (name[pid] ~ /python/ && $0 !~ /keystone|gunicorn|granian|wsgi|single_server/) next
+          print known[pid] "\t" $0 }'
+}
+
+mask_arguments() {
+    sed -e 's#://[^/@	 ]*@#://***@#g' \
+        -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g'
+}
+
+# Settings of a file in INI form with their line numbers, without comments and secrets.
+ini() {
+    echo "@ $1"
+    if [ ! -r "$1" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
+    awk '
+        function plain(text) { gsub(/:\/\/[^\/@ \t]*@/, "://***@", text); return text }
+        /^[ \t]*[#;]/ || /^[ \t\r]*$/ { next }
+        /^[ \t]/ { if (!hidden) print NR "\t" plain($0); next }
+        { key = tolower($0); sub(/[ \t]*[=:].*/, "", key)
+          hidden = key ~ /(pass|passwd|password|passphrase|secret|hmac|admin_token|connection|transport_url|_key|private|credential|credentials)$/ ||
+              tolower($0) ~ /^[ \t]*backend_argument[ \t]*=[ \t]*(password|username|secret)/
+          if ($0 ~ /^\[/) hidden = 0
+          if (!hidden) { print NR "\t" plain($0); next }
+          scheme = ""; if (match($0, /[a-z0-9+]+:\/\//)) scheme = substr($0, RSTART, RLENGTH)
+          print NR "\t" key " = " scheme "***" }' "$1"
+}
+
+keystone_conf() {
+    if [ -n "${AUDIT_KEYSTONE_CONF:-}" ]; then echo "$AUDIT_KEYSTONE_CONF"; return; fi
+    printf '%s\n' "$table" | awk -F '\t' '/keystone|uwsgi|wsgi/ { print $1 }' | while read -r pid; do
+        [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ"
+    done | sed -n 's/^OS_KEYSTONE_CONFIG_FILES=//p' | tr ';' '\n' | sort -u | grep . && return
+    for file in "$etc"/keystone/keystone.conf "$etc"/keystone/keystone.conf.d/*.conf; do
+        [ -e "$file" ] && echo "$file"
+    done
+}
+
+keystone_files() {
+    [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do ini "$file"; done
+}
+
+# Settings of single domains, of which those of LDAP matter.
+domain_files() {
+    for file in "$etc"/keystone/domains/keystone.*.conf; do [ -e "$file" ] && ini "$file"; done
+}
+
+# Arguments that follow an option, in the command lines of all processes of a name.
+arguments_after() {
+    printf '%s\n' "$table" | awk -F '\t' -v name="$1" -v option="$2" '$6 ~ "^(" name ")$" {
+        for (i = 7; i <= NF; i++) {
+            if ($i == option) print $(i + 1)
+            else if (index($i, option "=") == 1) print substr($i, length(option) + 2)
+        } }'
+}
+
+uwsgi_files() {
+    { arguments_after uwsgi --ini
+      arguments_after uwsgi -i
+      printf '%s\n' "$table" | awk -F '\t' '$6 == "uwsgi" { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
+      if [ -z "${AUDIT_PIDS:-}" ]; then
+          for file in "$etc"/keystone/*uwsgi*.ini "$etc"/uwsgi/*keystone*.ini \
+              "$etc"/uwsgi/apps-enabled/*keystone*; do [ -e "$file" ] && echo "$file"; done
+      fi; } | sort -u | while read -r file; do
+        echo "@ $file"
+        if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
+        awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { print NR "\t" $0 }' "$file"
+    done
+}
+
+apache_files() {
+    { arguments_after 'apache2|httpd' -f
+      if [ -z "${AUDIT_PIDS:-}" ]; then
+          for file in "$etc"/apache2/apache2.conf "$etc"/apache2/*-enabled/*.conf \
+              "$etc"/apache2/mods-enabled/*.load "$etc"/httpd/conf/httpd.conf \
+              "$etc"/httpd/conf.d/*.conf "$etc"/httpd/conf.modules.d/*.conf; do
+              [ -e "$file" ] && echo "$file"
+          done
+      fi; } | sort -u | while read -r file; do
+        echo "@ $file"
+        if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
+        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
+    done
+}
+
+haproxy_files() {
+    { arguments_after haproxy -f
+      [ -z "${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ] && echo "$etc/haproxy/haproxy.cfg"
+    } | sort -u | while read -r file; do
+        echo "@ $file"
+        if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
+    done
+}
+
+# Fernet keys: number, mode, owner, age and the start of a digest; never what is in them.
+fernet() {
+    repository=$([ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk '
+        /^\[/ { inside = $0 ~ /^\[fernet_tokens\]/ }
+        inside && /^key_repository[ \t]*=/ { sub(/^[^=]*=[ \t]*/, ""); print }' "$file"; done | tail -n 1)
+    repository=${repository:-$etc/keystone/fernet-keys}
+    if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
+    if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi
+    echo "@ $repository $(stat -c '%a %u' "$repository")"
+    for file in "$repository"/*; do
+        number=${file##*/}
+        case $number in *[!0-9]*) continue ;; esac
+        digest=-
+        if [ "$number" != 0 ] && [ -r "$file" ]; then
+            digest=$(sha256sum <"$file" | cut -c1-12)
+        fi
+        echo "$number $(stat -c '%a %u %Y' "$file") $digest"
+    done
+}
+
+# How other services on this host validate tokens.
+consumers() {
+    for file in "$etc"/*/*.conf; do
+        [ -r "$file" ] || continue
+        grep -qs '^\[keystone_authtoken\]' "$file" || continue
+        echo "@ $file"
+        awk '/^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
+            inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*=/ { print NR "\t" $0 }' "$file"
+    done
+}
+
+nova() {
+    [ -e "$etc/nova/nova.conf" ] || return
+    echo "@ $etc/nova/nova.conf"
+    if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
+    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*=/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
+}
+
+cron() {
+    { crontab -l -u keystone; cat "$etc"/cron.d/*keystone* /var/spool/cron/keystone \
+        /var/spool/cron/crontabs/keystone; } 2>/dev/null | grep -v '^#' | grep -c token_flush
+}
+
+rabbitmq() {
+    command -v rabbitmqctl >/dev/null || return
+    limited 10 rabbitmqctl status | grep -i -A 4 'file.descriptors'
+    limited 10 rabbitmqctl cluster_status | grep -i -A 6 'partitions'
+}
+
+# Where the server is on this host and its own client may log in.
+mysql_client() {
+    [ -z "${AUDIT_PIDS:-}" ] || return
+    client=$(command -v mariadb || command -v mysql) || return
+    limited 5 "$client" --connect-timeout=3 -N -B -e 'SHOW GLOBAL VARIABLES; SHOW GLOBAL STATUS; SELECT "data_bytes", COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE engine = "InnoDB"' |
+        grep -i -e ^max_ -e ^innodb_ -e ^wsrep_ -e ^query_cache -e ^skip_name -e ^wait_timeout -e ^version -e ^data_bytes -e ^open_files_limit |
+        grep -v -i -e pass -e auth -e provider_options
+}
+
+# Keystone's own interpreter, else any Python 3.
+python() {
+    if [ -n "${AUDIT_PYTHON:-}" ]; then echo "$AUDIT_PYTHON"; return; fi
+    for program in $(command -v keystone-manage) /var/lib/kolla/venv/bin/keystone-manage \
+        /openstack/venvs/keystone-*/bin/keystone-manage /opt/stack/data/venv/bin/keystone-manage; do
+        [ -r "$program" ] || continue
+        interpreter=$(sed -n '1s/^#! *//p' "$program")
+        case $interpreter in /*python*) echo "$interpreter"; return ;; esac
+    done
+    command -v python3
+}
+
+# What only a program can read: the database, memcached, haproxy's counters, the cost of a password.
+service() {
+    interpreter=$(python)
+    [ -n "$interpreter" ] || return
+    sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
+    AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets limited "${AUDIT_SERVICE_S:-25}" \
+        "$interpreter" -W ignore - <<'PYTHON'
+import configparser, json, os, re, socket, subprocess, sys, time
+
+CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
+OUT = {}
+
+
+def options():
+    found = {}
+    for path in CONF:
+        parser = configparser.RawConfigParser(strict=False, default_section="")
+        try:
+            parser.read(path)
+        except configparser.Error:
+            continue
+        for section in parser.sections():
+            for option, value in parser.items(section):
+                found[section, option] = value
+    return found
+
+
+CHOSEN = options()
+
+
+def masked(error):
+    text = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0])
+    return re.sub(r"://[^/@\s]*@", "://***@", text)[:200]
+
+
+def part(name, read):
+    try:
+        OUT[name] = read()
+    except Exception as error:
+        OUT[name] = {"error": masked(error)}
+
+
+def versions():
+    try:
+        from importlib.metadata import version
+    except ImportError:
+        from pkg_resources import get_distribution
+        version = lambda name: get_distribution(name).version
+    found = {}
+    for name in ("keystone", "oslo.cache", "oslo.db", "dogpile.cache", "bcrypt"):
+        try:
+            found[name] = version(name)
+        except Exception:
+            pass
+    return found
+
+
+def clock():
+    import ctypes
+    timex = (ctypes.c_long * 64)()
+    ctypes.CDLL(None).adjtimex(ctypes.byref(timex))
+    return {"max_error_us": timex[3]}  # modes and padding, offset, freq, maxerror
+
+
+def password():
+    import bcrypt
+    algorithm = CHOSEN.get(("identity", "password_hash_algorithm"), "bcrypt")
+    if not algorithm.startswith("bcrypt"):
+        return {"error": "password_hash_algorithm is " + algorithm}
+    rounds = int(CHOSEN.get(("identity", "password_hash_rounds"), 12))
+    tried = min(rounds, 12)  # the cost doubles with each round
+    hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(tried))
+    spent = []
+    for _ in range(2):
+        began = time.process_time()
+        bcrypt.checkpw(b"x", hashed)
+        spent.append(time.process_time() - began)
+    return {"verify_ms": min(spent) * 1000 * 2 ** (rounds - tried), "rounds": rounds}
+
+
+def rows(connection, statement):
+    from sqlalchemy import text
+    return [list(row) for row in connection.execute(text(statement)).fetchall()]
+
+
+def tables(connection, found):
+    expiration = int(CHOSEN.get(("token", "expiration"), 3600)) + 1800
+    hour = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() - 3600))
+    old = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() - expiration))
+    count = "SELECT COUNT(*) FROM "
+    for name, statement in (
+        ("revocation_events", count + "revocation_event"),
+        ("revocations_last_hour", count + "revocation_event WHERE revoked_at > '%s'" % hour),
+        ("revocations_expired", count + "revocation_event WHERE revoked_at < '%s'" % old),
+        ("users", count + "local_user"),
+        ("projects", count + "project"),
+        ("application_credentials", count + "application_credential"),
+        ("token_rows", count + "token"),
+    ):
+        try:
+            found[name] = int(rows(connection, statement)[0][0])
+        except Exception:
+            connection.rollback() if hasattr(connection, "rollback") else None
+    try:
+        hashes = rows(connection, "SELECT SUBSTR(password_hash, 1, 7), COUNT(*) FROM password"
+                      " WHERE password_hash IS NOT NULL GROUP BY SUBSTR(password_hash, 1, 7)")
+        found["hashes"] = dict((row[0], int(row[1])) for row in hashes)
+    except Exception:
+        pass
+
+
+def database():
+    import sqlalchemy
+    url = CHOSEN.get(("database", "connection"))
+    if not url:
+        return {"error": "no [database] connection in " + (", ".join(CONF) or "any file")}
+    kind = url.split(":")[0].split("+")[0]
+    arguments = {} if kind == "sqlite" else {"connect_timeout": 5}
+    if kind == "sqlite" and not os.path.exists(url.split("///")[-1].split("?")[0]):
+        return {"error": "no such file"}  # connecting would create it
+    engine = sqlalchemy.create_engine(url, connect_args=arguments)
+    found = {"kind": "mysql" if kind.startswith("m") else kind}
+    with engine.connect() as connection:
+        if found["kind"] == "mysql":
+            rows_of = lambda statement: dict((str(k).lower(), str(v)) for k, v in rows(connection, statement))
+            try:
+                connection.execute(sqlalchemy.text("SET SESSION TRANSACTION READ ONLY"))
+                connection.execute(sqlalchemy.text("SET SESSION max_statement_time = 5"))
+            except Exception:
+                pass
+            keep = re.compile("^(max_|innodb_(buffer_pool_size|log_file_size|flush)|wsrep_|query_cache|skip_name|wait_timeout|version$|thread|open|opened|connections|sync_binlog)")
+            drop = re.compile("pass|auth|provider_options|address")
+            known = rows_of("SHOW GLOBAL VARIABLES")
+            known.update(rows_of("SHOW GLOBAL STATUS"))
+            found["variables"] = dict((k, v) for k, v in known.items() if keep.match(k) and not drop.search(k))
+            found["data_bytes"] = int(rows(connection, "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE engine = 'InnoDB'")[0][0])
+        elif found["kind"].startswith("postgres"):
+            found["kind"] = "postgresql"
+            try:
+                rows_set = connection.execute(sqlalchemy.text("SET statement_timeout = 5000"))
+            except Exception:
+                pass
+            names = "'max_connections','shared_buffers','fsync','full_page_writes','synchronous_commit','jit','server_version','effective_cache_size','random_page_cost'"
+            found["variables"] = dict((name, setting) for name, setting in rows(connection, "SELECT name, setting FROM pg_settings WHERE name IN (%s)" % names))
+            found["dead"] = rows(connection, "SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE relname IN ('revocation_event', 'local_user')")
+            found["data_bytes"] = int(rows(connection, "SELECT pg_database_size(current_database())")[0][0])
+            found["connections"] = int(rows(connection, "SELECT COUNT(*) FROM pg_stat_activity")[0][0])
+        tables(connection, found)
+    return found
+
+
+def conversation(name, words):
+    bare = re.sub(r"^(inet6?:)?", "", name)
+    host, _, port = bare.rpartition(":")
+    host = host.strip("[]") or bare
+    connection = socket.create_connection((host, int(port or 11211)), 2)
+    connection.settimeout(2)
+    with connection:
+        times = []
+        for _ in range(5):
+            began = time.time()
+            connection.sendall(b"version\r\n")
+            connection.recv(1024)
+            times.append(time.time() - began)
+        answer = {"rtt_ms": min(times) * 1000}
+        for word in words:
+            connection.sendall(word + b"\r\n")
+            text = b""
+            while not text.endswith(b"END\r\n") and len(text) < 100000:
+                more = connection.recv(65536)
+                if not more:
+                    break
+                text += more
+            for line in text.decode("ascii", "replace").splitlines():
+                fields = line.split()
+                if len(fields) == 3 and fields[0] == "STAT":
+                    answer[fields[1]] = fields[2]
+    keep = ("rtt_ms", "get_hits", "get_misses", "evictions", "curr_connections", "maxconns", "max_connections",
+            "limit_maxbytes", "listen_disabled_num", "rejected_connections", "threads", "num_threads", "uptime")
+    return dict((key, answer[key]) for key in keep if key in answer)
+
+
+def memcached():
+    backend = CHOSEN.get(("cache", "backend"), "dogpile.cache.null")
+    servers = CHOSEN.get(("cache", "memcache_servers"), "localhost:11211").split(",")
+    url = CHOSEN.get(("cache", "backend_argument"), "")
+    if url.startswith("url:"):
+        servers = url[4:].split(",")
+    if "memcache" not in backend:
+        return {"servers": []}
+    found = []
+    for name in [server.strip() for server in servers if server.strip()][:16]:
+        try:
+            found.append(dict(conversation(name, (b"stats", b"stats settings")), name=name))
+        except Exception as error:
+            found.append({"name": name, "error": masked(error)})
+    return {"servers": found}
+
+
+def haproxy():
+    found = []
+    for path in os.environ.get("AUDIT_SOCKETS", "").split():
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(2)
+        with connection:
+            connection.connect(path)
+            connection.sendall(b"show stat\n")
+            text = b""
+            while len(text) < 400000:
+                more = connection.recv(65536)
+                if not more:
+                    break
+                text += more
+        lines = text.decode("ascii", "replace").lstrip("# ").splitlines()
+        names = lines[0].split(",")
+        for line in lines[1:]:
+            row = dict(zip(names, line.split(",")))
+            if row.get("svname") == "BACKEND":
+                found.append(dict((k, row.get(k, "")) for k in ("pxname", "qcur", "qmax", "econ", "eresp")))
+    return found
+
+
+def started(program, arguments):
+    path = os.path.join(os.path.dirname(sys.executable), program)
+    if not os.path.exists(path) or not CONF:
+        return None
+    return subprocess.Popen([path] + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, cwd="/")
+
+
+def ended(process):
+    if process is None:
+        return {"error": "the program is not beside " + sys.executable}
+    try:
+        text = process.communicate(timeout=18)[0].decode("utf-8", "replace")
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return {"error": "no answer within 18 s"}
+    text = re.sub(r"://[^/@\s]*@", "://***@", text)
+    return {"code": process.returncode, "text": text[-8000:]}
+
+
+FILES = [word for path in CONF for word in ("--config-file", path)]
+QUIET = ["--log-file", "/dev/null", "--nouse-syslog", "--nouse-journal"]
+NAMESPACES = [word for name in ("keystone", "oslo.cache", "oslo.db", "oslo.log", "oslo.messaging", "oslo.middleware",
+                                "oslo.policy", "osprofiler") for word in ("--namespace", name)]
+doctor = started("keystone-manage", FILES + QUIET + ["doctor"])
+inputs = [path for path in CONF if os.access(path, os.R_OK)][:1]
+validator = started("oslo-config-validator", NAMESPACES + ["--input-file"] + inputs) if inputs else None
+for name, read in (("versions", versions), ("clock", clock), ("database", database), ("memcached", memcached),
+                   ("haproxy", haproxy), ("password", password)):
+    part(name, read)
+part("doctor", lambda: ended(doctor))
+part("validator", lambda: ended(validator))
+print(json.dumps(OUT))
+PYTHON
+}
+
+main "$@" </dev/null

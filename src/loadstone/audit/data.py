@@ -1,0 +1,56 @@
+"""An audit as JSON."""
+
+from dataclasses import asdict
+
+from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.rule import Severity
+
+
+def as_tree(audit: Audit, fail_on: Severity, exit_code: int) -> dict[str, object]:
+    """Return the audit as JSON."""
+    counts = {state.value: 0 for state in State}
+    for result in audit.results:
+        counts[result.state.value] += 1
+    return {
+        "results": [_result(result) for result in audit.results],
+        "findings": [_finding(result) for result in audit.findings()],
+        "hosts": [_host(audit, index) for index in range(len(audit.hosts))],
+        "summary": counts,
+        "fail_on": fail_on.value,
+        "exit_code": exit_code,
+    }
+
+
+def _result(result: RuleResult) -> dict[str, object]:
+    rule, origin = result.rule, result.origin
+    return {
+        "rule": rule.id,
+        "title": rule.title,
+        "group": rule.group,
+        "host": result.host,
+        "state": result.state.value,
+        "severity": result.severity.value,
+        "found": dict(result.found),
+        "message": result.message,
+        "fix": rule.fix.text,
+        "restart": rule.fix.restart or None,
+        "tradeoff": rule.tradeoff or None,
+        "confidence": rule.confidence.value,
+        "effect": f"study {rule.study}" if rule.study else "not measured",
+        "file": origin.path if origin else None,
+        "line": origin.line if origin else None,
+    }
+
+
+def _finding(result: RuleResult) -> dict[str, object]:
+    return {"host": result.host, **asdict(result.finding())}
+
+
+def _host(audit: Audit, index: int) -> dict[str, object]:
+    host = audit.hosts[index]
+    return {
+        "name": host.host,
+        "failure": host.failure,
+        "roles": sorted(host.facts.roles),
+        "facts": dict(sorted(host.facts.values.items())),
+    }

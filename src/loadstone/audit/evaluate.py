@@ -1,0 +1,170 @@
+"""Applies rules to the facts of hosts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from loadstone.audit import expression
+from loadstone.audit.facts import HostFacts, MissingFact, Origin, Value
+from loadstone.audit.rule import Rule, Severity, filled, shown
+from loadstone.findings import Evidence, Finding
+
+ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
+REACHED = "HOST-00"  # the one rule that is judged where a host gave no facts
+
+
+class State(StrEnum):
+    """How a rule ended on a host."""
+
+    PASS = "pass"  # noqa: S105  # no password
+    FAIL = "fail"
+    WARN = "warn"  # a finding of severity info
+    SKIP = "skip"  # does not apply
+    UNKNOWN = "unknown"  # a fact could not be read
+    WAIVED = "waived"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule on one host."""
+
+    rule: Rule
+    host: str
+    state: State
+    severity: Severity
+    message: str  # of a finding: what was found; else the reason of the state
+    found: Mapping[str, Value] = field(default_factory=dict)
+    origin: Origin | None = None
+    settings: tuple[
+        tuple[str, str, str, str], ...
+    ] = ()  # of the fix: where, section, option, value
+
+    @property
+    def is_finding(self) -> bool:
+        """Return whether the rule found something wrong."""
+        return self.state in (State.FAIL, State.WARN)
+
+    def finding(self) -> Finding:
+        """Return it as a finding."""
+        evidence = tuple(Evidence(name, shown(value)) for name, value in self.found.items())
+        rule = self.rule
+        return Finding(rule.id, self.message, evidence, rule.confidence, rule.fix.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Hosts and the results of all rules on them."""
+
+    hosts: tuple[HostFacts, ...]
+    results: tuple[RuleResult, ...]
+
+    def findings(self) -> tuple[RuleResult, ...]:
+        """Return the results that found something wrong, the most severe first."""
+        found = (result for result in self.results if result.is_finding)
+        return tuple(sorted(found, key=lambda result: -result.severity.rank))
+
+    def falls_short(self, fail_on: Severity) -> bool:
+        """Return whether there is a finding at or above a severity."""
+        return any(result.severity.rank >= fail_on.rank for result in self.findings())
+
+    def is_incomplete(self, fail_on: Severity) -> bool:
+        """Return whether a rule that could have failed so could not be checked."""
+        unknown = (result for result in self.results if result.state is State.UNKNOWN)
+        return any(result.severity.rank >= fail_on.rank for result in unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What an expression can name: facts of one host, and of all."""
+
+    own: HostFacts
+    everyone: Sequence[HostFacts]
+
+    def get(self, name: str) -> Value:
+        if not name.startswith(ACROSS):
+            return self.own.facts.get(name)
+        fact = name.removeprefix(ACROSS)
+        return tuple(one.facts.get(fact) for one in self.everyone if one.facts.knows(fact))
+
+
+def evaluate(rules: Iterable[Rule], hosts: Sequence[HostFacts]) -> Audit:
+    """Judge every host by every rule."""
+    wanted = tuple(rules)
+    results = tuple(
+        _judge(rule, _Scope(host, hosts))
+        for host in hosts
+        for rule in wanted
+        if host.failure is None or rule.id == REACHED
+    )
+    return Audit(tuple(hosts), results)
+
+
+def _judge(rule: Rule, scope: _Scope) -> RuleResult:
+    own = scope.own
+    result = RuleResult(rule, own.host, State.UNKNOWN, rule.highest, "")
+    if own.failure is not None:
+        return replace(result, message=own.failure)
+    try:
+        reason = _not_applicable(rule, scope)
+        if reason is not None:
+            return replace(result, state=State.SKIP, severity=rule.severity, message=reason)
+        holds = bool(expression.parse(rule.check).value(scope.get))
+        return _judged(result, scope, holds)
+    except MissingFact as missing:
+        return replace(result, message=f"{missing.name}: {missing.reason}")
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError) as wrong:
+        return replace(result, message=f"the facts do not fit the rule: {wrong}")
+
+
+def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
+    rule = result.rule
+    found = {name: scope.get(name) for name in rule.needs if _knows(scope, name)}
+    result = replace(result, found=found, message=rule.title, severity=rule.severity)
+    if holds:
+        return replace(result, state=State.PASS)
+    severity = _severity(rule, scope)
+    origins = scope.own.facts.origins
+    return replace(
+        result,
+        state=State.WARN if severity is Severity.INFO else State.FAIL,
+        severity=severity,
+        message=filled(rule.message, scope.get),
+        origin=next((origins[name] for name in rule.needs if name in origins), None),
+        settings=tuple(
+            (setting.where, setting.section, setting.option, filled(setting.value, scope.get))
+            for setting in rule.fix.settings
+        ),
+    )
+
+
+def _severity(rule: Rule, scope: _Scope) -> Severity:
+    if rule.critical_if is not None:
+        try:
+            if expression.parse(rule.critical_if).value(scope.get):
+                return Severity.CRITICAL
+        except MissingFact:
+            return rule.severity
+    return rule.severity
+
+
+def _knows(scope: _Scope, name: str) -> bool:
+    try:
+        scope.get(name)
+    except MissingFact:
+        return False
+    return True
+
+
+def _not_applicable(rule: Rule, scope: _Scope) -> str | None:
+    """Return why a rule does not apply to a host, or None."""
+    applies, roles = rule.applies, scope.own.facts.roles
+    if applies.roles and not roles.intersection(applies.roles):
+        return f"no {' or '.join(applies.roles)} on this host"
+    if applies.min_release is not None or applies.max_release is not None:
+        release = scope.own.facts.get("keystone.release")
+        low, high = applies.min_release or 0, applies.max_release or 10_000
+        if not (isinstance(release, int) and low <= release <= high):
+            return f"does not concern Keystone {release}"
+    if not expression.parse(applies.when).value(scope.get):
+        return applies.otherwise
+    return None

@@ -1,0 +1,122 @@
+"""How many guests fit on compute nodes by memory.
+
+Both formulas are those of Red Hat's reference architecture (2016): all guests of a node, and those
+that still fit beside what runs.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.audit.facts import HostFacts
+from loadstone.errors import EnvironmentUnusable
+from loadstone.target.access import Access, unusable
+
+RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
+# The last version in which Nova itself tells memory; from 2.88 on Placement does.
+NOVA_VERSION = "2.53"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Memory of a compute node."""
+
+    name: str
+    total_mb: float
+    free_mb: float | None  # None: not known
+    reserved_mb: float = RESERVED_MB
+    overcommit: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """Memory of a guest."""
+
+    name: str
+    ram_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guests:
+    """Guests of one flavor on one node."""
+
+    node: str
+    flavor: str
+    total: int
+    additional: int | None
+
+
+def count(nodes: Iterable[Node], flavors: Sequence[Flavor]) -> tuple[Guests, ...]:
+    """Return floor((total - reserved) x overcommit / flavor) and floor(free / flavor)."""
+    return tuple(
+        Guests(node.name, flavor.name, _total(node, flavor), _additional(node, flavor))
+        for node in nodes
+        for flavor in flavors
+    )
+
+
+def _total(node: Node, flavor: Flavor) -> int:
+    usable_mb = max(0.0, node.total_mb - node.reserved_mb) * node.overcommit
+    return math.floor(usable_mb / flavor.ram_mb)
+
+
+def _additional(node: Node, flavor: Flavor) -> int | None:
+    # Nova's free memory is negative on a node that is overcommitted.
+    return None if node.free_mb is None else max(0, math.floor(node.free_mb / flavor.ram_mb))
+
+
+def of_facts(hosts: Iterable[HostFacts]) -> tuple[Node, ...]:
+    """Return the compute nodes among hosts whose facts were collected."""
+    found = []
+    for host in hosts:
+        values = host.facts.values
+        if "compute" in host.facts.roles and "host.memory_mb" in values:
+            found.append(
+                Node(
+                    host.host,
+                    float(str(values["host.memory_mb"])),
+                    float(str(values["host.available_mb"])),
+                    float(str(values["nova.reserved_host_memory_mb"])),
+                    float(str(values["nova.ram_allocation_ratio"])),
+                )
+            )
+    return tuple(found)
+
+
+def of_cloud(
+    access: Access, reserved_mb: float, overcommit: float
+) -> tuple[tuple[Node, ...], tuple[Flavor, ...]]:
+    """Return compute nodes and flavors as Nova lists them."""
+    rows = _listed(access, "/os-hypervisors/detail", "hypervisors")
+    nodes = tuple(
+        Node(
+            str(row["hypervisor_hostname"]),
+            float(row["memory_mb"]),
+            float(row["free_ram_mb"]),
+            reserved_mb,
+            overcommit,
+        )
+        for row in rows
+    )
+    rows = _listed(access, "/flavors/detail?is_public=None", "flavors")
+    return nodes, tuple(Flavor(str(row["name"]), float(row["ram"])) for row in rows)
+
+
+def _listed(access: Access, path: str, key: str) -> list[dict[str, Any]]:
+    from keystoneauth1.exceptions import ClientException
+
+    service = {"service_type": "compute", "region_name": access.cloud.region}
+    try:
+        answer = access.session.get(
+            path, endpoint_filter=service, microversion=NOVA_VERSION, raise_exc=False
+        )
+    except ClientException as error:
+        raise unusable(access.cloud, error) from None
+    if answer.status_code != 200:
+        raise EnvironmentUnusable(
+            f"Nova answers {answer.status_code} to {path.partition('?')[0]}; "
+            "an administrator may list compute nodes"
+        )
+    rows: list[dict[str, Any]] = answer.json()[key]
+    return rows

@@ -1,0 +1,1 @@
+"""Read the sections of a collected document into facts."""

@@ -1,0 +1,156 @@
+"""Facts of haproxy."""
+
+from dataclasses import dataclass, field
+
+from loadstone.audit.document import Document
+from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.readers import processes, sections, service
+from loadstone.audit.readers.sections import File, number
+
+PROXY_MAXCONN = 2000  # haproxy's built-in limit per proxy before 2.0; still common in packages
+DATABASE_PORTS = ("3306", "3307")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A section of haproxy.cfg: its lines by keyword."""
+
+    kind: str
+    name: str
+    lines: tuple[tuple[int, list[str]], ...] = field(default=())
+
+    def first(self, keyword: str) -> list[str] | None:
+        return next((words[1:] for _, words in self.lines if words[0] == keyword), None)
+
+    def all(self, keyword: str) -> list[list[str]]:
+        return [words[1:] for _, words in self.lines if words[0] == keyword]
+
+    def line(self, keyword: str) -> int:
+        return next((number_ for number_, words in self.lines if words[0] == keyword), 1)
+
+
+def read(document: Document) -> Facts:
+    """Return haproxy's facts."""
+    found = sections.files(document.text("haproxy"))
+    running = processes.named(processes.read(document), "haproxy")
+    if not found or not running:
+        return Facts(missing={"haproxy.": "haproxy does not run on this host"})
+    problem = sections.problem(found)
+    if problem is not None:
+        return Facts(missing={"haproxy.": problem}, roles=frozenset({"balancer"}))
+    blocks = tuple(block for file in found for block in _blocks(file))
+    values = _limits(blocks) | _keystone(blocks) | _database(blocks)
+    files = [process.open_files for process in running if process.open_files]
+    if files:
+        values["haproxy.open_files"] = min(files)
+    counters = service.parts(document).get("haproxy")
+    if isinstance(counters, list):
+        values["haproxy.queued"] = sum(_count(row, "qcur") for row in counters)
+        values["haproxy.queued_most"] = max((_count(row, "qmax") for row in counters), default=0)
+        values["haproxy.connect_errors"] = sum(_count(row, "econ") for row in counters)
+    missing = {
+        "haproxy.": "haproxy.cfg does not tell it",
+        "haproxy.queued": "haproxy's stats socket cannot be read",
+    }
+    return Facts(values, missing, _origins(found[0].path, blocks), frozenset({"balancer"}))
+
+
+def _blocks(file: File) -> list[_Block]:
+    found: list[_Block] = []
+    for number_, words in sections.words(file):
+        if words[0] in ("global", "defaults", "frontend", "backend", "listen"):
+            found.append(_Block(words[0], words[1] if len(words) > 1 else ""))
+        elif found:
+            last = found[-1]
+            found[-1] = _Block(last.kind, last.name, (*last.lines, (number_, words)))
+    return found
+
+
+def _of(blocks: tuple[_Block, ...], *kinds: str) -> tuple[_Block, ...]:
+    return tuple(block for block in blocks if block.kind in kinds)
+
+
+def _limit(block: _Block) -> int | None:
+    words = block.first("maxconn")
+    value = number(words[0]) if words else None
+    return None if value is None else int(value)
+
+
+def _limits(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    overall = [limit for block in _of(blocks, "global") if (limit := _limit(block)) is not None]
+    usual = [limit for block in _of(blocks, "defaults") if (limit := _limit(block)) is not None]
+    own = [_limit(block) for block in _of(blocks, "frontend", "listen")]
+    if overall:
+        values["haproxy.global_maxconn"] = overall[-1]
+        default = usual[-1] if usual else overall[-1]
+    else:
+        default = usual[-1] if usual else PROXY_MAXCONN
+    values["haproxy.has_global_maxconn"] = bool(overall)
+    values["haproxy.frontend_maxconn"] = min((limit or default for limit in own), default=default)
+    explicit = [limit for limit in own if limit is not None]
+    values["haproxy.frontends_sum"] = sum(explicit)
+    threads = [block.first("nbthread") for block in _of(blocks, "global")]
+    known = [number(words[0]) for words in threads if words]
+    values["haproxy.threads"] = int(known[0] or 1) if known else 0  # 0: one per core, the default
+    bound = (words for block in _of(blocks, "frontend", "listen") for words in block.all("bind"))
+    values["haproxy.has_tls"] = any("ssl" in words for words in bound)
+    return values
+
+
+def _is_database(block: _Block) -> bool:
+    ports = (words[1] for words in block.all("server") if len(words) > 1)
+    return any(port.rpartition(":")[2] in DATABASE_PORTS for port in ports)
+
+
+def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+    serving = [b for b in _of(blocks, "backend", "listen") if b.all("server")]
+    named = [b for b in serving if "keystone" in b.name or "identity" in b.name]
+    rest = [block for block in serving if not _is_database(block)]
+    chosen = named or (rest if len(rest) == 1 else [])
+    if not chosen:
+        return {}
+    block, usual = chosen[0], _of(blocks, "defaults")
+    options = [words for one in (block, *usual) for words in one.all("option")]
+    balance = next((b.first("balance") for b in (block, *usual) if b.first("balance")), None)
+    limits = [int(w[w.index("maxconn") + 1]) for w in block.all("server") if "maxconn" in w[:-1]]
+    values: dict[str, Value] = {
+        "haproxy.balance": balance[0] if balance else "roundrobin",
+        "haproxy.has_http_check": any(words[:1] == ["httpchk"] for words in options),
+        "haproxy.servers": len(block.all("server")),
+    }
+    if limits:
+        values["haproxy.server_maxconn"] = min(limits)
+    return values
+
+
+def _database(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+    chosen = [b for b in _of(blocks, "backend", "listen") if _is_database(b)]
+    if not chosen:
+        return {}
+    servers = chosen[0].all("server")
+    limit = _limit(chosen[0])
+    values: dict[str, Value] = {
+        "haproxy.database_writers": sum("backup" not in words for words in servers)
+    }
+    if limit is not None:
+        values["haproxy.database_maxconn"] = limit
+    return values
+
+
+def _origins(path: str, blocks: tuple[_Block, ...]) -> dict[str, Origin]:
+    origins = {}
+    for block in blocks:
+        if block.kind == "global":
+            origins["haproxy.global_maxconn"] = Origin(path, block.line("maxconn"))
+            origins["haproxy.threads"] = Origin(path, block.line("nbthread"))
+        if block.kind in ("backend", "listen"):
+            origins["haproxy.balance"] = Origin(path, block.line("balance"))
+    for name in ("has_global_maxconn", "frontend_maxconn", "has_http_check"):
+        origins[f"haproxy.{name}"] = Origin(path, 1)
+    return origins
+
+
+def _count(row: object, name: str) -> int:
+    text = row.get(name) if isinstance(row, dict) else None
+    return int(number(str(text)) or 0)

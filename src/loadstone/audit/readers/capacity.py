@@ -1,0 +1,72 @@
+"""Facts that are computed from others: what the service can bear, what it demands."""
+
+import math
+
+from loadstone.audit.facts import Facts, MissingFact, Value
+
+REVOCATION_BUFFER_S = 1800  # Keystone keeps an event this much longer than a token lives
+
+
+def read(known: Facts) -> Facts:
+    """Return what follows from the facts of one host."""
+    values: dict[str, Value] = {}
+    missing: dict[str, str] = {}
+    for name, formula in (
+        ("capacity.logins_per_s", _logins),
+        ("capacity.db_connections", _connections),
+        ("capacity.db_connections_most", _most_connections),
+        ("capacity.cache_connections", _cache_connections),
+        ("capacity.keys_needed", _keys),
+        ("capacity.revocation_events", _events),
+        ("capacity.workers", lambda facts: _n(facts, "web.processes") * _n(facts, "web.threads")),
+    ):
+        try:
+            values[name] = formula(known)
+        except MissingFact as lacking:
+            missing[name] = f"{lacking.name}: {lacking.reason}"
+        except (TypeError, ZeroDivisionError):
+            missing[name] = "a setting that it is computed from is not a number"
+    return Facts(values, missing)
+
+
+def _n(facts: Facts, name: str) -> float:
+    value = facts.get(name)
+    if isinstance(value, int | float):
+        return value
+    raise TypeError(name)
+
+
+def _logins(facts: Facts) -> float:
+    """Cores x 1000 / milliseconds of one password check: at most that many logins per second."""
+    cores = min(_n(facts, "host.cpus"), _n(facts, "web.processes"))
+    return cores * 1000 / _n(facts, "keystone.password_check_ms")
+
+
+def _connections(facts: Facts) -> int:
+    """Each process uses a connection per thread and one more, up to what its pool gives."""
+    pool = _n(facts, "conf.database.max_pool_size") + _n(facts, "conf.database.max_overflow")
+    return int(_n(facts, "web.processes") * min(_n(facts, "web.threads") + 1, pool))
+
+
+def _most_connections(facts: Facts) -> int:
+    pool = _n(facts, "conf.database.max_pool_size") + _n(facts, "conf.database.max_overflow")
+    return int(_n(facts, "web.processes") * pool)
+
+
+def _cache_connections(facts: Facts) -> int:
+    """The pool of oslo.cache is per process; other backends connect once per thread."""
+    is_pooled = facts.get("conf.cache.backend") == "oslo_cache.memcache_pool"
+    each = "conf.cache.memcache_pool_maxsize" if is_pooled else "web.threads"
+    return int(_n(facts, "web.processes") * _n(facts, each))
+
+
+def _keys(facts: Facts) -> int:
+    """Keystone's FAQ: lifetime of a token over the period of rotation, and two more."""
+    lifetime_s = _n(facts, "conf.token.expiration") + _n(facts, "conf.token.allow_expired_window")
+    return math.ceil(lifetime_s / _n(facts, "fernet.rotation_s")) + 2
+
+
+def _events(facts: Facts) -> float:
+    """Events per second times the time that each is kept."""
+    kept_s = _n(facts, "conf.token.expiration") + REVOCATION_BUFFER_S
+    return _n(facts, "revocation.last_hour") / 3600 * kept_s

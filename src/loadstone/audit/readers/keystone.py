@@ -1,0 +1,187 @@
+"""Facts of Keystone: its settings with their defaults, its keys, what its tables hold."""
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+
+from loadstone.audit.document import Document
+from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.readers import sections, service
+
+# Defaults of Keystone 30 and of the oslo libraries that it uses (keystone/conf/*.py, oslo.cache
+# 4.3.0, oslo.db 18.1.1, oslo.log, oslo.messaging, osprofiler).
+DEFAULTS: dict[str, Value] = {
+    "DEFAULT.debug": False,
+    "DEFAULT.insecure_debug": False,
+    "DEFAULT.list_limit": 0,
+    "DEFAULT.max_token_size": 255,
+    "DEFAULT.notification_opt_out": (
+        "identity.authenticate.success",
+        "identity.authenticate.pending",
+        "identity.authenticate.failed",
+    ),
+    "cache.enabled": True,
+    "cache.backend": "dogpile.cache.null",
+    "cache.expiration_time": 600,
+    "cache.debug_cache_backend": False,
+    "cache.memcache_servers": ("localhost:11211",),
+    "cache.memcache_dead_retry": 300.0,
+    "cache.memcache_socket_timeout": 1.0,
+    "cache.memcache_pool_maxsize": 10,
+    "cache.memcache_pool_connection_get_timeout": 10.0,
+    "cache.backend_argument": "",
+    "database.max_pool_size": 5,
+    "database.max_overflow": 50,
+    "database.connection_recycle_time": 3600,
+    "database.connection_debug": 0,
+    "database.connection_trace": False,
+    "fernet_tokens.max_active_keys": 3,
+    "identity.password_hash_algorithm": "bcrypt",
+    "identity.password_hash_rounds": 12,
+    "identity.list_limit": 0,
+    "ldap.use_pool": True,
+    "ldap.use_auth_pool": True,
+    "ldap.user_enabled_emulation": False,
+    "oslo_messaging_notifications.driver": "",
+    "profiler.enabled": False,
+    "token.provider": "fernet",
+    "token.expiration": 3600,
+    "token.allow_expired_window": 172800,
+    "token.cache_on_issue": True,
+    "wsgi.debug_middleware": False,
+}
+CACHING = (
+    *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
+    *("application_credential", "credential", "domain_config", "federation"),
+)
+UNKNOWN_OPTION = re.compile(r"ERROR:\S+:(\S+/\S+) is not part of the sample config")
+SYMPTOM = re.compile(r"^WARNING: (.+)$", re.MULTILINE)
+
+
+def read(document: Document) -> Facts:
+    """Return Keystone's facts."""
+    # A domain's own file says how its users are looked up.
+    found = sections.files(document.text("keystone") + document.text("domains"))
+    if not found:
+        reason = "no keystone.conf was found"
+        return Facts(missing={"conf.": reason, "keystone.": reason, "fernet.": reason})
+    parts = (_settings(found), _release(document), _programs(document), _password(document))
+    values: dict[str, Value] = {}
+    missing: dict[str, str] = {}
+    for own, reasons in (*parts, _keys(document, found)):
+        values |= own
+        missing |= reasons
+    return Facts(values, missing, _origins(found), frozenset({"keystone"}))
+
+
+Part = tuple[dict[str, Value], dict[str, str]]
+
+
+def _settings(found: tuple[sections.File, ...]) -> Part:
+    problem = sections.problem(found)
+    if problem is not None:
+        return {}, {"conf.": problem}
+    known = sections.settings(found).values
+    values: dict[str, Value] = {}
+    for name, default in DEFAULTS.items():
+        section, _, option = name.partition(".")
+        text = known.get((section, option))
+        values[f"conf.{name}"] = default if text is None else sections.typed(text, default)
+    values["conf.file"] = found[0].path
+    values["conf.caching_off"] = tuple(
+        section
+        for section in CACHING
+        if known.get((section, "caching"), "true").lower() not in sections.TRUE
+    )
+    values["conf.has_ldap"] = any(section == "ldap" for section, _ in known)
+    values["conf.cache_servers"] = _cache_servers(values)
+    values["conf.uses_memcached"] = bool(
+        values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
+    )
+    return values, {}
+
+
+def _cache_servers(values: Mapping[str, Value]) -> Value:
+    argument = str(values["conf.cache.backend_argument"])
+    if argument.startswith("url:"):
+        return tuple(part.strip() for part in argument[4:].split(","))
+    return values["conf.cache.memcache_servers"]
+
+
+def _origins(found: tuple[sections.File, ...]) -> dict[str, Origin]:
+    known = sections.settings(found).origins
+    origins = {f"conf.{section}.{option}": origin for (section, option), origin in known.items()}
+    for section in CACHING:
+        if (section, "caching") in known:
+            origins.setdefault("conf.caching_off", known[section, "caching"])
+    # A default has no line: the finding points to where it would be written.
+    for name in DEFAULTS:
+        origins.setdefault(f"conf.{name}", Origin(found[0].path, 1))
+    return origins
+
+
+def _release(document: Document) -> Part:
+    versions, reason = service.part(document, "versions")
+    version = str(versions.get("keystone", ""))
+    major = sections.number(version.partition(".")[0])
+    if major is None:
+        return {}, {"keystone.": reason or "its Python has no package keystone"}
+    return {"keystone.version": version, "keystone.release": major}, {}
+
+
+def _programs(document: Document) -> Part:
+    values: dict[str, Value] = {}
+    missing = {}
+    doctor, reason = service.part(document, "doctor")
+    text = str(doctor.get("text", ""))
+    symptoms = tuple(SYMPTOM.findall(text))
+    if reason is None and (doctor.get("code") == 0 or symptoms):
+        values["keystone.symptoms"] = symptoms
+    else:
+        missing["keystone.symptoms"] = f"keystone-manage doctor: {reason or _last(text)}"
+    validator, reason = service.part(document, "validator")
+    text = str(validator.get("text", ""))
+    unknown = tuple(UNKNOWN_OPTION.findall(text))
+    if reason is None and (validator.get("code") == 0 or unknown):
+        values["keystone.unknown_options"] = unknown
+    else:
+        missing["keystone.unknown_options"] = f"oslo-config-validator: {reason or _last(text)}"
+    return values, missing
+
+
+def _last(text: str) -> str:
+    return (text.strip().splitlines() or ["it printed nothing"])[-1][:200]
+
+
+def _password(document: Document) -> Part:
+    found, reason = service.part(document, "password")
+    cost = found.get("verify_ms")
+    if not isinstance(cost, int | float):
+        return {}, {"keystone.password_check_ms": reason or "not measured"}
+    return {"keystone.password_check_ms": float(cost)}, {}
+
+
+def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
+    lines = document.text("fernet").splitlines()
+    if not lines or lines[0].startswith("!"):
+        reason = lines[0][2:] if lines else "the folder of the Fernet keys was not found"
+        return {}, {"fernet.": reason}
+    rows = [line.split() for line in lines[1:]]
+    keys = [row for row in rows if len(row) == 5 and row[0].isdigit()]
+    time_s = sections.number(document.pairs("meta").get("time")) or 0
+    newest = max((int(row[3]) for row in keys if row[0] != "0"), default=0)
+    values: dict[str, Value] = {
+        "fernet.folder": lines[0].split()[1] if len(lines[0].split()) > 1 else found[0].path,
+        "fernet.keys": len(keys),
+        "fernet.digest": " ".join(sorted(f"{row[0]}:{row[4]}" for row in keys if row[0] != "0")),
+        "fernet.open_modes": tuple(row[0] for row in keys if row[1][-1] != "0"),
+    }
+    if newest and time_s:
+        values["fernet.age_s"] = max(0, int(time_s) - newest)
+    times = sorted(int(row[3]) for row in keys if row[0] != "0")
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    rotations = [gap for gap in gaps if gap > 60]  # keys of one set-up are seconds apart
+    if rotations:
+        values["fernet.rotation_s"] = sorted(rotations)[len(rotations) // 2]
+    missing = {"fernet.rotation_s": "the keys were never rotated: their times show no period"}
+    return values, missing

@@ -1,0 +1,96 @@
+"""Facts of other services on the host: those that validate tokens, Nova, RabbitMQ, cron."""
+
+import re
+
+from loadstone.audit.document import Document
+from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.readers import sections
+from loadstone.audit.readers.sections import number
+
+AUTHTOKEN_CACHE_S = 300  # default of [keystone_authtoken] token_cache_time
+NOVA: dict[str, Value] = {
+    "vif_plugging_is_fatal": True,
+    "vif_plugging_timeout": 300,
+    "reserved_host_memory_mb": 512,
+    "ram_allocation_ratio": 1.5,
+}
+
+
+def read(document: Document) -> Facts:
+    """Return their facts."""
+    consumers, nova, rabbit = _consumers(document), _nova(document), _rabbit(document)
+    values: dict[str, Value] = {**consumers.values, **nova.values, **rabbit.values}
+    flushes = number(document.text("cron").strip())
+    if flushes is not None:
+        values["cron.token_flush"] = flushes > 0
+    return Facts(
+        values,
+        {**consumers.missing, **nova.missing, **rabbit.missing},
+        {**consumers.origins, **nova.origins},
+        consumers.roles | nova.roles | rabbit.roles,
+    )
+
+
+def _consumers(document: Document) -> Facts:
+    found = sections.files(document.text("consumers"))
+    if not found:
+        return Facts(missing={"consumers.": "no service on this host validates tokens"})
+    without, short = [], []
+    for file in found:
+        known = {words[0]: " ".join(words[2:]) for _, words in _assignments(file)}
+        if not (known.get("memcached_servers") or known.get("memcache_servers")):
+            without.append(file.path)
+        if (number(known.get("token_cache_time")) or AUTHTOKEN_CACHE_S) < AUTHTOKEN_CACHE_S:
+            short.append(file.path)
+    values: dict[str, Value] = {
+        "consumers.files": tuple(file.path for file in found),
+        "consumers.without_memcached": tuple(without),
+        "consumers.short_cache": tuple(short),
+    }
+    worst = (without or short or [found[0].path])[0]
+    origins = dict.fromkeys(values, Origin(worst, 1))
+    return Facts(values, {}, origins, frozenset({"consumer"}))
+
+
+def _assignments(file: sections.File) -> list[tuple[int, list[str]]]:
+    return [
+        (number_, [name.strip(), "=", value.strip()])
+        for number_, line in file.lines
+        for name, equals, value in [line.partition("=")]
+        if equals
+    ]
+
+
+def _nova(document: Document) -> Facts:
+    found = sections.files(document.text("nova"))
+    if not found:
+        return Facts(missing={"nova.": "no nova.conf on this host"})
+    problem = sections.problem(found)
+    if problem is not None:
+        return Facts(missing={"nova.": problem}, roles=frozenset({"compute"}))
+    known = sections.settings(found)
+    values: dict[str, Value] = {}
+    origins = {}
+    for option, default in NOVA.items():
+        text = known.values.get(("DEFAULT", option))
+        values[f"nova.{option}"] = default if text is None else sections.typed(text, default)
+        origins[f"nova.{option}"] = known.origins.get(("DEFAULT", option), Origin(found[0].path, 1))
+    return Facts(values, {}, origins, frozenset({"compute"}))
+
+
+def _rabbit(document: Document) -> Facts:
+    text = document.text("rabbitmq")
+    if not text.strip():
+        return Facts(missing={"rabbitmq.": "no rabbitmqctl that answers on this host"})
+    values: dict[str, Value] = {}
+    # "Total: 2, limit: 32671" since 3.8; "{total_limit,32671}" before.
+    limit = re.search(r"(?:limit: |total_limit,)(\d+)", text)
+    if limit:
+        values["rabbitmq.descriptors"] = int(limit[1])
+    # "Network Partitions\n\n(none)" since 3.8; "{partitions,[]}" before.
+    old = re.search(r"\{partitions,\[(.*?)\]\}", text, re.DOTALL)
+    new = re.search(r"Network Partitions\s+(.+?)(?:\n\n|\Z)", text, re.DOTALL)
+    if old or new:
+        listed = old[1] if old else (new[1] if new else "")
+        values["rabbitmq.is_partitioned"] = listed.strip() not in ("", "(none)")
+    return Facts(values, {"rabbitmq.": "rabbitmqctl does not tell it"}, roles=frozenset({"broker"}))

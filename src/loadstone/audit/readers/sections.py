@@ -1,0 +1,98 @@
+"""Lines of configuration files as the collector prints them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from loadstone.audit.facts import Origin, Value
+
+TRUE = ("true", "1", "yes", "on", "t", "y")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A configuration file: its numbered lines, or why it cannot be read."""
+
+    path: str
+    lines: tuple[tuple[int, str], ...] = ()
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of files in INI form, by (section, option), each with its origin."""
+
+    values: dict[tuple[str, str], str] = field(default_factory=dict)
+    origins: dict[tuple[str, str], Origin] = field(default_factory=dict)
+
+
+def files(text: str) -> tuple[File, ...]:
+    """Return the files of a section: "@ path", then "number<TAB>line"."""
+    found: list[File] = []
+    for line in text.splitlines():
+        number, tab, content = line.partition("\t")
+        if line.startswith("@ "):
+            found.append(File(line[2:].strip()))
+        elif line.startswith("! ") and found:
+            found[-1] = File(found[-1].path, problem=line[2:])
+        elif tab and number.isdigit() and found:
+            last = found[-1]
+            found[-1] = File(last.path, (*last.lines, (int(number), content)))
+    return tuple(found)
+
+
+def settings(found: tuple[File, ...]) -> Settings:
+    """Return the settings of INI files; later files and lines win."""
+    values, origins = {}, {}
+    for file in found:
+        section = "DEFAULT"
+        for number, line in file.lines:
+            if line.lstrip().startswith("["):
+                section = line.strip().strip("[]").strip()
+                continue
+            option, equals, value = line.partition("=")
+            if equals:
+                key = (section, option.strip())
+                values[key] = value.strip()
+                origins[key] = Origin(file.path, number)
+    return Settings(values, origins)
+
+
+def problem(found: tuple[File, ...]) -> str | None:
+    """Return why the first unreadable file cannot be read."""
+    return next((f"{file.path} {file.problem}" for file in found if file.problem), None)
+
+
+def typed(text: str, like: Value) -> Value:
+    """Return a setting in the type of its default; text that does not fit stays text."""
+    try:
+        match like:
+            case bool():
+                return text.lower() in TRUE
+            case int():
+                return int(text)
+            case float():
+                return float(text)
+            case tuple():
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+    except ValueError:
+        return text
+    return text
+
+
+def number(text: str | None) -> int | float | None:
+    """Return the number in a text, or None."""
+    try:
+        return int(text or "")
+    except ValueError:
+        pass
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
+
+
+def words(file: File) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of each line."""
+    for number_, line in file.lines:
+        if line.split():
+            yield number_, line.split()

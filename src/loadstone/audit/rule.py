@@ -1,0 +1,183 @@
+"""Rules: one YAML file each, checked when they are read."""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from loadstone.audit import expression
+from loadstone.audit.facts import MissingFact
+from loadstone.errors import InvalidInput
+from loadstone.findings import Confidence
+
+FOLDER = Path(__file__).parent / "rules"
+CORE = "core"
+_HOLE = re.compile(r"\{([^{}]+)\}")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for info to 2 for critical."""
+        return list(Severity).index(self)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Applies(_Strict):
+    """What a rule is about."""
+
+    roles: tuple[str, ...] = ()  # any of them; empty: every host
+    when: str = "True"
+    otherwise: str = "does not apply"  # the reason of the skip where `when` is false
+    min_release: int | None = None  # of Keystone
+    max_release: int | None = None
+
+
+class Setting(_Strict):
+    """One setting that the fix changes."""
+
+    where: Literal["keystone", "uwsgi", "sysctl"]
+    section: str = ""
+    option: str
+    value: str  # may have holes, as a message has
+
+
+class Fix(_Strict):
+    """What to do about a finding."""
+
+    text: str
+    lines: str = ""  # configuration as it should be
+    restart: str = ""  # what must be restarted; empty: nothing
+    settings: tuple[Setting, ...] = ()
+
+
+class Rule(_Strict):
+    """One rule, as its file states it."""
+
+    id: str = Field(pattern=r"^[A-Z]+-\d\d$")
+    title: str
+    group: str
+    pack: str = CORE
+    severity: Severity
+    critical_if: str | None = None
+    applies: Applies = Applies()
+    needs: tuple[str, ...]
+    check: str
+    message: str
+    fix: Fix
+    tradeoff: str = ""
+    confidence: Confidence
+    sources: tuple[str, ...] = Field(min_length=1)
+    study: str | None = None  # the study that shows the effect; None: not measured
+
+    @model_validator(mode="after")
+    def _names_are_needed(self) -> "Rule":
+        missing = self.names() - set(self.needs)
+        unused = set(self.needs) - self.names()
+        if missing or unused:
+            raise ValueError(f"needs: missing {sorted(missing)}, unused {sorted(unused)}")
+        return self
+
+    def names(self) -> frozenset[str]:
+        """Return the facts that its expressions and its message name."""
+        texts = [self.applies.when, self.check, *holes(self.message)]
+        texts += [hole for setting in self.fix.settings for hole in holes(setting.value)]
+        texts += [self.critical_if] if self.critical_if else []
+        return frozenset(name for text in texts for name in expression.parse(text).names)
+
+    @property
+    def highest(self) -> Severity:
+        """Return the highest severity that a finding can have."""
+        return Severity.CRITICAL if self.critical_if else self.severity
+
+
+def holes(text: str) -> tuple[str, ...]:
+    """Return the expressions in the braces of a text."""
+    return tuple(_HOLE.findall(text))
+
+
+def filled(text: str, lookup: expression.Lookup) -> str:
+    """Return a text with the values of the expressions in its braces; "?" for unknown ones."""
+
+    def value(hole: re.Match[str]) -> str:
+        try:
+            return shown(expression.parse(hole[1]).value(lookup))
+        except (MissingFact, TypeError, ValueError):
+            return "?"
+
+    return _HOLE.sub(value, text)
+
+
+def shown(value: object) -> str:
+    """Format a value for people."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+        case tuple() | list():
+            return ", ".join(shown(part) for part in value) or "none"
+    return str(value)
+
+
+def read(path: Path) -> Rule:
+    """Return the rule of a file."""
+    try:
+        return Rule.model_validate(yaml.load(path.read_text(), _LOADER))  # noqa: S506  # a safe loader
+    except ValidationError as wrong:
+        first = wrong.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{path}: {field}: {first['msg']}") from None
+    except (yaml.YAMLError, InvalidInput) as wrong:
+        raise InvalidInput(f"{path}: {' '.join(str(wrong).split())}") from None
+
+
+@cache
+def every() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their groups and numbers."""
+    found = tuple(read(path) for path in sorted(FOLDER.glob("*.yaml")))
+    return tuple(sorted(found, key=lambda rule: (_GROUPS.index(rule.group), rule.id)))
+
+
+_GROUPS = (
+    "host",
+    "web server",
+    "keystone",
+    "database",
+    "cache and balancer",
+    "capacity",
+    "reference architecture",
+)
+
+
+def find(rule_id: str) -> Rule:
+    """Return a rule by its id."""
+    for rule in every():
+        if rule.id == rule_id.upper():
+            return rule
+    raise InvalidInput(f"no rule {rule_id}; `loadstone audit rules` lists all")
+
+
+def chosen(packs: Iterable[str]) -> tuple[Rule, ...]:
+    """Return the rules of the core and of some packs."""
+    wanted = {CORE, *packs}
+    unknown = wanted - {rule.pack for rule in every()}
+    if unknown:
+        known = sorted({rule.pack for rule in every()} - {CORE})
+        raise InvalidInput(f"no pack {sorted(unknown)[0]!r}; there is {', '.join(known)}")
+    return tuple(rule for rule in every() if rule.pack in wanted)

@@ -1,0 +1,175 @@
+"""Runs the collector on hosts: on this one, in containers and pods, and over ssh; all at once."""
+
+import asyncio
+import os
+import shlex
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.audit.document import Document, UnreadableFacts, parse
+
+COLLECTOR = Path(__file__).parent / "collector.sh"
+MOST_BYTES = 8_000_000  # twice what a collector could print
+MOST_ERROR_BYTES = 4000
+TIMEOUT_S = 60.0
+AT_ONCE = 32
+LOCAL = "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where the collector runs: a command that reads a shell script from its input."""
+
+    name: str
+    command: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)  # AUDIT_* of the collector
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What came back from a host: a document, or why there is none."""
+
+    name: str
+    document: Document | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SshOptions:
+    """How hosts are reached over ssh, beyond the user's own configuration."""
+
+    config: str | None = None  # in place of ~/.ssh/config
+    become: bool = False  # run the collector with sudo
+
+    def arguments(self) -> tuple[str, ...]:
+        """Return the options of ssh."""
+        own = ("-F", self.config) if self.config else ()
+        return ("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *own)
+
+
+def local(settings: Mapping[str, str] | None = None, name: str = LOCAL) -> Host:
+    """Return this machine."""
+    return Host(name, ("sh", "-s"), settings or {})
+
+
+def container(program: str, name: str) -> Host:
+    """Return a container of docker or podman, or a pod of Kubernetes."""
+    separator = ("--",) if program == "kubectl" else ()
+    return Host(name, (program, "exec", "-i", name, *separator, "sh", "-s"))
+
+
+def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = None) -> Host:
+    """Return a host over ssh; `variables` are those of an Ansible inventory."""
+    known = variables or {}
+    target = known.get("ansible_host", name)
+    extra: list[str] = []
+    if "ansible_port" in known:
+        extra += ["-p", known["ansible_port"]]
+    if "ansible_user" in known:
+        extra += ["-l", known["ansible_user"]]
+    if "ansible_ssh_private_key_file" in known:
+        extra += ["-i", known["ansible_ssh_private_key_file"]]
+    extra += shlex.split(known.get("ansible_ssh_common_args", ""))
+    shell = "sudo -n sh -s" if options.become else "sh -s"
+    return Host(name, ("ssh", *options.arguments(), *extra, "--", target, shell))
+
+
+def collect(hosts: Sequence[Host], timeout_s: float = TIMEOUT_S) -> tuple[Collected, ...]:
+    """Run the collector on all hosts at once; a host that fails costs only itself."""
+    return asyncio.run(_all(hosts, timeout_s))
+
+
+async def _all(hosts: Sequence[Host], timeout_s: float) -> tuple[Collected, ...]:
+    room = asyncio.Semaphore(AT_ONCE)
+    script = COLLECTOR.read_text()
+
+    async def one(host: Host) -> Collected:
+        async with room:
+            return await _collect(host, _script(script, host.settings), timeout_s)
+
+    return tuple(await asyncio.gather(*(one(host) for host in hosts)))
+
+
+def _script(script: str, settings: Mapping[str, str]) -> bytes:
+    lines = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
+    return "\n".join([*lines, script]).encode()
+
+
+async def _collect(host: Host, script: bytes, timeout_s: float) -> Collected:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *host.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as problem:
+        return Collected(host.name, failure=f"cannot run {host.command[0]}: {problem.strerror}")
+    try:
+        async with asyncio.timeout(timeout_s):
+            answer, error = await _conversation(process, script)
+            code = await process.wait()
+    except TimeoutError:
+        return Collected(host.name, failure=f"no complete answer within {timeout_s:g} s")
+    except UnreadableFacts as unreadable:
+        return Collected(host.name, failure=str(unreadable))
+    finally:
+        await _end(process)
+    try:
+        return Collected(host.name, parse(answer))
+    except UnreadableFacts as unreadable:
+        ended = f"{host.command[0]} ended with {code}: {error}" if code and error else None
+        return Collected(host.name, failure=ended or str(unreadable))
+
+
+async def _conversation(process: asyncio.subprocess.Process, script: bytes) -> tuple[str, str]:
+    """Send the script; return what was printed and the end of what was complained."""
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise AssertionError("all three are pipes")
+    _, answer, error = await asyncio.gather(
+        _send(process.stdin, script),
+        _receive(process.stdout),
+        _tail(process.stderr),
+    )
+    return answer.decode(errors="replace"), error
+
+
+async def _send(stdin: asyncio.StreamWriter, script: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # the exit code tells more
+        stdin.write(script)
+        await stdin.drain()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        stdin.close()
+        await stdin.wait_closed()
+
+
+async def _receive(stdout: asyncio.StreamReader) -> bytes:
+    answer = bytearray()
+    while chunk := await stdout.read(65536):
+        answer += chunk
+        if len(answer) > MOST_BYTES:
+            raise UnreadableFacts(f"the answer is longer than {MOST_BYTES // 1_000_000} MB")
+    return bytes(answer)
+
+
+async def _tail(stderr: asyncio.StreamReader) -> str:
+    kept = b""
+    while chunk := await stderr.read(65536):
+        kept = (kept + chunk)[-MOST_ERROR_BYTES:]
+    lines = [line.strip() for line in kept.decode(errors="replace").splitlines() if line.strip()]
+    return "".join(c for c in (lines or [""])[-1] if c.isprintable())[:200]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left of the command: a program of its own session, with its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # A killed process may leave much behind in its pipe, which nobody will read.
+    transport = process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way
+    transport.close()
+    with suppress(ProcessLookupError):
+        await process.wait()

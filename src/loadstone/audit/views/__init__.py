@@ -1,0 +1,1 @@
+"""Show an audit, one module per format."""

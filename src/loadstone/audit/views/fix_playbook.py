@@ -1,0 +1,125 @@
+"""The fixes as an Ansible playbook, for a human to review: with check mode and a way back."""
+
+from collections import defaultdict
+from typing import Any
+
+import yaml
+
+from loadstone.audit.evaluate import Audit, RuleResult
+
+HEADER = """\
+# Fixes that `loadstone audit` proposes. Review every task before you run this.
+#
+#   ansible-playbook -i INVENTORY FILE --check --diff --tags fix     shows what would change
+#   ansible-playbook -i INVENTORY FILE --tags fix                    changes it; keeps a copy
+#   ansible-playbook -i INVENTORY FILE --tags undo                   puts the copies back
+#
+# Needs the collections community.general and ansible.posix. Nothing is restarted: the task
+# "restart" of each fix says what must be.
+"""
+KEPT = ".before-loadstone-audit"
+FILES = {"keystone": "conf.file", "uwsgi": "uwsgi.file"}
+SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
+
+
+def render(audit: Audit) -> str:
+    """Return the playbook: a play per host that has findings."""
+    plays = [
+        _play(host.host, own, _paths(audit, host.host))
+        for host in audit.hosts
+        if (own := [result for result in audit.findings() if result.host == host.host])
+    ]
+    return HEADER + yaml.safe_dump(plays, sort_keys=False, width=100, allow_unicode=True)
+
+
+def _paths(audit: Audit, name: str) -> dict[str, str]:
+    """Return the files that can be changed on a host, by what they configure."""
+    facts = next(host.facts for host in audit.hosts if host.host == name)
+    known = {where: facts.values.get(fact) for where, fact in FILES.items()}
+    return {where: str(path) for where, path in known.items() if path}
+
+
+def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[str, Any]:
+    changed: dict[str, None] = {}  # files, in order
+    fixes: list[dict[str, Any]] = []
+    seen: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+    for result in results:
+        tasks = []
+        for where, section, option, value in result.settings:
+            key = (where, section, option)
+            seen[key] += 1
+            if seen[key] > 1 or (where in FILES and where not in paths):
+                continue
+            tasks.append(_setting(result, (where, section, option, value), paths.get(where)))
+            if where in paths:
+                changed[paths[where]] = None
+        fixes += tasks or [_by_hand(result)]
+        if tasks and result.rule.fix.restart:
+            text = f"restart {result.rule.fix.restart}"
+            fixes.append(_message(result, "restart", text))
+    keep = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
+    undo = [_copy(f"{path}{KEPT}", path, "undo", "yes") for path in changed]
+    undo.append(
+        {
+            "name": "undo kernel settings",
+            "ansible.builtin.file": {"path": SYSCTL, "state": "absent"},
+            "tags": ["undo", "never"],
+        }
+    )
+    return {
+        "name": f"Fixes of loadstone audit on {host}",
+        "hosts": host,
+        "become": True,
+        "gather_facts": False,
+        "tasks": [*keep, *fixes, *undo],
+    }
+
+
+def _setting(
+    result: RuleResult, setting: tuple[str, str, str, str], path: str | None
+) -> dict[str, Any]:
+    where, section, option, value = setting
+    task: dict[str, Any] = {"name": f"{result.rule.id}: {option} = {value}"}
+    if where == "sysctl":
+        task["ansible.posix.sysctl"] = {
+            "name": option,
+            "value": value,
+            "sysctl_file": SYSCTL,
+            "reload": True,
+        }
+    else:
+        task["community.general.ini_file"] = {
+            "path": path,
+            "section": section,
+            "option": option,
+            "value": value,
+        }
+    return {**task, "tags": ["fix", result.rule.id]}
+
+
+def _by_hand(result: RuleResult) -> dict[str, Any]:
+    fix = result.rule.fix
+    return _message(result, "by hand", "\n".join(part for part in (fix.text, fix.lines) if part))
+
+
+def _message(result: RuleResult, kind: str, text: str) -> dict[str, Any]:
+    return {
+        "name": f"{result.rule.id}: {kind}",
+        "ansible.builtin.debug": {"msg": text},
+        "tags": ["fix", result.rule.id],
+    }
+
+
+def _copy(source: str, target: str, tag: str, force: str) -> dict[str, Any]:
+    """Copy a file on the host; `force: no` keeps the oldest copy, which is the way back."""
+    return {
+        "name": f"{tag}: copy {source} to {target}",
+        "ansible.builtin.copy": {
+            "src": source,
+            "dest": target,
+            "remote_src": True,
+            "force": force == "yes",
+            "mode": "preserve",
+        },
+        "tags": [tag] if tag == "fix" else [tag, "never"],
+    }

@@ -1,0 +1,61 @@
+"""An audit as JUnit XML: a suite per host, a test case per rule."""
+
+import re
+from xml.etree import ElementTree as Xml
+
+from loadstone.audit.evaluate import Audit, RuleResult, State
+
+# What XML 1.0 cannot hold, not even escaped.
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(audit: Audit) -> str:
+    """Return the document; what is unknown is an error, what is waived or skipped is skipped."""
+    suites = Xml.Element("testsuites", name="loadstone audit")
+    for host in audit.hosts:
+        suites.append(_suite(host.host, [r for r in audit.results if r.host == host.host]))
+    Xml.indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suites, encoding="unicode")
+
+
+def _suite(host: str, results: list[RuleResult]) -> Xml.Element:
+    cases = [_case(result) for result in results]
+    return _with(
+        Xml.Element(
+            "testsuite",
+            name=_clean(host),
+            tests=str(len(cases)),
+            failures=str(sum(case.find("failure") is not None for case in cases)),
+            errors=str(sum(case.find("error") is not None for case in cases)),
+            skipped=str(sum(case.find("skipped") is not None for case in cases)),
+            time="0",
+        ),
+        cases,
+    )
+
+
+def _with(parent: Xml.Element, children: list[Xml.Element]) -> Xml.Element:
+    parent.extend(children)
+    return parent
+
+
+def _case(result: RuleResult) -> Xml.Element:
+    rule = result.rule
+    name = _clean(f"{rule.id} {rule.title}")
+    case = Xml.Element("testcase", classname=_clean(result.host), name=name, time="0")
+    message = _clean(result.message)
+    match result.state:
+        case State.FAIL | State.WARN:
+            kind = result.severity.value
+            Xml.SubElement(case, "failure", type=kind, message=message).text = _clean(rule.fix.text)
+        case State.UNKNOWN:
+            Xml.SubElement(case, "error", type="unknown", message=message)
+        case State.SKIP | State.WAIVED:
+            Xml.SubElement(case, "skipped", message=message)
+        case State.PASS:
+            pass
+    return case
+
+
+def _clean(text: str) -> str:
+    return FORBIDDEN.sub("?", text)

@@ -1,0 +1,51 @@
+"""An audit as Markdown, for reports and issue trackers."""
+
+from loadstone.audit.evaluate import Audit, RuleResult, State
+
+
+def render(audit: Audit) -> str:
+    """Return a section per host: its findings with their fixes, then what is unknown."""
+    parts = ["# Audit"]
+    for host in audit.hosts:
+        own = [result for result in audit.results if result.host == host.host]
+        counts = ", ".join(
+            f"{count} {state.value}"
+            for state in State
+            if (count := sum(result.state is state for result in own))
+        )
+        parts.append(f"## {_plain(host.host)}\n\n{counts}")
+        found = [result for result in audit.findings() if result.host == host.host]
+        parts += [_finding(result) for result in found]
+        parts += _others("Not known", own, State.UNKNOWN)
+        parts += _others("Waived", own, State.WAIVED)
+    return "\n\n".join(parts) + "\n"
+
+
+def _finding(result: RuleResult) -> str:
+    rule, origin = result.rule, result.origin
+    lines = [
+        f"### {rule.id} ({result.severity.value}): {_plain(rule.title)}",
+        _plain(result.message),
+    ]
+    restart = f" Restart: {rule.fix.restart}." if rule.fix.restart else ""
+    lines.append(f"**Fix:** {_plain(rule.fix.text)}{restart}")
+    if rule.fix.lines:
+        lines.append(f"```\n{rule.fix.lines.rstrip()}\n```")
+    if rule.tradeoff:
+        lines.append(f"**Trade-off:** {_plain(rule.tradeoff)}")
+    where = f"`{origin.path}:{origin.line}`; " if origin else ""
+    effect = f"study `{rule.study}`" if rule.study else "not measured"
+    lines.append(f"{where}threshold {rule.confidence.value}; effect: {effect}")
+    return "\n\n".join(lines)
+
+
+def _others(title: str, results: list[RuleResult], state: State) -> list[str]:
+    rows = [f"- {r.rule.id}: {_plain(r.message)}" for r in results if r.state is state]
+    return [f"### {title}\n\n" + "\n".join(rows)] if rows else []
+
+
+def _plain(text: str) -> str:
+    """Return text in which nothing is markup: it comes from hosts."""
+    for sign in ("\\", "`", "*", "_", "<", "[", "|"):
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

@@ -1,0 +1,75 @@
+"""Waivers: findings that are accepted for a time, with the reason."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from loadstone.audit import rule as rules
+from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.errors import InvalidInput
+
+FIELDS = {"rule", "host", "reason", "expires"}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One accepted finding."""
+
+    rule: str
+    host: str  # may be a pattern, as control*
+    reason: str
+    expires: dt.date
+
+    def covers(self, result: RuleResult) -> bool:
+        """Return whether it is about this result."""
+        return self.rule == result.rule.id and fnmatchcase(result.host, self.host)
+
+
+def read(path: Path) -> tuple[Waiver, ...]:
+    """Return the waivers of a YAML file: a list of rule, host, reason, expires."""
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except OSError as problem:
+        raise InvalidInput(f"{path}: {problem.strerror}") from None
+    except (yaml.YAMLError, ValueError) as wrong:
+        raise InvalidInput(f"{path}: not YAML: {' '.join(str(wrong).split())}") from None
+    if not isinstance(tree, list):
+        raise InvalidInput(f"{path}: must be a list of waivers: rule, host, reason, expires")
+    return tuple(_waiver(f"{path}: waiver {place}", one) for place, one in enumerate(tree, 1))
+
+
+def _waiver(where: str, tree: Any) -> Waiver:
+    if not isinstance(tree, dict) or set(tree) - FIELDS:
+        raise InvalidInput(f"{where}: must have rule, host, reason, expires and nothing else")
+    for needed in ("rule", "reason", "expires"):
+        if not tree.get(needed):
+            raise InvalidInput(f"{where}: {needed} is missing")
+    expires = tree["expires"]
+    if not isinstance(expires, dt.date):
+        raise InvalidInput(f"{where}: expires must be a date, as 2027-01-31, not {expires!r}")
+    known = rules.find(str(tree["rule"])).id
+    return Waiver(known, str(tree.get("host", "*")), str(tree["reason"]), expires)
+
+
+def apply(audit: Audit, waivers: Sequence[Waiver], today: dt.date) -> Audit:
+    """Return the audit with waived results; an expired waiver no longer counts."""
+    return replace(audit, results=tuple(_apply(one, waivers, today) for one in audit.results))
+
+
+def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> RuleResult:
+    if not (result.is_finding or result.state is State.UNKNOWN):
+        return result
+    for waiver in waivers:
+        if not waiver.covers(result):
+            continue
+        if waiver.expires < today:
+            expired = f"{result.message} (the waiver expired on {waiver.expires})"
+            return replace(result, message=expired)
+        message = f"{result.message} (waived until {waiver.expires}: {waiver.reason})"
+        return replace(result, state=State.WAIVED, message=message)
+    return result

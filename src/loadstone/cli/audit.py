@@ -1,0 +1,171 @@
+"""`loadstone audit`: what in the set-up of an identity service costs performance."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from loadstone.cli.audit_options import Wanted, checked, host_options
+from loadstone.cli.guests import guests
+from loadstone.cli.stored import JSON, STORE, Output, write, write_json
+
+if TYPE_CHECKING:
+    from loadstone.audit.evaluate import Audit
+    from loadstone.audit.rule import Severity
+
+DEFAULT = "check"
+FORMATS = {
+    "junit": "as JUnit XML, a test case per rule and host",
+    "sarif": "as SARIF 2.1.0, which editors and code hosts show at the line of the setting",
+    "markdown": "as Markdown",
+    "textfile": "as metrics for Prometheus' textfile collector",
+    "browbeat": "as Browbeat's bug report",
+}
+
+
+class WithDefault(click.Group):
+    """Runs `check` where no command is named: `loadstone audit --lab NAME`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command in front of other words."""
+        helps = ctx.help_option_names
+        if not args or (args[0] not in self.commands and args[0] not in helps):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=WithDefault)
+def audit() -> None:
+    """Find the settings of an identity service that cost performance.
+
+    \b
+    loadstone audit                          this machine
+    loadstone audit --lab NAME               a deployment of `loadstone lab`
+    loadstone audit --host A --host B        hosts over ssh, with your own configuration of ssh
+    loadstone audit --inventory FILE         a list of hosts, or an Ansible inventory
+    loadstone audit facts.json               what `loadstone audit collect` wrote elsewhere
+
+    These are short for `loadstone audit check ...`, whose --help lists all options. Nothing is
+    changed on any host.
+
+    \b
+    Exit codes: 1 there is a finding at or above --fail-on (critical); 4 something that could have
+    been such a finding was not readable; 2 usage; 3 this machine cannot do it.
+    """
+
+
+audit.add_command(guests)
+
+
+def _outputs(command: Any) -> Any:
+    for name, words in reversed(FORMATS.items()):
+        text = f"Write the audit {words}; - is stdout."
+        command = click.option(f"--{name}", type=Output(), help=text)(command)
+    return command
+
+
+@audit.command()
+@click.argument("files", nargs=-1, metavar="[FACTS]...", type=click.Path(path_type=Path))
+@host_options
+@click.option("--pack", "packs", multiple=True, metavar="NAME", help="Add a pack (refarch).")
+@click.option("--rule", "only", multiple=True, metavar="ID", help="Judge this rule only; repeat.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["critical", "warning", "info"]),
+    default="critical",
+    show_default=True,
+    help="The least severity that ends the command with exit code 1.",
+)
+@click.option("--waivers", type=click.Path(path_type=Path), help="Findings that are accepted.")
+@click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Requests/s to be served.")
+@click.option(
+    "--logins-per-s", type=click.FloatRange(min=0), default=0.0, help="Logins/s to be served."
+)
+@click.option("--result", metavar="RUN", help="The run whose service time --rate is judged by.")
+@click.option("--all", "all_states", is_flag=True, help="Show rules that passed or do not apply.")
+@STORE
+@JSON
+@_outputs
+@click.option("--fix-playbook", type=Output(), help="Write the fixes as an Ansible playbook.")
+@click.pass_context
+def check(
+    ctx: click.Context, /, files: tuple[Path, ...], to: TextIO | None, **options: Any
+) -> None:
+    """Judge hosts, or FACTS that were collected before, by the rules."""
+    from loadstone.audit.rule import Severity
+
+    fail_on = Severity(options["fail_on"])
+    found = checked(files, Wanted.of(options))
+    code = _exit_code(found, fail_on)
+    if to is not None:
+        from loadstone.audit import data
+
+        write_json(data.as_tree(found, fail_on, code), to)
+    written = [name for name in (*FORMATS, "fix_playbook") if options[name] is not None]
+    for name in written:
+        write(_rendered(name, found), options[name])
+    if to is None and not any(options[name].name == "-" for name in written):
+        _show(found, all_states=options["all_states"])
+    ctx.exit(code)
+
+
+def _exit_code(found: "Audit", fail_on: "Severity") -> int:
+    from loadstone.errors import FELL_SHORT, MeasurementInvalid
+
+    if found.falls_short(fail_on):
+        return FELL_SHORT
+    return MeasurementInvalid.exit_code if found.is_incomplete(fail_on) else 0
+
+
+def _rendered(name: str, found: "Audit") -> str:
+    from importlib import import_module
+
+    view = import_module(f"loadstone.audit.views.{name}")
+    text: str = view.render(found)
+    return text
+
+
+def _show(found: "Audit", *, all_states: bool) -> None:
+    from rich.console import Console
+
+    from loadstone.audit.views import table
+
+    table.render(found, Console(highlight=False), all_states=all_states)
+
+
+@audit.command()
+@host_options
+@click.option("--script", is_flag=True, help="Print the collector, to run it by hand: sh FILE.")
+@click.option("-o", "--output", type=Output(), default="-", help="The file to write.")
+def collect(script: bool, output: TextIO, **options: Any) -> None:
+    """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
+    from loadstone.audit import archive, transport
+    from loadstone.cli.audit_options import collected
+
+    if script:
+        write(transport.COLLECTOR.read_text(), output)
+        return
+    found = collected(options)
+    for one in found:
+        if one.failure is not None:
+            click.echo(f"loadstone: {one.name}: {one.failure}", err=True)
+    write_json(archive.as_tree(found, is_lab=options["lab"] is not None), output)
+
+
+@audit.command()
+@click.argument("rule_id", metavar="[ID]", required=False)
+@JSON
+def rules(rule_id: str | None, to: TextIO | None) -> None:
+    """List the rules, or show one with its sources and its fix."""
+    from loadstone.audit import rule
+    from loadstone.audit.views import rule_page
+
+    chosen = (rule.find(rule_id),) if rule_id else rule.every()
+    if to is not None:
+        write_json([one.model_dump(mode="json") for one in chosen], to)
+    elif rule_id:
+        click.echo(rule_page.render(chosen[0]), nl=False)
+    else:
+        for one in chosen:
+            pack = "" if one.pack == rule.CORE else f" [{one.pack}]"
+            click.echo(f"{one.id:<8}  {one.highest.value:<8}  {one.title}{pack}")

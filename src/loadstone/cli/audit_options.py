@@ -1,0 +1,155 @@
+"""Which hosts an audit is about, and by what they are judged."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from loadstone.audit.evaluate import Audit
+    from loadstone.audit.transport import Collected, Host
+    from loadstone.store.location import StoreLocation
+
+Command = Callable[..., Any]
+CONTAINERS = ("docker", "podman", "kubectl")
+SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
+_FILE = click.Path(path_type=Path)
+_OPTIONS = (
+    click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`."),
+    click.option("--host", "hosts", multiple=True, help="A host over ssh ([USER@]HOST); repeat."),
+    click.option("--inventory", type=_FILE, help="A list of hosts, or an Ansible inventory."),
+    click.option("--docker", multiple=True, metavar="NAME", help="A container of docker; repeat."),
+    click.option("--podman", multiple=True, metavar="NAME", help="A container of podman; repeat."),
+    click.option("--kubectl", multiple=True, metavar="POD", help="A pod of Kubernetes; repeat."),
+    click.option("--ssh-config", type=_FILE, help="In place of ~/.ssh/config."),
+    click.option("--become", is_flag=True, help="Read as root over ssh (sudo without password)."),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=click.FloatRange(min=1, max=600),
+        default=60.0,
+        show_default=True,
+        help="Seconds for each host; a host that takes longer is unknown.",
+    ),
+)
+
+
+def host_options(command: Command) -> Command:
+    """Add the options that choose hosts."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an audit is asked for."""
+
+    options: Mapping[str, Any]  # of the hosts
+    packs: tuple[str, ...]
+    only: tuple[str, ...]
+    waivers: Path | None
+    rate_per_s: float
+    logins_per_s: float
+    result: str | None
+    location: "StoreLocation"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Wanted":
+        """Return it from the command line's options."""
+        return cls(
+            options,
+            packs=options["packs"],
+            only=options["only"],
+            waivers=options["waivers"],
+            rate_per_s=options["rate"],
+            logins_per_s=options["logins_per_s"],
+            result=options["result"],
+            location=options["location"],
+        )
+
+
+def checked(files: tuple[Path, ...], wanted: Wanted) -> "Audit":
+    """Collect or read facts, and judge them."""
+    import datetime as dt
+
+    from loadstone.audit import archive, rule, waivers
+    from loadstone.audit.evaluate import evaluate
+    from loadstone.errors import InvalidInput
+
+    chosen = rule.chosen(wanted.packs)
+    if wanted.only:
+        chosen = tuple(rule.find(name) for name in wanted.only)
+    accepted = waivers.read(wanted.waivers) if wanted.waivers else ()
+    if files and _sources(wanted.options):
+        raise InvalidInput("name files of facts, or hosts to collect from, not both")
+    if files:
+        read = [archive.read(path) for path in files]
+        found = tuple(one for hosts, _ in read for one in hosts)
+        is_lab = all(of_lab for _, of_lab in read)
+    else:
+        found, is_lab = collected(wanted.options), wanted.options["lab"] is not None
+    hosts = _facts(found, wanted, is_lab=is_lab)
+    return waivers.apply(evaluate(chosen, hosts), accepted, dt.datetime.now().astimezone().date())
+
+
+def _facts(found: "tuple[Collected, ...]", wanted: Wanted, *, is_lab: bool) -> Any:
+    from loadstone.audit.extract import extract
+    from loadstone.audit.facts import HostFacts, Value
+
+    context: dict[str, Value] = {
+        "audit.is_lab": is_lab,
+        "audit.hosts": len(found),
+        "audit.rate_per_s": wanted.rate_per_s,
+        "audit.logins_per_s": wanted.logins_per_s,
+    }
+    if wanted.rate_per_s > 0:
+        from loadstone.cli.audit_measured import service_s
+
+        known_s = service_s(wanted.location, wanted.options["lab"], wanted.result)
+        if known_s is not None:
+            context["audit.service_s"] = known_s
+    return tuple(
+        HostFacts(one.name, failure=one.failure)
+        if one.document is None
+        else extract(one.name, one.document, context)
+        for one in found
+    )
+
+
+def _sources(options: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in SOURCES if options[name])
+
+
+def collected(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
+    """Collect from the hosts that the options name; from this machine where they name none."""
+    from loadstone.audit.transport import collect
+
+    return collect(_hosts(options), options["timeout_s"])
+
+
+def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
+    from loadstone.audit import inventory, transport
+    from loadstone.errors import InvalidInput
+
+    if options["lab"] is not None:
+        if len(_sources(options)) > 1:
+            raise InvalidInput("give --lab or other hosts, not both")
+        from loadstone.audit import lab
+        from loadstone.keystone.deployment import find
+
+        return (lab.host(find(options["lab"])),)
+    config = options["ssh_config"]
+    reach = transport.SshOptions(str(config) if config else None, options["become"])
+    named: dict[str, dict[str, str]] = {name: {} for name in options["hosts"]}
+    for name in named:
+        if name.startswith("-"):
+            raise InvalidInput(f"--host {name}: is not the name of a host")
+    if options["inventory"] is not None:
+        named = inventory.read(options["inventory"]) | named
+    hosts = [transport.ssh(name, reach, variables) for name, variables in named.items()]
+    for program in CONTAINERS:
+        hosts += [transport.container(program, name) for name in options[program]]
+    return tuple(hosts) or (transport.local(),)

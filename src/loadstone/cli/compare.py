@@ -1,0 +1,304 @@
+"""`loadstone compare`: is B faster than A?"""
+
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+
+import click
+
+from loadstone.cli.choose import ANYWAY, PERMISSION, Command
+from loadstone.cli.duration import Number
+from loadstone.cli.generator import generator_options
+from loadstone.cli.output import command_line
+from loadstone.cli.stored import JSON, STORE, Output, open_store, open_to_read, write, write_json
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.plan.model import Http
+
+if TYPE_CHECKING:
+    from loadstone.compare.answer import Criteria
+    from loadstone.compare.measure import Measured, Side
+    from loadstone.compare.show import Compared
+    from loadstone.keystone.deploy.settings import LabSettings
+    from loadstone.store.location import StoreLocation
+
+
+class Share(click.ParamType[float]):
+    """3%, 0.5% or 0.03: a share."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share, 0 to 1."""
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = float("nan")
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is no share; write it like 3% or 0.03", param, ctx)
+        return share
+
+
+class LoadOptions(TypedDict):
+    """How the targets are loaded."""
+
+    scenario: str
+    given: tuple[str, ...]
+    users: int
+    concurrency: int
+    rate_rps: float | None
+    seconds: float
+    pairs: int
+    same_within: float
+    cores: tuple[int, ...]
+    http: Http
+    tls_resumption: bool | None
+
+
+class Options(LoadOptions):
+    """What the command line says."""
+
+    runs: tuple[str, ...]
+    labs: tuple[str, ...]
+    clouds: tuple[str, ...]
+    releases: tuple[str, ...]
+    levels: tuple[str, ...]
+    base: tuple[str, ...]
+    baseline: str | None
+    most_slower: float | None
+    yes: bool
+    anyway: bool
+    location: "StoreLocation"
+    to: TextIO | None
+    markdown: TextIO | None
+    junit: TextIO | None
+
+
+def load_options(command: Command) -> Command:
+    """Add the options that say how both targets are loaded, and when the answer is known."""
+    options = (
+        ("--scenario", "scenario", str, "issue", f"{', '.join(sorted(SCENARIOS))}; a mix; or a "
+         "scenario of task files."),
+        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to make on each target and "
+         "remove again; 0: the target's own user."),
+        ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight: a "
+         "closed loop, whose throughput is compared."),
+        ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
+        ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
+        ("--same-within", "same_within", Share(), "3%", "A ratio this near to 1 is the same."),
+    )  # fmt: skip
+    command = generator_options(command)
+    command = click.option(
+        "--rate",
+        "rate_rps",
+        type=Number(0.1, 100_000.0),
+        help="Offer this rate in place of --concurrency; latencies are compared.",
+    )(command)
+    command = click.option(
+        "--arg", "given", metavar="NAME=VALUE", multiple=True, help="An argument of the scenario."
+    )(command)
+    for flag, name, kind, default, words in reversed(options):
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+        command = add(command)
+    return command
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[RUN RUN]")
+@click.option("--lab", "labs", metavar="NAME", multiple=True, help="A deployment; give two.")
+@click.option("--cloud", "clouds", metavar="NAME", multiple=True, help="A cloud; give two.")
+@click.option(
+    "--release", "releases", metavar="RELEASE", multiple=True, help="As --with release=; give two."
+)
+@click.option(
+    "--with",
+    "levels",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Two settings of a lab deployment that is made for the comparison.",
+)
+@click.option(
+    "--base", metavar="KEY=VALUE", multiple=True, help="A setting of both deployments made."
+)
+@click.option("--baseline", metavar="RUN", help="A stored run as A; B is the RUN given.")
+@click.option(
+    "--fail-if-slower",
+    "most_slower",
+    type=Share(),
+    help="End with 1 if B is slower than A by more than this, with 4 if that cannot be told.",
+)
+@load_options
+@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@PERMISSION
+@ANYWAY
+@STORE
+@JSON
+@click.pass_context
+def compare(ctx: click.Context, **options: Unpack[Options]) -> None:
+    """Say whether B is faster than A, by how much, and how sure that is.
+
+    Measures two targets in pairs, in random order, until the answer is known; or compares two runs
+    of the store. The settings that differ come first.
+
+    \b
+    loadstone compare --lab old --lab new --scenario validate
+    loadstone compare --release 25.0.0 --release 30.0.0
+    loadstone compare --release 30.0.0 --release 30.0.0+fix.patch --fail-if-slower 5%
+    loadstone compare --with workers=1 --with workers=2 --base database=mariadb
+    loadstone compare RUN RUN
+
+    Ends with 0 when the answer is known, whatever it is; with 4 when it is not. With
+    --fail-if-slower: 0 not slower by more, 1 slower, 4 not known.
+    """
+    pair = (options["baseline"], *options["runs"]) if options["baseline"] else options["runs"]
+    chosen = [name for name in ("labs", "clouds", "releases", "levels") if options[name]]
+    if bool(pair) + len(chosen) != 1:
+        raise click.UsageError(
+            "give two runs, or two of one kind: --lab, --cloud, --release or --with"
+        )
+    two = pair or options[chosen[0]]  # type: ignore[literal-required]
+    if len(two) != 2:
+        raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}")
+    if options["base"] and chosen not in (["releases"], ["levels"]):
+        raise click.UsageError("--base means something with --release and --with only")
+    found = _stored(pair, options) if pair else _measured(options)
+    give(found, options["to"], options["markdown"], options["junit"])
+    ctx.exit(exit_code(found))
+
+
+def exit_code(found: "Compared") -> int:
+    """Return 0 where the answer is known and a guard holds."""
+    from loadstone.compare.answer import Answer
+    from loadstone.compare.pairs import Outcome
+    from loadstone.errors import FELL_SHORT, MeasurementInvalid
+
+    if found.outcome is not None:
+        return {
+            Outcome.PASSED: 0,
+            Outcome.FAILED: FELL_SHORT,
+            Outcome.UNDECIDED: MeasurementInvalid.exit_code,
+        }[found.outcome]
+    answers = {rows[0].answer for _, rows in found.metrics if rows}
+    return MeasurementInvalid.exit_code if Answer.UNKNOWN in answers or not answers else 0
+
+
+def give(
+    found: "Compared", to: TextIO | None, markdown: TextIO | None, junit: TextIO | None
+) -> None:
+    """Write the comparison in the forms that were asked for."""
+    from loadstone.compare import show
+    from loadstone.report import terminal
+
+    if to is not None:
+        write_json(show.as_data(found), to)
+    if markdown is not None:
+        write(show.markdown(found), markdown)
+    if junit is not None:
+        write(show.junit(found), junit)
+    if all(one is None or one.name != "-" for one in (to, markdown, junit)):
+        show.show(found, terminal.wide())
+
+
+def criteria(options: LoadOptions) -> "Criteria":
+    """Return when the comparison has its answer."""
+    from loadstone.compare.answer import Criteria
+
+    return Criteria(most_pairs=options["pairs"], same_within=options["same_within"])
+
+
+def _stored(pair: tuple[str, ...], options: Options) -> "Compared":
+    from loadstone.compare.stored import compared
+
+    with open_to_read(options["location"]) as store:
+        a, b = (store.get(name) for name in pair)
+        return compared(a, b, criteria(options), options["most_slower"])
+
+
+def _measured(options: Options) -> "Compared":
+    measured = measure(_sides(options), options, options["location"], options["most_slower"])
+    return shown(measured, options, options["most_slower"])
+
+
+def measure(
+    sides: "tuple[Side, Side]",
+    options: LoadOptions,
+    location: "StoreLocation",
+    most_slower: float | None = None,
+) -> "Measured":
+    """Measure two targets in pairs."""
+    from loadstone.cli.screen import Screen
+    from loadstone.compare.measure import ComparisonConfig, measure
+    from loadstone.config.capacity import by_name
+    from loadstone.plan.load import ClosedLoad, OpenLoad
+    from loadstone.plan.model import Placement
+
+    rate, seconds = options["rate_rps"], options["seconds"]
+    load = (
+        ClosedLoad(options["concurrency"], duration_s=seconds)
+        if rate is None
+        else OpenLoad(rate, seconds)
+    )
+    config = ComparisonConfig(
+        sides=sides,
+        searched=by_name(options["scenario"], options["users"], options["given"]),
+        load=load,
+        criteria=criteria(options),
+        command=command_line(),
+        most_slower=most_slower,
+        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+    )
+    with open_store(location) as store, Screen() as screen:
+        return measure(config, store, screen)
+
+
+def shown(
+    measured: "Measured", options: LoadOptions, most_slower: float | None = None
+) -> "Compared":
+    """Return what is shown of a comparison that was measured."""
+    from loadstone.compare.settings import differences
+    from loadstone.compare.show import Compared
+
+    a, b = measured.runs
+    [one], [other] = a.measurements, b.measurements
+    return Compared(
+        names=(dict(one.parameters)["side"], dict(other.parameters)["side"]),
+        settings=differences([a.environment.target, b.environment.target]),
+        metrics=((one.title, measured.comparison.metrics),),
+        criteria=criteria(options),
+        is_paired=True,
+        run_ids=(a.run_id, b.run_id),
+        most_slower=most_slower,
+    )
+
+
+def _sides(options: Options) -> "tuple[Side, Side]":
+    from loadstone.compare.measure import Side
+    from loadstone.keystone.deploy import settings
+    from loadstone.keystone.target import NamedTarget
+
+    labs, clouds = options["labs"], options["clouds"]
+    named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]
+    if named:
+        a, b = (
+            Side(name, NamedTarget(lab, cloud, options["yes"], options["anyway"]))
+            for name, lab, cloud in named
+        )
+        return a, b
+    base = [settings.split(pair) for pair in options["base"]]
+    levels = [*(f"release={one}" for one in options["releases"]), *options["levels"]]
+    a, b = (
+        temporary(level, side, settings.read([*base, settings.split(level)]))
+        for side, level in zip("ab", levels, strict=True)
+    )
+    return a, b
+
+
+def temporary(name: str, side: str, settings: "LabSettings") -> "Side":
+    """Return a deployment that is made for the comparison and removed at its end."""
+    import secrets
+
+    from loadstone.compare.measure import Side
+    from loadstone.keystone.target import OwnLab
+
+    return Side(name, OwnLab(f"compare-{secrets.token_hex(3)}-{side}", settings, is_purged=True))

@@ -1,0 +1,141 @@
+"""`loadstone audit guests`: how many guests fit on compute nodes by memory."""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, write_json
+from loadstone.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from loadstone.audit.guests import Flavor, Guests, Node
+
+MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
+
+
+@click.command()
+@click.argument("facts", nargs=-1, metavar="[FACTS]...", type=click.Path(path_type=Path))
+@click.option("--cloud", metavar="NAME", help="Ask Nova of this entry of clouds.yaml, else OS_*.")
+@click.option("--node", "nodes", multiple=True, metavar="NAME=MB[:FREE]", help="A node; repeat.")
+@click.option("--flavor", "flavors", multiple=True, metavar="NAME=MB", help="A flavor; repeat.")
+@click.option(
+    "--reserved-mb",
+    type=click.FloatRange(min=0),
+    default=512.0,
+    show_default=True,
+    help="Memory that a node keeps for itself; FACTS have their own.",
+)
+@click.option(
+    "--overcommit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Guests' memory per memory of the node (ram_allocation_ratio); FACTS have their own.",
+)
+@JSON
+def guests(
+    facts: tuple[Path, ...],
+    cloud: str | None,
+    nodes: tuple[str, ...],
+    flavors: tuple[str, ...],
+    to: TextIO | None,
+    **memory: float,
+) -> None:
+    """Count the guests that fit on compute nodes by memory, in all and additionally.
+
+    Nodes come from --node, from FACTS that `loadstone audit collect` wrote on compute nodes, or
+    from Nova, which then also lists the flavors.
+
+    \b
+    total       floor((memory - reserved) x overcommit / memory of the flavor)
+    additional  floor(free memory / memory of the flavor)
+    """
+    from dataclasses import asdict
+
+    from loadstone.audit.guests import count
+
+    own = (*_named(nodes, memory), *_of_facts(facts))
+    kinds = _flavors(flavors)
+    if not own:
+        own, listed = _asked(cloud, memory)
+        kinds = kinds or listed
+    if not kinds:
+        raise InvalidInput("name flavors: --flavor NAME=MB")
+    rows = count(own, kinds)
+    if to is not None:
+        write_json([asdict(row) for row in rows], to)
+    else:
+        _show(rows)
+
+
+def _named(words: tuple[str, ...], memory: dict[str, float]) -> "tuple[Node, ...]":
+    from loadstone.audit.guests import Node
+
+    found = []
+    for word in words:
+        match = MEGABYTES.fullmatch(word)
+        if match is None:
+            raise InvalidInput(f"--node {word}: must be NAME=MB or NAME=MB:FREE")
+        free_mb = None if match[3] is None else float(match[3])
+        shares = (memory["reserved_mb"], memory["overcommit"])
+        found.append(Node(match[1], float(match[2]), free_mb, *shares))
+    return tuple(found)
+
+
+def _flavors(words: tuple[str, ...]) -> "tuple[Flavor, ...]":
+    from loadstone.audit.guests import Flavor
+
+    found = []
+    for word in words:
+        match = MEGABYTES.fullmatch(word)
+        if match is None or match[3] is not None or float(match[2]) <= 0:
+            raise InvalidInput(f"--flavor {word}: must be NAME=MB, as m1.small=2048")
+        found.append(Flavor(match[1], float(match[2])))
+    return tuple(found)
+
+
+def _of_facts(paths: tuple[Path, ...]) -> "tuple[Node, ...]":
+    from loadstone.audit import archive
+    from loadstone.audit.extract import extract
+    from loadstone.audit.guests import of_facts
+
+    collected = [one for path in paths for one in archive.read(path)[0]]
+    hosts = [extract(one.name, one.document, {}) for one in collected if one.document]
+    found = of_facts(hosts)
+    if paths and not found:
+        raise InvalidInput(f"{paths[0]}: no compute node in it: none of its hosts has a nova.conf")
+    return found
+
+
+def _asked(
+    cloud: str | None, memory: dict[str, float]
+) -> "tuple[tuple[Node, ...], tuple[Flavor, ...]]":
+    from loadstone.audit.guests import of_cloud
+    from loadstone.target import connect, from_clouds_yaml, from_environment
+
+    named = from_environment(os.environ) if cloud is None else from_clouds_yaml(cloud)
+    # Two lists are read; that is no load, so it may leave this machine.
+    with connect(named, _tell, beyond_loopback=True) as access:
+        return of_cloud(access, memory["reserved_mb"], memory["overcommit"])
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _show(rows: "tuple[Guests, ...]") -> None:
+    head = ("NODE", "FLAVOR", "TOTAL", "ADDITIONAL")
+    table = [
+        head,
+        *(
+            (r.node, r.flavor, str(r.total), "?" if r.additional is None else str(r.additional))
+            for r in rows
+        ),
+    ]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    for line in table:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())

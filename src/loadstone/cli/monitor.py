@@ -1,0 +1,110 @@
+"""`loadstone monitor`: what is busy now, without any load."""
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from loadstone.cli.choose import MONITOR
+from loadstone.cli.duration import Span
+from loadstone.cli.stored import JSON, write_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from loadstone.monitor.demand import Observation, ResourceUse, Setup
+    from loadstone.monitor.sampler import Monitor
+    from loadstone.monitor.service import Members
+
+WINDOW_S = 5.0  # of the live table
+MOST_ROWS = 12
+
+
+@click.command()
+@click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`.")
+@MONITOR
+@click.option("--for", "for_s", type=Span(), metavar="TIME", help="End after this time, as 30s.")
+@JSON
+def monitor(
+    lab: str | None, watched: tuple[str, ...], for_s: float | None, to: TextIO | None
+) -> None:
+    """Watch this machine and a lab's servers, without load; Ctrl-C ends it.
+
+    The live table shows the last 5 seconds; the table at the end shows the whole time.
+    """
+    from loadstone.monitor.demand import observe
+    from loadstone.monitor.sampler import Monitor
+    from loadstone.monitor.sources.open import open_sources
+    from loadstone.report import resources
+
+    members, statistics, setup = _target(lab)
+    with Monitor(open_sources(members, statistics, watched)) as running:
+        _watch(running, setup, for_s)
+        running.look()
+        metrics, missing = running.metrics(), running.missing
+    for one in missing:
+        click.echo(str(one), err=True)
+    seen = observe(metrics, 0, setup)
+    if to is not None:
+        data = {
+            "seconds": round(seen.duration_s, 3),
+            "resources": resources.as_data(_others(seen)),
+            "figures": dict(seen.figures),
+            "not_watched": [{"source": one.source, "why": one.why} for one in missing],
+        }
+        write_json(data, to)
+        if to.name == "-":
+            return
+    _print(resources.table(_others(seen)[:MOST_ROWS]))
+
+
+def _others(seen: "Observation") -> "tuple[ResourceUse, ...]":
+    """Return all uses but this program's own."""
+    from loadstone.monitor.roles import Role
+
+    return tuple(one for one in seen.uses if one.role != Role.GENERATOR)
+
+
+def _target(lab: str | None) -> "tuple[Members, tuple[str, ...], Setup]":
+    from loadstone.monitor.demand import Setup
+
+    if lab is None:
+        return (lambda: None), (), Setup()
+    from loadstone.keystone.deployment import find
+
+    deployment = find(lab)
+    return deployment.members, deployment.statistics(), deployment.setup()
+
+
+def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
+    """Show the live table until the time is over or Ctrl-C."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from loadstone.monitor.demand import observe
+    from loadstone.report import resources
+
+    end_s = time.monotonic() + (for_s if for_s is not None else float("inf"))
+    with ExitStack() as stack:
+        console = Console(stderr=True)
+        live = (
+            stack.enter_context(Live(console=console, transient=True))
+            if console.is_terminal
+            else None
+        )
+        try:
+            while (left_s := end_s - time.monotonic()) > 0:
+                time.sleep(min(left_s, 1.0))
+                if live is not None:
+                    seen = observe(running.metrics(time.time() - WINDOW_S), 0, setup)
+                    live.update(resources.table(_others(seen)[:MOST_ROWS]))
+        except KeyboardInterrupt:
+            if for_s is not None:
+                raise
+
+
+def _print(table: "Table") -> None:
+    from rich.console import Console
+
+    Console().print(table)

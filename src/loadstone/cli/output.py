@@ -1,0 +1,60 @@
+"""What commands print of a run, and the command line for its record."""
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from loadstone.result import Run
+
+TASK_ARGS = "--task-args"
+
+
+def show(run: "Run", to: TextIO | None) -> None:
+    """Print a run as a table; write it as data to `to`, and no table where that is stdout."""
+    from loadstone.cli.stored import write_json
+    from loadstone.report import terminal
+    from loadstone.report.data import as_data
+
+    if to is not None:
+        write_json(as_data(run), to)
+    if to is None or to.name != "-":
+        terminal.show(run, terminal.console())
+
+
+def command_line() -> str:
+    """Return the command for the record, without secrets."""
+    from loadstone.redaction import masked_command
+
+    words = masked_command(sys.argv[1:])
+    for at, word in enumerate(sys.argv[1:]):
+        option, _, value = word.partition("=")
+        if word == TASK_ARGS and at + 1 < len(words):
+            words[at + 1] = _masked_arguments(sys.argv[at + 2])
+        elif option == TASK_ARGS and value:
+            words[at] = f"{option}={_masked_arguments(value)}"
+    return " ".join(["loadstone", *words])
+
+
+def _masked_arguments(raw: str) -> str:
+    """Mask texts, each of which may be a secret: the task as it was filled is kept, too."""
+    import json
+
+    from loadstone.rally.task.arguments import merge
+    from loadstone.rally.task.problem import TaskInvalid
+    from loadstone.redaction import MASK, masked
+
+    if raw == "-":
+        return raw
+    try:
+        given = masked(merge("", None, raw))
+    except TaskInvalid:
+        return MASK
+    return json.dumps(_without_texts(given))
+
+
+def _without_texts(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_texts(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_without_texts(part) for part in value]
+    return "***" if isinstance(value, str) else value

@@ -1,0 +1,79 @@
+"""`loadstone prove`: what a change of one setting brings."""
+
+from typing import TYPE_CHECKING, TextIO, Unpack
+
+import click
+
+from loadstone.cli.compare import (
+    LoadOptions,
+    exit_code,
+    give,
+    load_options,
+    measure,
+    shown,
+    temporary,
+)
+from loadstone.cli.output import command_line
+from loadstone.cli.stored import JSON, STORE, Output
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
+
+KEPT_OUT = "port"  # of the deployment itself: two more are made beside it
+
+
+class Options(LoadOptions):
+    """What the command line says."""
+
+    lab: str
+    changes: tuple[str, ...]
+    location: "StoreLocation"
+    to: TextIO | None
+    markdown: TextIO | None
+    junit: TextIO | None
+
+
+@click.command()
+@click.option("--lab", metavar="NAME", required=True, help="The deployment whose settings are A.")
+@click.option(
+    "--set",
+    "changes",
+    metavar="KEY=VALUE",
+    multiple=True,
+    required=True,
+    help="What is changed in B; may be repeated.",
+)
+@load_options
+@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@STORE
+@JSON
+@click.pass_context
+def prove(ctx: click.Context, **options: Unpack[Options]) -> None:
+    """Measure before and after a change of settings, in pairs, and state the gain.
+
+    Two deployments are made for it, one with the settings of --lab NAME and one with the change.
+    They are removed at the end; NAME itself is not touched.
+
+    \b
+    loadstone prove --lab demo --set workers=4
+    loadstone prove --lab demo --scenario validate --set cache=memcached
+
+    Ends with 0 when the answer is known, whatever it is; with 4 when it is not.
+    """
+    from loadstone.compare.proof import paragraph
+    from loadstone.keystone import deployment
+    from loadstone.keystone.deploy import settings
+
+    known = deployment.known(options["lab"]).state.settings
+    pairs = [pair for pair in known if pair[0] != KEPT_OUT]
+    changes = [settings.split(change) for change in options["changes"]]
+    before = temporary("before", "a", settings.read(pairs))
+    after = temporary("after", "b", settings.read([*pairs, *changes]))
+    measured = measure((before, after), options, options["location"])
+    found = shown(measured, options)
+    give(found, options["to"], options["markdown"], options["junit"])
+    if options["to"] is None or options["to"].name != "-":
+        click.echo()
+        click.echo(paragraph(found, options["changes"], measured.memory_mb, command_line()))
+    ctx.exit(exit_code(found))

@@ -1,0 +1,1 @@
+"""Compares targets: is B faster than A, by how much, and how sure is that."""

@@ -1,0 +1,130 @@
+"""Compares one metric of two targets, measured in pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, isfinite, log
+from statistics import fmean, stdev
+
+from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
+
+
+class Answer(StrEnum):
+    """Whether B is better than A in one metric."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is compared."""
+
+    name: str
+    unit: str
+    is_higher_better: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """When a comparison has its answer."""
+
+    most_pairs: int = 40
+    alpha: float = 0.05  # chance of any false "faster" or "slower", over all metrics together
+    same_within: float = 0.03  # a ratio this near to 1 is the same
+
+
+@dataclass(frozen=True, slots=True)
+class MetricComparison:
+    """B as a multiple of A in one metric, with its interval over all pairs so far."""
+
+    metric: Metric
+    a: float  # geometric mean
+    b: float
+    ratio: float
+    low: float
+    high: float
+    pairs: int
+    answer: Answer
+    deviation: float  # standard deviation of the pairs' log ratios; NaN: too few pairs
+
+    def pairs_to_find(self, share: float, alpha: float) -> int | None:
+        """Return how many pairs find a difference of `share` (0.02 is 2 %); None: not known."""
+        if not isfinite(self.deviation):
+            return None
+        return pairs_needed(self.deviation, log(1 + share), alpha)
+
+
+Pair = tuple[float, float]  # of A and of B, greater than 0
+
+
+def compare(
+    pairs: Mapping[Metric, Sequence[Pair]], criteria: Criteria
+) -> tuple[MetricComparison, ...]:
+    """Compare all metrics after the pairs so far.
+
+    Holm's method (Scand. J. Statist. 6, 1979) keeps the chance of a false answer in any of the
+    metrics at `criteria.alpha`; with sequential tests: Ye et al., Statistics in Medicine 32, 2013.
+    Intervals are those of the level at which a metric was last tested.
+    """
+    order = sorted(pairs, key=lambda metric: -_evidence(_log_ratios(pairs[metric])))
+    compared: dict[Metric, MetricComparison] = {}
+    untested = len(order)
+    for metric in order:
+        found = _compare_one(metric, pairs[metric], criteria, criteria.alpha / untested)
+        compared[metric] = found
+        if found.answer in (Answer.FASTER, Answer.SLOWER) and untested > 1:
+            untested -= 1
+    return tuple(compared[metric] for metric in pairs)
+
+
+def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Answer:
+    """Return what the interval of a ratio B / A says.
+
+    Equivalence is two one-sided tests (Schuirmann, J. Pharmacokin. Biopharm. 15, 1987): the whole
+    interval lies within the margin.
+    """
+    if 1 / (1 + same_within) <= low and high <= 1 + same_within:
+        return Answer.SAME
+    if low > 1:
+        return Answer.FASTER if metric.is_higher_better else Answer.SLOWER
+    if high < 1:
+        return Answer.SLOWER if metric.is_higher_better else Answer.FASTER
+    return Answer.UNKNOWN
+
+
+def _compare_one(
+    metric: Metric, pairs: Sequence[Pair], criteria: Criteria, alpha: float
+) -> MetricComparison:
+    ratios = _log_ratios(pairs)
+    found = interval(ratios, criteria.most_pairs, alpha)
+    low, high = _ratio(found.low), _ratio(found.high)
+    return MetricComparison(
+        metric=metric,
+        a=exp(fmean(log(a) for a, _ in pairs)) if pairs else float("nan"),
+        b=exp(fmean(log(b) for _, b in pairs)) if pairs else float("nan"),
+        ratio=exp(found.mean),
+        low=low,
+        high=high,
+        pairs=len(pairs),
+        answer=answer_of(metric, low, high, criteria.same_within),
+        deviation=stdev(ratios) if len(ratios) >= FEWEST_PAIRS else float("nan"),
+    )
+
+
+def _log_ratios(pairs: Sequence[Pair]) -> list[float]:
+    return [log(b / a) for a, b in pairs]
+
+
+def _evidence(ratios: Sequence[float]) -> float:
+    """Return |t| without the factor that all metrics share."""
+    if len(ratios) < FEWEST_PAIRS:
+        return 0.0
+    spread = stdev(ratios)
+    return abs(fmean(ratios)) / spread if spread else float("inf")
+
+
+def _ratio(logarithm: float) -> float:
+    return exp(logarithm) if logarithm < 700 else float("inf")

@@ -1,0 +1,173 @@
+"""Measures two targets in pairs: one run for each, whose trials are made alternately.
+
+The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be shown
+again.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from loadstone.analysis.model import Trial
+from loadstone.compare.answer import Criteria
+from loadstone.compare.memory import memory_mb
+from loadstone.compare.pairs import MOST_INVALID, Comparison, in_pairs, is_answered
+from loadstone.config.capacity import Searched
+from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.generator.requests import Requests
+from loadstone.keystone.target import Target, TargetChoice, measured_target
+from loadstone.observer import Display
+from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.model import Limits, Placement
+from loadstone.policy import Interleaved
+from loadstone.redaction import secrets_of_environment
+from loadstone.result import Measurement, Run
+from loadstone.run import hidden, run_on
+from loadstone.search.model import Measure, TrialRequest
+from loadstone.store.store import Store
+
+PAIRED = "comparison"  # parameter that both runs of a comparison share
+MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over so many
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two targets."""
+
+    name: str
+    target: TargetChoice
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonConfig:
+    """What is compared, how it is loaded, and until when."""
+
+    sides: tuple[Side, Side]
+    searched: Searched
+    load: ClosedLoad | OpenLoad  # of a trial
+    criteria: Criteria
+    command: str  # for the record, without secrets
+    most_slower: float | None = None  # a guard's question; None: is there a difference
+    placement: Placement = field(default_factory=Placement)
+    label: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether iterations are due at a rate."""
+        return not isinstance(self.load, ClosedLoad)
+
+    @property
+    def load_words(self) -> str:
+        """The load of a trial."""
+        if isinstance(self.load, ClosedLoad):
+            return f"{self.load.workers} in flight for {self.load.duration_s:g} s"
+        return f"{self.load.rate_rps:g}/s for {self.load.duration_s:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A comparison, and the runs that it rests on."""
+
+    comparison: Comparison
+    runs: tuple[Run, Run]
+    memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
+
+
+def measure(config: ComparisonConfig, store: Store, display: Display) -> Measured:
+    """Measure pair after pair until the primary metric has its answer.
+
+    Raises MeasurementInvalid when the load generator was the limit or iterations failed; what was
+    measured is in the store.
+    """
+    side_a, side_b = config.sides
+    with (
+        measured_target(side_a.target, display.say) as a,
+        measured_target(side_b.target, display.say) as b,
+    ):
+        known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
+        with hidden(known, store, display) as hiding:
+            return _Session(config, (a, b), hiding, display).measure()
+
+
+@dataclass(slots=True)
+class _Session:
+    config: ComparisonConfig
+    targets: tuple[Target, Target]
+    store: Store
+    display: Display
+    found: Comparison | None = field(default=None, init=False)
+
+    def measure(self) -> Measured:
+        """Make the run of A, which makes that of B within itself, so that both last as long."""
+        runs: list[Run] = []
+
+        def with_a(measure_a: Measure) -> None:
+            def with_both(measure_b: Measure) -> None:
+                self._pairs(measure_a, measure_b)
+
+            runs.append(self._run(1, with_both))
+
+        run_a = self._run(0, with_a)
+        if self.found is None:
+            raise AssertionError("a comparison has at least one pair")
+        a, b = (memory_mb(target.members) for target in self.targets)
+        return Measured(self.found, (run_a, runs[0]), (a, b))
+
+    def _run(self, number: int, policy: Callable[[Measure], None]) -> Run:
+        config, side = self.config, self.config.sides[number]
+        scenario, searched = config.searched.scenario, config.searched
+        limits = Limits()
+        if isinstance(config.load, ClosedLoad):
+            limits = Limits(max_connections=config.load.workers)
+        record = Measurement(
+            scenario=scenario.name,
+            title=scenario.title,
+            request=scenario.request,
+            policy="fixed",
+            parameters=(
+                (PAIRED, config.label),
+                ("side", side.name),
+                (MOST_PAIRS, str(config.criteria.most_pairs)),
+                *searched.parameters,
+                ("load of a trial", config.load_words),
+                ("users", searched.users),
+                ("HTTP", config.placement.http),
+            ),
+        )
+        measurement = MeasurementConfig(
+            record=record,
+            generator=Requests(scenario, searched.arguments, limits, config.placement),
+            policy=Interleaved(policy),
+            heading=f"{side.name}: {scenario.title}: {scenario.request}",
+            budget_s=(config.load.duration_s or 0.0) * config.criteria.most_pairs * MOST_INVALID,
+        )
+        group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
+        run = RunConfig("compare", side.target, (group,), config.command)
+        return run_on(self.targets[number], run, self.store, self.display)
+
+    def _pairs(self, *measures: Measure) -> None:
+        config = self.config
+        trials = [
+            _asking(one, TrialRequest(config.load, purpose=side.name))
+            for one, side in zip(measures, config.sides, strict=True)
+        ]
+        names = [side.name for side in config.sides]
+        order = Random()  # noqa: S311 (no secret)
+        for found in in_pairs(trials, names, config.criteria, order, is_paced=config.is_paced):
+            self.found = found
+            self.display.say(_progress(found))
+            if is_answered(found, config.most_slower):
+                break
+
+
+def _asking(measure_one: Measure, request: TrialRequest) -> Callable[[], Trial]:
+    return lambda: measure_one(request)
+
+
+def _progress(found: Comparison) -> str:
+    row = found.primary
+    so_far = f"{row.metric.name}: B / A = {row.ratio:.3f}"
+    if row.high < float("inf"):
+        so_far += f" ({row.low:.3f} to {row.high:.3f})"
+    return f"  pair {found.pairs}: {so_far}"

@@ -1,0 +1,28 @@
+"""The metrics that are compared, and their values in a trial."""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from loadstone.analysis.model import Trial
+from loadstone.compare.answer import Metric
+
+CAPACITY = Metric("N", "/s", is_higher_better=True)
+THROUGHPUT = Metric("throughput", "/s", is_higher_better=True)
+MEDIAN = Metric("latency p50", "s", is_higher_better=False)
+P95 = Metric("latency p95", "s", is_higher_better=False)
+P99 = Metric("latency p99", "s", is_higher_better=False)
+CPU = Metric("CPU per request", "s", is_higher_better=False)
+
+
+def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:
+    """Return what a trial measured, the primary metric first.
+
+    Of a paced load the throughput is that of the schedule and says nothing; the median of the
+    latency is the primary metric then.
+    """
+    total, usage = trial.stats.total, trial.usage
+    found = {} if is_paced else {THROUGHPUT: trial.stats.completed_rps}
+    found |= {MEDIAN: total.median_s, P95: total.p95_s, P99: total.p99_s}
+    if usage is not None and usage.service_cpu_s is not None and total.ok:
+        found[CPU] = usage.service_cpu_s / total.ok
+    return {metric: value for metric, value in found.items() if isfinite(value) and value > 0}

@@ -1,0 +1,117 @@
+"""Measures two targets in pairs, in random order, until the answer is known."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from loadstone.analysis.model import Trial
+from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
+from loadstone.compare.metrics import values
+from loadstone.errors import MeasurementInvalid
+
+MOST_INVALID = 3  # trials in a row in which the load generator was the limit
+MOST_FAILED = 0.01  # share of iterations that failed: such a trial says little of the speed
+
+
+class Outcome(StrEnum):
+    """What a guard says of B."""
+
+    PASSED = "not slower"
+    FAILED = "slower"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The metrics of two targets after the pairs so far, the primary one first."""
+
+    metrics: tuple[MetricComparison, ...]
+    pairs: int
+    criteria: Criteria
+
+    @property
+    def primary(self) -> MetricComparison:
+        """The metric that decides."""
+        return self.metrics[0]
+
+
+def in_pairs(
+    measures: Sequence[Callable[[], Trial]],
+    names: Sequence[str],
+    criteria: Criteria,
+    random: Random,
+    *,
+    is_paced: bool,
+) -> Iterator[Comparison]:
+    """Measure pair after pair and yield the comparison after each; whoever asks decides to stop.
+
+    Raises MeasurementInvalid when the load generator was the limit again and again, or when so many
+    iterations fail that a trial says nothing of the speed.
+    """
+    found: tuple[list[Trial], list[Trial]] = ([], [])
+    for _ in range(criteria.most_pairs):
+        order = [0, 1]
+        random.shuffle(order)
+        for side in order:
+            found[side].append(_usable(measures[side], names[side]))
+        yield of_trials(*found, criteria, is_paced=is_paced)
+
+
+def of_trials(
+    a: Sequence[Trial], b: Sequence[Trial], criteria: Criteria, *, is_paced: bool
+) -> Comparison:
+    """Compare trials that were made in pairs: the n-th of A with the n-th of B."""
+    pairs = min(len(a), len(b))
+    ours = [values(trial, is_paced=is_paced) for trial in a[:pairs]]
+    theirs = [values(trial, is_paced=is_paced) for trial in b[:pairs]]
+    measured = [metric for metric in ours[0] if all(metric in one for one in (*ours, *theirs))]
+    by_metric: dict[Metric, Sequence[Pair]] = {
+        metric: [(x[metric], y[metric]) for x, y in zip(ours, theirs, strict=True)]
+        for metric in measured
+    }
+    return Comparison(compare(by_metric, criteria), pairs, criteria)
+
+
+def verdict(found: MetricComparison, most_slower: float) -> Outcome:
+    """Return whether B is not slower than A by more than a share (0.05 is 5 %)."""
+    if found.metric.is_higher_better:
+        least, low, high = 1 / (1 + most_slower), found.low, found.high
+    else:
+        least, low, high = 1 / (1 + most_slower), 1 / found.high, 1 / max(found.low, 1e-300)
+    if low >= least:
+        return Outcome.PASSED
+    return Outcome.FAILED if high < least else Outcome.UNDECIDED
+
+
+def is_answered(found: Comparison, most_slower: float | None) -> bool:
+    """Return whether the primary metric has its answer."""
+    if most_slower is not None:
+        return verdict(found.primary, most_slower) is not Outcome.UNDECIDED
+    return found.primary.answer is not Answer.UNKNOWN
+
+
+def is_usable(trial: Trial) -> bool:
+    """Return whether a trial says something of the service's speed."""
+    return trial.is_valid and not _has_failed(trial)
+
+
+def _has_failed(trial: Trial) -> bool:
+    return trial.stats.failed > MOST_FAILED * trial.stats.total.count or not trial.stats.ok
+
+
+def _usable(measure: Callable[[], Trial], name: str) -> Trial:
+    for _ in range(MOST_INVALID):
+        trial = measure()
+        if _has_failed(trial):
+            kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
+            raise MeasurementInvalid(
+                f"{name}: {trial.stats.failed} of {trial.stats.total.count} iterations failed "
+                f"({kinds or 'none ended'}); a comparison of speed needs a load that both answer"
+            )
+        if trial.is_valid:
+            return trial
+    limits = "; ".join(trial.health.limits[:1]) if trial.health else ""
+    raise MeasurementInvalid(
+        f"{name}: the load generator was the limit {MOST_INVALID} times in a row ({limits})"
+    )

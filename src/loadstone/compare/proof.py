@@ -1,0 +1,66 @@
+"""What a change brought, as one paragraph that can be sent on."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from loadstone.compare.answer import Answer, MetricComparison
+from loadstone.compare.metrics import CPU
+from loadstone.compare.show import Compared
+from loadstone.monitor import machine
+from loadstone.report import figures
+
+
+def paragraph(
+    found: Compared,
+    changes: Sequence[str],
+    memory_mb: tuple[float | None, float | None],
+    command: str,
+) -> str:
+    """State the change, the gain with its interval, what it costs and how it was measured."""
+    [(title, rows)] = found.metrics
+    row = rows[0]
+    facts = dict(machine.facts())
+    sentences = [
+        f"With {', '.join(changes)}, {row.metric.name} of {title} {_effect(row, found)}",
+        *_costs(rows, memory_mb),
+        f"Measured in {row.pairs} pairs of trials, in random order, on {facts['cores']} cores "
+        f"({facts['processor']}) on {datetime.now(UTC):%Y-%m-%d}.",
+        f"To repeat it: {command}",
+    ]
+    return "\n".join(sentences)
+
+
+def _effect(row: MetricComparison, found: Compared) -> str:
+    values = f"{_value(row, row.a)} before, {_value(row, row.b)} after"
+    within = f"95 % interval {row.low:.3f} to {row.high:.3f}"
+    match row.answer:
+        case Answer.FASTER | Answer.SLOWER:
+            word = "better" if row.answer is Answer.FASTER else "worse"
+            return f"is {row.ratio:.3f} times what it was ({within}): {word}. {values}."
+        case Answer.SAME:
+            margin = figures.percent(found.criteria.same_within)
+            return f"is the same within {margin} ({within}). {values}."
+        case Answer.UNKNOWN:
+            interval = within if math.isfinite(row.high) else "too few pairs for an interval"
+            return f"shows no difference that is sure ({interval}). {values}."
+
+
+def _costs(
+    rows: Sequence[MetricComparison], memory: tuple[float | None, float | None]
+) -> list[str]:
+    costs = [
+        f"CPU per request {_value(row, row.a)} before, {_value(row, row.b)} after"
+        for row in rows
+        if row.metric == CPU
+    ]
+    before, after = memory
+    if before is not None and after is not None:
+        costs.append(f"memory {before:,.0f} MB before, {after:,.0f} MB after")
+    return [f"Cost: {'; '.join(costs)}."] if costs else []
+
+
+def _value(row: MetricComparison, value: float) -> str:
+    if row.metric.unit == "s":
+        return figures.milliseconds(value * 1e3)
+    return f"{figures.rate(value)}{row.metric.unit}"

@@ -1,0 +1,26 @@
+"""Settings in which two results differ."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SettingDifference:
+    """One setting and its values; None: not known of that side."""
+
+    name: str
+    values: tuple[str | None, ...]
+
+
+# Facts that name an instance and say nothing of its configuration.
+_IDENTITY = frozenset({"url", "name", "started", "port"})
+
+
+def differences(
+    sides: Iterable[Iterable[tuple[str, str]]], ignored: frozenset[str] = _IDENTITY
+) -> tuple[SettingDifference, ...]:
+    """Return the settings whose values are not the same on all sides, in the order of the facts."""
+    facts: list[Mapping[str, str]] = [dict(side) for side in sides]
+    names = dict.fromkeys(name for side in facts for name in side if name not in ignored)
+    found = (SettingDifference(name, tuple(side.get(name) for side in facts)) for name in names)
+    return tuple(one for one in found if len(set(one.values)) > 1)

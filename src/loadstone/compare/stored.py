@@ -1,0 +1,120 @@
+"""Compares what two stored runs measured at different times."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import exp, hypot, log
+
+from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
+from loadstone.compare.measure import MOST_PAIRS, PAIRED
+from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
+from loadstone.compare.pairs import is_usable, of_trials
+from loadstone.compare.settings import differences
+from loadstone.compare.show import Compared
+from loadstone.errors import InvalidInput
+from loadstone.result import Measurement, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval; without one where it is not known."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def compared(a: Run, b: Run, criteria: Criteria, most_slower: float | None = None) -> Compared:
+    """Compare two runs; InvalidInput where they have no scenario in common.
+
+    The two runs of one comparison are compared pair by pair, as when they were measured.
+    """
+    pairs = tuple(_matched(a, b))
+    is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
+    match = _in_pairs if is_paired else _apart
+    metrics = tuple((one.title, match(one, other, criteria)) for one, other in pairs)
+    if not any(rows for _, rows in metrics):
+        raise InvalidInput(
+            f"{a.run_id} and {b.run_id} have no measured scenario in common: "
+            f"{_titles(a)} and {_titles(b)}"
+        )
+    return Compared(
+        names=(a.run_id, b.run_id),
+        settings=differences([_facts(a), _facts(b)]),
+        metrics=metrics,
+        criteria=criteria,
+        is_paired=is_paired,
+        run_ids=(a.run_id, b.run_id),
+        most_slower=most_slower,
+    )
+
+
+def _facts(run: Run) -> tuple[tuple[str, str], ...]:
+    return (*run.environment.target, *run.environment.machine)
+
+
+def _label(measured: Measurement) -> str | None:
+    return dict(measured.parameters).get(PAIRED)
+
+
+def _titles(run: Run) -> str:
+    return ", ".join(dict.fromkeys(one.title for one in run.measurements)) or "nothing"
+
+
+def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
+    """Pair measurements of the same title and policy, in their order."""
+    left = list(b.measurements)
+    for one in a.measurements:
+        for other in left:
+            if (one.scenario, one.title, one.policy) == (other.scenario, other.title, other.policy):
+                left.remove(other)
+                yield one, other
+                break
+
+
+def _in_pairs(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:
+    ours, theirs = ([trial for trial in one.trials if is_usable(trial)] for one in (a, b))
+    if not ours or not theirs:
+        return ()
+    is_paced = ours[0].rate_rps is not None
+    asked = replace(criteria, most_pairs=int(dict(a.parameters)[MOST_PAIRS]))
+    return of_trials(ours, theirs, asked, is_paced=is_paced).metrics
+
+
+def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:
+    ours, theirs = dict(_estimates(a)), dict(_estimates(b))
+    shared = [metric for metric in ours if metric in theirs]
+    return tuple(_ratio(metric, ours[metric], theirs[metric], criteria) for metric in shared)
+
+
+def _estimates(measured: Measurement) -> Iterator[tuple[Metric, Estimate]]:
+    """Yield what was measured, each greater than 0."""
+    capacity, stats = measured.capacity, measured.stats
+    if capacity is not None and capacity.rate_rps:
+        yield CAPACITY, Estimate(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
+    if measured.policy == "fixed" and stats is not None and stats.ok:
+        yield THROUGHPUT, Estimate(stats.completed_rps)
+        yield MEDIAN, Estimate(stats.total.median_s)
+        yield P95, Estimate(stats.total.p95_s)
+        yield P99, Estimate(stats.total.p99_s)
+    if measured.cpu_per_request_s:
+        yield CPU, Estimate(measured.cpu_per_request_s)
+
+
+def _ratio(metric: Metric, a: Estimate, b: Estimate, criteria: Criteria) -> MetricComparison:
+    """Return b / a; the halves of both intervals add up as independent errors do."""
+    ratio = b.value / a.value
+    halves = [_half(a), _half(b)]
+    known = [half for half in halves if half is not None]
+    low, high = 0.0, float("inf")
+    if len(known) == len(halves):
+        reach = hypot(*known)
+        low, high = ratio * exp(-reach), ratio * exp(reach)
+    answer = answer_of(metric, low, high, criteria.same_within) if known else Answer.UNKNOWN
+    return MetricComparison(metric, a.value, b.value, ratio, low, high, 0, answer, float("nan"))
+
+
+def _half(one: Estimate) -> float | None:
+    """Return half of the interval of the logarithm."""
+    if not one.low or not one.high:
+        return None
+    return (log(one.high) - log(one.low)) / 2

@@ -1,0 +1,290 @@
+"""Searches for N: of a scenario by its name, or of a workload of a task file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from loadstone.analysis.criteria import SlaRule
+from loadstone.analysis.goal import goal, with_rules
+from loadstone.config.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
+from loadstone.engine.limits import most_connections
+from loadstone.errors import InvalidInput
+from loadstone.generator.requests import Requests
+from loadstone.keystone.contexts.model import Context, Users
+from loadstone.keystone.contexts.workload import evenly
+from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.plan.json_value import Json
+from loadstone.plan.model import Limits, Placement
+from loadstone.policy import Search
+from loadstone.rally.scenarios import DRY_RUN, is_data
+from loadstone.rally.scenarios import scenario as rally_scenario
+from loadstone.rally.task import messages
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
+from loadstone.rally.task.checked import Checked
+from loadstone.rally.task.model import Workload
+from loadstone.rally.task.problem import TaskInvalid
+from loadstone.rally.task.read import check_tree
+from loadstone.rally.task.tree import Path, Tree, parse
+from loadstone.redaction import secrets_in
+from loadstone.result import Measurement
+from loadstone.search.curve import SHARES
+from loadstone.search.settings import Settings
+from loadstone.search.strategies import DEFAULT, strategy
+
+ARG = "--arg"
+BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
+MOST_CONNECTIONS = 10_000
+SHOWN = 80  # characters of the arguments in a title
+_SUBTASK: Path = ("subtasks", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """One scenario with its arguments, as whom it is loaded, and what must hold."""
+
+    scenario: Scenario  # built for no cloud yet
+    contexts: tuple[Context, ...]
+    most_existing: int | None = None  # of users that exist already; 0: the target's own user
+    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    parameters: tuple[tuple[str, str], ...] = ()
+    rules: tuple[SlaRule, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def users(self) -> str:
+        """Say as how many users the load is made."""
+        counts = [
+            context.tenants * context.users_per_tenant
+            for context in self.contexts
+            if isinstance(context, Users)
+        ]
+        if self.most_existing == 0:
+            return "the target's own"
+        return str(sum(counts)) if counts else "none"
+
+
+def by_name(name: str, users: int, given: Sequence[str] = ()) -> Searched:
+    """Return a scenario by its name, with arguments NAME=VALUE, to be loaded as so many users.
+
+    The name is a short one, a mix, or one that task files use; InvalidInput says what is wrong.
+    """
+    found = _of_catalogue(name, users, given) if name in CATALOGUE else _of_own(name, users, given)
+    if found.scenario.goes_with_users and found.most_existing == 0:
+        raise InvalidInput(
+            f"--scenario {name} needs --users 1 or more: the {found.scenario.goes_with_users} that "
+            "it makes are removed with the users of the run"
+        )
+    return found
+
+
+def _of_own(name: str, users: int, given: Sequence[str]) -> Searched:
+    if not is_named(name):
+        known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
+        near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
+        there = (
+            f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENARIOS))}"
+        )
+        raise InvalidInput(
+            f"no scenario {name!r}; {there}; a mix such as mix:issue=1,validate=9, and those of "
+            f"task files ({BY_ENGINE})"
+        )
+    if given:
+        raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")
+    return Searched(named(name), (evenly(users),), users)
+
+
+def _of_catalogue(name: str, users: int, given: Sequence[str]) -> Searched:
+    _require_engine(name, f"--scenario {name}")
+    checked = _checked(name, given)
+    workload = checked.task.subtasks[0].workloads[0]
+    has_users = any(isinstance(context, Users) for context in workload.contexts)
+    return replace(
+        _of_workload(workload, ARG),
+        contexts=(evenly(users),) if has_users else (),
+        most_existing=users if has_users else None,
+        secrets=checked.secrets,
+    )
+
+
+def of_task(checked: Checked, wanted: str | None) -> Searched:
+    """Return a workload of a task: its number from 1 over all, or its scenario's name.
+
+    The search chooses the load: runner and hooks of the file are left out, and the parameters say
+    so. Rules of the SLA become objectives where they can.
+    """
+    workloads = [one for subtask in checked.task.subtasks for one in subtask.workloads]
+    number = _chosen([one.scenario.name for one in workloads], wanted)
+    workload = workloads[number - 1]
+    place = f"{workload.file}:{workload.line}"
+    _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
+    runner = json.dumps(workload.spec["runner"])[1:-1].replace('"', "")
+    left_out = [("runner of the task", f"{runner}; not used, the search chooses the load")]
+    if workload.hooks:
+        left_out.append(("hooks of the task", f"{len(workload.hooks)}, not run"))
+    about = _of_workload(workload, place)
+    return replace(
+        about,
+        parameters=(
+            ("task", f"{workload.file}, workload {number} of {len(workloads)}"),
+            *about.parameters,
+            *left_out,
+        ),
+        rules=() if workload.is_sla_implied else workload.sla,
+        secrets=checked.secrets,
+        warnings=checked.warning_lines,
+    )
+
+
+def _chosen(names: Sequence[str], wanted: str | None) -> int:
+    """Return the number of the workload that is wanted, from 1."""
+    numbers = range(1, len(names) + 1)
+    if wanted is None and len(names) == 1:
+        return 1
+    found = [number for number in numbers if wanted in (str(number), names[number - 1])]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
+    if wanted is None:
+        raise InvalidInput(f"the task has several workloads; choose one with --workload: {listed}")
+    if found:
+        raise InvalidInput(
+            f"--workload {wanted}: several workloads have this scenario; choose by number: {listed}"
+        )
+    raise InvalidInput(f"--workload {wanted}: the task has no such workload; there are: {listed}")
+
+
+def _require_engine(name: str, place: str) -> None:
+    if not is_data(name):
+        raise InvalidInput(
+            f"{place} is a Python function: N can be searched only for scenarios that the engine "
+            f"sends by itself ({BY_ENGINE}); `loadstone run` carries functions out"
+        )
+
+
+def _of_workload(workload: Workload, place: str) -> Searched:
+    """Return a workload under its own name, with its arguments in words."""
+    name, arguments = workload.scenario.name, workload.scenario.arguments
+    try:
+        scenario = rally_scenario(name, arguments, DRY_RUN)
+    except InvalidInput as refused:
+        raise InvalidInput(f"{place}: {refused}") from None
+    shown = _in_words(workload.spec["scenario"])
+    title = f"{name} ({_shortened(shown)})" if shown else name
+    return Searched(
+        replace(scenario, title=title),
+        workload.contexts,
+        arguments=arguments,
+        parameters=(("arguments", shown),) if shown else (),
+    )
+
+
+def _in_words(scenario: Any) -> str:
+    """Write the arguments as they were given, secrets masked: name=value, ..."""
+    (given,) = scenario.values()
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, default=str)}"
+        for name, value in (given or {}).items()
+    )
+
+
+def _shortened(shown: str) -> str:
+    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+
+
+def _checked(name: str, given: Sequence[str]) -> Checked:
+    """Check a scenario and its arguments as those of a task file are checked."""
+    values: dict[str, Any] = {}
+    places: dict[Path, tuple[str, int]] = {_SUBTASK: (ARG, 1)}
+    for one in given:
+        key, equals, text = one.partition("=")
+        if not equals or not key:
+            raise InvalidInput(f"{ARG} must be NAME=VALUE, not {one!r}")
+        if key in values:
+            raise InvalidInput(f"{ARG} {key} is given twice")
+        tree = parse(text, f"{ARG} {key}")
+        values[key] = tree.value
+        inside = (*_SUBTASK, "scenario", name, key)
+        places[inside] = (ARG, 1)
+        places |= {(*inside, *path): place for path, place in tree.places.items()}
+    subtask = {"title": "capacity", "scenario": {name: values}}
+    task: Any = {"version": 2, "title": "capacity", "subtasks": [subtask]}
+    try:
+        return check_tree(Tree(ARG, task, places, secrets_in(values)))
+    except TaskInvalid as wrong:
+        lines = (f"{ARG}: {problem.message}" for problem in wrong.problems)
+        raise InvalidInput("\n".join(lines)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTerms:
+    """On which terms N is searched for."""
+
+    method: str = DEFAULT
+    budget_s: float = 240.0
+    max_rate_rps: float = MAX_RATE_RPS
+    objectives: tuple[str, ...] = ()
+    max_connections: int = MOST_CONNECTIONS
+    curve_s: float = 0.0
+    repeats: int = 1
+    placement: Placement = field(default_factory=Placement)
+
+
+def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
+    """Return the searches; InvalidInput names what cannot be.
+
+    All that is wanted is loaded as the users of the first.
+    """
+    repeats = range(1, terms.repeats + 1)
+    return MeasurementGroup(
+        tuple(_search(one, terms, number) for one in wanted for number in repeats),
+        contexts=wanted[0].contexts,
+        most_existing=wanted[0].most_existing,
+        is_repeated=terms.repeats > 1,
+    )
+
+
+def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
+    of_rules, left_out = with_rules(wanted.rules)
+    found = goal(terms.objectives, of_rules)
+    settings = Settings(
+        budget_s=terms.budget_s,
+        ceiling_rps=terms.max_rate_rps,
+        max_connections=most_connections(terms.max_connections),
+        error_share=found.error_share,
+        has_objectives=bool(found.objectives),
+        curve_s=terms.curve_s,
+    )
+    scenario = wanted.scenario
+    part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
+    title = f"{scenario.title}{part}"
+    words = ", ".join(terms.objectives) or "no growing backlog, no errors"
+    parameters = (
+        *wanted.parameters,
+        ("method", terms.method),
+        ("load time at most", f"{terms.budget_s:.0f} s"),
+        ("highest rate allowed", f"{terms.max_rate_rps:g}/s"),
+        ("connections allowed", f"{settings.max_connections:,}"),
+        ("users", wanted.users),
+        ("HTTP", terms.placement.http),
+        ("objectives", str(found) if wanted.rules else words),
+        *((("SLA rules not applied", ", ".join(left_out)),) if left_out else ()),
+    )
+    return MeasurementConfig(
+        record=Measurement(
+            scenario=scenario.name, title=title, request=scenario.request, parameters=parameters
+        ),
+        generator=Requests(
+            scenario,
+            wanted.arguments,
+            Limits(max_connections=settings.max_connections),
+            terms.placement,
+        ),
+        policy=Search(strategy(terms.method, settings)),
+        heading=f"{title}: {scenario.request}",
+        goal=found,
+        # The curve is measured besides the budget.
+        budget_s=terms.budget_s + len(SHARES) * terms.curve_s,
+    )

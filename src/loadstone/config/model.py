@@ -1,0 +1,74 @@
+"""The configuration of a run."""
+
+import math
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from loadstone.analysis.criteria import SlaRule
+from loadstone.analysis.goal import Goal
+from loadstone.generator.model import LoadGenerator
+from loadstone.keystone.contexts.model import Context
+from loadstone.keystone.target import TargetChoice
+from loadstone.plan.hooks import Hook
+from loadstone.policy import LoadPolicy
+from loadstone.result import Measurement
+
+Kind = Literal["capacity", "task", "study", "demo", "compare"]
+MAX_RATE_RPS = 5000.0
+
+
+def new_run_id() -> str:
+    """Return an id that sorts by time."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementConfig:
+    """One scenario under one load policy, and what must hold."""
+
+    record: Measurement  # what is stored of it before its first trial
+    generator: LoadGenerator
+    policy: LoadPolicy
+    heading: str  # is shown when it begins
+    goal: Goal | None = None  # gives each trial a verdict; None: only the criteria are judged
+    criteria: tuple[SlaRule, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    budget_s: float = math.inf  # of load, over all its trials
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementGroup:
+    """Measurements that share the resources of their contexts, one after the other."""
+
+    measurements: tuple[MeasurementConfig, ...]
+    contexts: tuple[Context, ...] = ()
+    # How many of the users that exist already load is made as; 0: the target's own user; None: all.
+    most_existing: int | None = None
+    is_repeated: bool = False  # they are searches of the same N, which are combined at the end
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """The measurements that are made on one target, and the limits of their load."""
+
+    kind: Kind
+    target: TargetChoice
+    groups: tuple[MeasurementGroup, ...]
+    command: str  # for the record, without secrets
+    title: str = ""  # of a task
+    max_rate_rps: float = MAX_RATE_RPS  # iterations begun per second
+    budget_s: float = math.inf  # of load, over all measurements
+    aborts_on_sla_failure: bool = False
+    goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
+    hook_timeout_s: float = 600.0  # for each command of a hook
+    resumed_run: str | None = None  # whose users are used
+    warnings: tuple[str, ...] = ()  # are shown first
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    run_id: str = field(default_factory=new_run_id)
+
+    @property
+    def measurements(self) -> tuple[MeasurementConfig, ...]:
+        """All measurements in their order."""
+        return tuple(one for group in self.groups for one in group.measurements)

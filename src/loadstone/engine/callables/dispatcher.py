@@ -1,0 +1,292 @@
+"""Dispatches iterations to workers and records their results."""
+
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from loadstone.engine.callables.causes import Ended, struck, without
+from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, WAIT, CallPlan
+from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Limited
+from loadstone.engine.callables.recorder import Recorder, Row
+from loadstone.engine.callables.workers import Message, Worker, WorkerPool, beyond, refused
+from loadstone.engine.outcome import Outcome
+from loadstone.plan.load import ClosedLoad, OpenLoop
+from loadstone.redaction import LEAST_CHARACTERS, is_secret, secrets_in
+
+SPARE = 4  # idle workers that an open loop keeps ready
+
+
+@dataclass(slots=True)
+class RunningIteration:
+    """An iteration that a worker runs."""
+
+    arrival: Arrival
+    ready_ns: int  # from here on only the generator delays it
+    took_ns: int | None = None
+    inside: list[tuple[str, int]] = field(default_factory=list)  # open actions, began_ns
+    failed: tuple[str, str] | None = None  # the innermost action that failed last, and its cause
+    failed_rows: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Dispatcher:
+    """State of a run; times are nanoseconds since its start."""
+
+    plan: CallPlan
+    pool: WorkerPool
+    pacer: Limited
+    start_ns: int
+    recorder: Recorder = field(default_factory=Recorder)
+    waiting: deque[Arrival] = field(default_factory=deque)
+    lags_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    due: int = 0
+    ok: int = 0
+    failed: int = 0
+    latency_sum_ns: int = 0
+    is_stopped: bool = False
+    pending_replacements: int = (
+        0  # iterations of lost workers; for the schedule they end when a replacement is ready
+    )
+    is_cut_short: bool = False  # by the limit on the load's time
+    secrets: list[str] = field(init=False, repr=False)  # of the settings and arguments
+    found_none: int = 0  # arrivals that waited although the user set no limit
+
+    def __post_init__(self) -> None:
+        known = secrets_in([dict(self.plan.settings), dict(self.plan.arguments)])
+        self.secrets = _long(known)
+
+    def now_ns(self) -> int:
+        """Return the time since the start."""
+        return time.monotonic_ns() - self.start_ns
+
+    @property
+    def most(self) -> int:
+        """Return the maximum number of workers."""
+        if isinstance(self.plan.load, ClosedLoad):
+            return self.plan.load.workers
+        return min(self.plan.max_in_flight or MOST_WORKERS, MOST_WORKERS)
+
+    def is_over(self) -> bool:
+        """Return whether no further iteration will start."""
+        return self.is_stopped or (self.pacer.is_over(self.now_ns()) and not self.waiting)
+
+    def at_work(self) -> list[Worker]:
+        """Return the workers that run an iteration."""
+        return [one for one in self.pool.workers if one.job is not None]
+
+    def take_up(self) -> None:
+        """Take what is due, give it to whom is free, and see to it that some are."""
+        if self.pacer.is_out_of_time(self.now_ns()) and not self.is_stopped:
+            self.is_cut_short = self.pacer.asks_for_more(self.now_ns()) or bool(self.waiting)
+            self.stop()
+        if self.is_over():
+            return
+        while (arrival := self.pacer.take(self.now_ns())) is not None:
+            self.due += 1
+            self.waiting.append(arrival)
+        free = self.pool.free()
+        free.sort(key=lambda one: one.free_since_ns)
+        for worker in free:
+            if not self.waiting:
+                break
+            self._give(worker, self.waiting.popleft())
+        self._scale_up()
+
+    def stop(self) -> None:
+        """Start no more iterations; waiting ones are not run."""
+        self.is_stopped = True
+        for arrival in self.waiting:
+            due_ns = arrival.due_ns
+            self.recorder.row(WAIT, Row(arrival.iteration, 0, due_ns, -1, due_ns, Outcome.NOT_SENT))
+        self.waiting.clear()
+
+    def abandon(self) -> None:
+        """Abandon running iterations."""
+        for worker in self.at_work():
+            self._lose(worker, Ended(Outcome.TIMED_OUT, 0, "given up at the end of the run"))
+
+    def expire(self) -> None:
+        """End iterations that exceed their time-out, each with its worker."""
+        if self.plan.timeout_s is None:
+            return
+        limit_ns = round(self.plan.timeout_s * SECOND_NS)
+        how = Ended(Outcome.TIMED_OUT, 0, f"not complete within {self.plan.timeout_s:g} s")
+        for worker in self.at_work():
+            job: RunningIteration = worker.job
+            if job.took_ns is not None and self.now_ns() - job.took_ns >= limit_ns:
+                self._lose(worker, how)
+
+    def wake_ns(self) -> int | None:
+        """Return the next time at which something is due: iteration, time-out, end of schedule."""
+        marks = [self.pacer.end_ns()]
+        if not self.is_over():
+            marks.append(self.pacer.next_due_ns())
+        if self.plan.timeout_s is not None:
+            limit_ns = round(self.plan.timeout_s * SECOND_NS)
+            took = [worker.job.took_ns for worker in self.at_work()]
+            marks.extend(at_ns + limit_ns for at_ns in took if at_ns is not None)
+        now_ns = self.now_ns()
+        return min((at_ns for at_ns in marks if at_ns is not None and at_ns > now_ns), default=None)
+
+    def handle(self, worker: Worker, message: Message | None) -> None:
+        """Handle a message from a worker."""
+        match message:
+            case None:
+                self._lose(worker, None)
+            case ("ready",):
+                self._ready(worker)
+            case ("refused", str(why)):
+                raise refused(self.plan, why)
+            case ("beyond", str(address)):
+                raise beyond(self.plan, address)
+            case _:
+                self._heard_of(worker, worker.job, message)
+
+    def _heard_of(self, worker: Worker, job: RunningIteration, message: Message) -> None:
+        match message:
+            case ("took", int(at_ns)):
+                self._took(worker, job, at_ns - self.start_ns)
+            case ("begin", str(path), int(at_ns)):
+                self.recorder.number(path)
+                job.inside.append((path, at_ns - self.start_ns))
+            case ("end", str(path), int(began_ns), int(ended_ns), how):
+                job.inside.pop()
+                self._action(worker, job, path, began_ns - self.start_ns, (ended_ns, Ended(*how)))
+            case ("output", "additive" | "complete" as form, str(chart)):
+                number = job.arrival.iteration
+                self.recorder.output(number, form, struck(self._secrets(number), chart))
+            case ("over", int(at_ns), how):
+                self._over(worker, job, at_ns - self.start_ns, Ended(*how))
+                self.pacer.ended(at_ns - self.start_ns)
+
+    def _give(self, worker: Worker, arrival: Arrival) -> None:
+        rows = self.plan.rows
+        free_ns = worker.free_since_ns
+        if self.plan.max_in_flight is None and isinstance(self.plan.load, OpenLoop):
+            # The user set no limit, so a lack of workers is the generator's fault.
+            self.found_none += free_ns > arrival.due_ns
+            free_ns = 0
+        worker.job = RunningIteration(arrival, max(arrival.due_ns, free_ns))
+        try:
+            worker.pipe.send((arrival.iteration, rows[arrival.iteration % len(rows)]))
+        except OSError:
+            self._lose(worker, None)
+
+    def _scale_up(self) -> None:
+        """Start workers if there are too few; two at a time, because starting takes a while."""
+        wanted = len(self.at_work()) + len(self.waiting) + SPARE
+        if isinstance(self.plan.load, ClosedLoad) or wanted > self.most:
+            wanted = self.most
+        missing = wanted - len(self.pool.workers)
+        if missing > 0:
+            self.pool.start(min(missing, 2))
+
+    def _ready(self, worker: Worker) -> None:
+        if isinstance(self.plan.load, OpenLoop):
+            # It counts as free from the start: a late start is the generator's fault.
+            self.pool.ready(worker, 0)
+            return
+        now_ns = self.now_ns()
+        self.pool.ready(worker, now_ns)
+        if self.pending_replacements:
+            self.pending_replacements -= 1
+            self.pacer.ended(now_ns)
+
+    def _took(self, worker: Worker, job: RunningIteration, at_ns: int) -> None:
+        job.took_ns = at_ns
+        self.lags_ns.append(max(at_ns - job.ready_ns, 0))
+        due_ns = job.arrival.due_ns
+        self.recorder.row(WAIT, Row(job.arrival.iteration, worker.slot, due_ns, at_ns, at_ns))
+
+    def _action(
+        self,
+        worker: Worker,
+        job: RunningIteration,
+        path: str,
+        began_ns: int,
+        end: tuple[int, Ended],
+    ) -> None:
+        ended_ns, how = end
+        if how.outcome != Outcome.OK and (job.failed is None or job.failed[1] != how.cause):
+            job.failed = (path, how.cause)
+        if how.outcome != Outcome.OK:
+            job.failed_rows.append(len(self.recorder))
+        self.recorder.row(
+            path,
+            Row(
+                job.arrival.iteration,
+                worker.slot,
+                began_ns,
+                began_ns,
+                ended_ns - self.start_ns,
+                how.outcome,
+                how.status,
+            ),
+        )
+
+    def _over(self, worker: Worker, job: RunningIteration, at_ns: int, how: Ended) -> None:
+        arrival = job.arrival
+        sent_ns = arrival.due_ns if job.took_ns is None else job.took_ns
+        self.recorder.row(
+            ITERATION,
+            Row(
+                arrival.iteration,
+                worker.slot,
+                arrival.due_ns,
+                sent_ns,
+                at_ns,
+                how.outcome,
+                how.status,
+            ),
+        )
+        if how.outcome == Outcome.OK:
+            self.ok += 1
+            # The function handled the failure itself: the iteration succeeded.
+            self.recorder.mark_ok(job.failed_rows)
+        else:
+            self._failed(job, how)
+        self.latency_sum_ns += at_ns - arrival.due_ns
+        worker.job, worker.free_since_ns = None, at_ns
+
+    def _failed(self, job: RunningIteration, how: Ended) -> None:
+        self.failed += 1
+        number = job.arrival.iteration
+        action, cause = job.failed or (ITERATION, how.cause)
+        if cause != how.cause:
+            # An exception that the function caught is not the iteration's cause of failure.
+            action = ITERATION
+        self.recorder.failure(action, without(self._secrets(number), how.cause), number)
+
+    def _secrets(self, number: int) -> list[str]:
+        row = self.plan.rows[number % len(self.plan.rows)]
+        return [*self.secrets, *_long(v for name, v in row.items() if is_secret(name))]
+
+    def _lose(self, worker: Worker, why: Ended | None) -> None:
+        """Remove a worker and its iteration; `why` is set if we end it."""
+        job: RunningIteration | None = worker.job
+        was_ready = worker.is_ready
+        code = self.pool.drop(worker)
+        how = why or Ended(Outcome.WORKER_DIED, 0, f"the worker process ended ({_word(code)})")
+        if not was_ready and why is None:
+            raise refused(self.plan, how.cause)
+        if job is None:
+            return
+        now_ns = self.now_ns()
+        if job.took_ns is None:
+            self._took(worker, job, now_ns)
+        for path, began_ns in reversed(job.inside):
+            self._action(worker, job, path, began_ns, (now_ns + self.start_ns, how))
+        self._over(worker, job, now_ns, how)
+        self.pending_replacements += 1
+
+
+def _word(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _long(secrets: Iterable[str]) -> list[str]:
+    # Numbers could be part of a chart; the store compares strings only.
+    found = {one for one in secrets if len(one) >= LEAST_CHARACTERS and not one.isdecimal()}
+    return sorted(found, key=len, reverse=True)

@@ -1,0 +1,1 @@
+"""The load generator: requests that the engine sends, or Python functions that workers call."""

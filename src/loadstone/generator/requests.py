@@ -1,0 +1,66 @@
+"""Requests that the engine sends by itself."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from loadstone import gate
+from loadstone.generator.model import Load, Loaded, LoadTerms, Say
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.prepared import prepare, require_permitted
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.target import Target
+from loadstone.plan.json_value import Json
+from loadstone.plan.model import Limits, Placement
+from loadstone.rally.scenarios import with_look_ups
+from loadstone.search.model import TrialRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """A scenario whose requests the engine sends."""
+
+    scenario: Scenario  # built for no cloud yet
+    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    placement: Placement = field(default_factory=Placement)
+    requests_as_rally: bool = False
+    place: str = ""  # in a task file: "task.yaml:3: "
+
+    needs_actors = True
+
+    def require_permitted(self, target: Target) -> None:
+        """Refuse a URL of the scenario on another machine; the target is permitted already."""
+        require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
+
+    def require_usable(self, target: Target) -> None:
+        """Requests need no other service."""
+
+    @contextmanager
+    def prepared(
+        self, target: Target, run_id: str, actors: Actors | None, say: Say
+    ) -> Iterator[Load]:
+        """Look up ids in the cloud, and issue the tokens that iterations need."""
+        if actors is None:
+            raise AssertionError("requests are made as somebody")
+        access = target.access
+        located = with_look_ups(
+            self.scenario, self.arguments, access, run_id, rally_requests=self.requests_as_rally
+        )
+        prepared = prepare(located, actors, access, say)
+
+        def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
+            limits = self.limits
+            if request.max_connections is not None:
+                limits = replace(limits, max_connections=request.max_connections)
+            fresh = prepared.of_run(run_id)  # nothing that iterations make is named twice
+            plan = fresh.plan(access, request.load, limits, self.placement)
+            if terms.file is None:
+                done = gate.run(plan, terms.allowance, terms.on_progress)
+                return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
+            on_samples = terms.on_samples
+            look = None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
+            spilled = gate.run_to_file(plan, terms.file, terms.allowance, terms.on_progress, look)
+            return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
+
+        yield load

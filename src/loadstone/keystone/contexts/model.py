@@ -1,0 +1,69 @@
+"""Contexts: what exists in the cloud while a workload is loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Temporary projects and users, or the target's own."""
+
+    tenants: int = 1
+    users_per_tenant: int = 1
+    password: str | None = field(default=None, repr=False)  # None: a random one for each user
+    workers: int = 20  # number of concurrent API calls that create users
+    project_domain: str | None = None  # None: the administrator's own, else "default"
+    user_domain: str | None = None
+    choice: Literal["random", "round_robin"] = "random"
+    may_be_existing: bool = False  # the file sets nothing but the choice of users
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Roles that all users get in their project."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Quotas of services per project: service -> resource -> limit."""
+
+    limits: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersion:
+    """Version of a service's API, and its name in the catalog."""
+
+    client: str
+    version: str | None = None
+    service_type: str | None = None
+    service_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersions:
+    """The API versions that clients use."""
+
+    clients: tuple[ApiVersion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """Remove what iterations left in these services, as the users or as the administrator."""
+
+    services: tuple[str, ...]
+    as_admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DummyContext:
+    """A context that does nothing, or fails on request."""
+
+    fail_setup: bool = False
+    fail_cleanup: bool = False
+
+
+Context = Users | Roles | Quotas | ApiVersions | Cleanup | DummyContext

@@ -1,0 +1,77 @@
+"""Lists settings of keystone.conf that this environment's Keystone does not know or accept.
+
+Reads [[section, option, value], ...] as JSON from standard input, and prints for each wrong one
+{"section", "option", "why": "section" | "option" | "value", "words", "near"} as a JSON list. Also
+runs on Python 3.6.
+"""
+# mypy: ignore-errors
+# Keystone is installed in the lab's environment only.
+
+import difflib
+import json
+import sys
+
+from stevedore import extension
+
+# The source of Keystone's own sample configuration (config-generator/keystone.conf).
+LIBRARIES = ("keystone", "osprofiler")
+MANY = 12
+
+
+def read_options():
+    """Return {section: {name: option}}, including deprecated names."""
+    known = {}
+    for one in extension.ExtensionManager("oslo.config.opts"):
+        if one.name in LIBRARIES or one.name.startswith("oslo."):
+            for group, options in one.plugin():
+                section = getattr(group, "name", group) or "DEFAULT"
+                for option in options:
+                    known.setdefault(section, {})[option.dest] = option
+                    known[section][option.name] = option
+                    for old in option.deprecated_opts:
+                        place = known.setdefault(old.group or section, {})
+                        place[(old.name or option.dest).replace("-", "_")] = option
+    return known
+
+
+def near(known, section, option):
+    """Return the most similar setting, or None."""
+    names = {f"{s}.{o}": (s, o) for s, options in known.items() for o in options}
+    found = difflib.get_close_matches(option, known.get(section, ()), 1, 0.75)
+    if found:
+        return [section, found[0]]
+    same = [s for s, options in known.items() if option in options]
+    if same:
+        return [(difflib.get_close_matches(section, same, 1, 0.0) or same)[0], option]
+    found = difflib.get_close_matches(f"{section}.{option}", names, 1, 0.7)
+    return list(names[found[0]]) if found else None
+
+
+def problem(known, section, option, value):
+    """Describe what is wrong with a setting, or return None."""
+    place = {"section": section, "option": option, "near": None, "words": ""}
+    if section not in known or option not in known[section]:
+        place["near"] = near(known, section, option)
+        place["why"] = "option" if section in known else "section"
+        names = sorted(known.get(section, ()))
+        place["words"] = ", ".join(names) if len(names) <= MANY else ""
+        return place
+    if "$" in value:  # refers to another option, which is known only once all are read
+        return None
+    try:
+        known[section][option].type(value)
+    except (TypeError, ValueError) as wrong:
+        place["why"], place["words"] = "value", " ".join(str(wrong).split())
+        return place
+    return None
+
+
+def main():
+    """Check the settings on standard input."""
+    known = read_options()
+    found = [problem(known, *setting) for setting in json.load(sys.stdin)]
+    print(json.dumps([one for one in found if one]))
+
+
+if __name__ == "__main__":
+    main()

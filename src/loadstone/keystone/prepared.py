@@ -1,0 +1,70 @@
+"""A scenario ready to be sent: its requests, and the user and token of each iteration."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from loadstone.engine.callables.model import PAUSE
+from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.application_credentials import with_application_credentials
+from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.resources import Token, User
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.plan.load import Load
+from loadstone.plan.model import Limits, Placement, Plan
+from loadstone.plan.script import Pause
+from loadstone.target import Access
+from loadstone.target.permission import require_loopback
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that a load of the scenario needs besides the load itself."""
+
+    scenario: Scenario
+    users: tuple[User, ...] = field(repr=False)  # of iteration i: users[i mod n]
+    tokens: tuple[Token, ...] = field(default=(), repr=False)  # likewise
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the samples' actions."""
+        return tuple(
+            PAUSE if isinstance(step, Pause) else step.action for step in self.scenario.steps
+        )
+
+    def of_run(self, run_id: str) -> Self:
+        """Return it for the next load of a run: what iterations make gets names of its own."""
+        return replace(self, scenario=self.scenario.of_run(run_id))
+
+    def plan(self, access: Access, load: Load, limits: Limits, placement: Placement) -> Plan:
+        """Return what the engine needs to put this load on the target."""
+        plan = compile_plan(self.scenario, access, self.users, self.tokens, load, limits)
+        return replace(plan, placement=placement)
+
+
+def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
+    """Refuse a URL of the scenario's own on another machine; the target is permitted already.
+
+    `about` begins the message.
+    """
+    origin = scenario.origin
+    if origin is not None and not access.beyond_loopback:
+        url = f"{about}{origin.scheme}://{origin.host}:{origin.port}"
+        require_loopback(origin.host, origin.port, url, about)
+
+
+def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> Prepared:
+    """Announce what iterations will make in the journal, and issue what they need."""
+    actors.announce(scenario)
+    users, turns = actors.users, actors.turns()
+    if scenario.needs_application_credentials:
+        users = with_application_credentials(access, users)
+    tokens: tuple[Token, ...] = ()
+    if scenario.needs_tokens:
+        say(f"issuing {len(users)} tokens")
+        issued = issue_tokens(access, users)
+        tokens = tuple(issued[turn] for turn in turns)
+    return Prepared(scenario, tuple(users[turn] for turn in turns), tokens)

@@ -1,0 +1,41 @@
+"""`loadstone serve` in a process of its own."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from loadstone.errors import EnvironmentUnusable
+
+COMMAND = (sys.executable, "-m", "loadstone", "serve", "--until-stdin-closes")
+LAST = "OS_REGION_NAME"  # of the variables that it prints once it serves
+
+
+@contextmanager
+def reference_process() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """Start the reference service, return it with its OS_* variables, and end it."""
+    with subprocess.Popen(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        stdin, stdout = process.stdin, process.stdout
+        if stdin is None or stdout is None:
+            raise AssertionError("both are pipes")
+        try:
+            with stdin:  # the kernel closes it, too, when we are killed: it ends with us
+                variables = _variables(stdout)
+                if LAST not in variables:
+                    raise EnvironmentUnusable("loadstone serve did not start")
+                yield process, variables
+        finally:
+            process.wait()  # after Ctrl-C, Popen itself waits no longer than 0.25 s
+
+
+def _variables(lines: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.removeprefix("export ").partition("=")
+        found[name] = "".join(shlex.split(value))
+        if name == LAST:
+            break
+    return found

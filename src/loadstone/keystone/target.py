@@ -1,0 +1,244 @@
+"""Targets: Keystones to measure, and how one is chosen."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.existing import directory_users
+from loadstone.keystone.contexts.users_file import existing_users, given_users
+from loadstone.keystone.resources import User
+from loadstone.monitor.demand import Setup
+from loadstone.monitor.resources import Watch
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.monitor.sources.open import open_sources
+from loadstone.redaction import is_secret
+from loadstone.result import Measurement
+from loadstone.target import (
+    Access,
+    connect,
+    from_clouds_yaml,
+    from_environment,
+    require_permission,
+)
+
+if TYPE_CHECKING:
+    from loadstone.keystone.deploy.settings import LabSettings
+    from loadstone.keystone.deployment import Deployment
+    from loadstone.lab.measurement import ActiveMeasurement
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTarget:
+    """--lab NAME, --cloud NAME, else OS_* variables."""
+
+    lab: str | None = None
+    cloud: str | None = None
+    beyond_loopback: bool = False  # the user permits load on another machine
+    anyway: bool = False  # measure a lab that another measurement is at work on
+    users_file: Path | None = None  # users that exist already
+    watched: tuple[str, ...] = ()  # more to watch: --monitor
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLab:
+    """A lab that is started for one run and stopped at its end."""
+
+    name: str
+    settings: "LabSettings"
+    is_purged: bool = False  # before and after, so that every run begins with nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceService:
+    """`loadstone serve` in a process of its own."""
+
+
+TargetChoice = NamedTarget | OwnLab | ReferenceService
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is measured, and what can be known of it from this machine."""
+
+    access: Access
+    facts: tuple[tuple[str, str], ...] = ()
+    # Its processes; None: they are not on this machine.
+    members: Members = field(default=lambda: None)
+    # One line with the log that explains it, once a part of the service has died.
+    failure: Callable[[], str | None] = field(default=lambda: None)
+    # What is known of the service besides the trials, as sentences for the report.
+    explain: Callable[[Measurement], tuple[str, ...]] = field(default=lambda _: ())
+    # Reads resources while load runs; None: nothing is read.
+    watch: Watch | None = None
+    # Its lab's record of this measurement, and of others at the same time.
+    reservation: "ActiveMeasurement | None" = None
+    # Users that it has, where none can be made as others are: kept in LDAP, or given in a file.
+    users: Callable[[], tuple[User, ...]] = field(default=tuple)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values that it was logged in to with."""
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        auth = self.access.session.auth
+        known = auth.get_cache_id_elements() if isinstance(auth, BaseIdentityPlugin) else {}
+        return frozenset(str(value) for name, value in known.items() if value and is_secret(name))
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Names of other measurements that were at work on it meanwhile."""
+        return self.reservation.beside if self.reservation else ()
+
+
+def secrets_of(choice: TargetChoice) -> frozenset[str]:
+    """Return the passwords that the choice of a target brings."""
+    if not isinstance(choice, NamedTarget) or choice.users_file is None:
+        return frozenset()
+    return frozenset(str(user["password"]) for user in given_users(choice.users_file))
+
+
+@contextmanager
+def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
+    """Connect to a target for a measurement.
+
+    A lab is reserved, so that no other measurement falsifies this one. One of the run's own is
+    started before and stopped afterwards.
+    """
+    # Imported here: a target elsewhere does without what starts one on this machine.
+    match choice:
+        case NamedTarget(lab=str(name), cloud=None):
+            from loadstone.keystone.deployment import find
+            from loadstone.lab.measurement import measuring
+
+            with (
+                measuring(find(name).folder, anyway=choice.anyway) as reservation,
+                connected(choice, say) as target,
+                watching(find(name), say, choice.watched) as watch,
+            ):
+                yield replace(target, reservation=reservation, watch=watch)
+        case NamedTarget():
+            with connected(choice, say) as target, watching(None, say, choice.watched) as watch:
+                yield replace(target, watch=watch)
+        case OwnLab():
+            from loadstone.lab.measurement import measuring
+
+            with (
+                own_lab(choice, say) as started,
+                measuring(started.folder) as reservation,
+                connected_lab(started, say) as target,
+                watching(started, say) as watch,
+            ):
+                yield replace(target, reservation=reservation, watch=watch)
+        case ReferenceService():
+            with reference_target(say) as target:
+                yield target
+        case _:
+            assert_never(choice)
+
+
+@contextmanager
+def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> Iterator[Watch]:
+    """Read resources of this machine and of a lab until the end; say what cannot be read."""
+    if lab is None:
+        sources, setup = open_sources(lambda: None, (), more), Setup()
+    else:
+        sources, setup = open_sources(lab.members, lab.statistics(), more), lab.setup()
+    with Monitor(sources) as monitor:
+        monitor.look()
+        for one in monitor.missing:
+            say(str(one))
+        yield Watch(monitor, setup)
+
+
+@contextmanager
+def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
+    """Connect to the chosen target; one that is not loopback needs the user's permission."""
+    if choice.lab is not None and choice.cloud is not None:
+        raise InvalidInput("give --lab or --cloud, not both")
+    if choice.lab is not None:
+        from loadstone.keystone.deployment import find
+
+        with connected_lab(find(choice.lab), say, beyond_loopback=choice.beyond_loopback) as target:
+            yield _with_users(target, choice.users_file)
+        return
+    cloud = from_environment(os.environ) if choice.cloud is None else from_clouds_yaml(choice.cloud)
+    require_permission(cloud, choice.beyond_loopback)
+    with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
+        yield _with_users(Target(access), choice.users_file)
+
+
+@contextmanager
+def connected_lab(
+    lab: "Deployment", say: Say, *, beyond_loopback: bool = False
+) -> Iterator[Target]:
+    """Connect to a lab, whose processes can be monitored."""
+    from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
+
+    rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
+    cloud = from_environment(lab.environment_variables(), f"--lab {lab.name}")
+    entries = lab.directory_users()
+    with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
+        target = Target(
+            access,
+            facts=lab.facts(),
+            members=lab.members,
+            failure=lab.failure,
+            explain=partial(explain, lab.python, rounds),
+        )
+        yield (
+            replace(target, users=partial(directory_users, access, entries)) if entries else target
+        )
+
+
+@contextmanager
+def own_lab(choice: OwnLab, say: Say) -> "Iterator[Deployment]":
+    """Start a lab, and stop it at the end."""
+    from loadstone.keystone import deployment
+
+    with ExitStack() as stack:
+        if choice.is_purged:
+            _purge(choice.name)  # what a killed run left
+            stack.callback(_purge, choice.name)
+        lab = deployment.up(choice.name, choice.settings, say, owned=True)
+        if not choice.is_purged:
+            stack.callback(deployment.down, choice.name)
+        yield lab
+
+
+@contextmanager
+def reference_target(say: Say) -> Iterator[Target]:
+    """Start `loadstone serve`, connect to it, and end it."""
+    from loadstone.keystone.reference_process import reference_process
+
+    with (
+        reference_process() as (process, variables),
+        connect(from_environment(variables, "loadstone serve"), say) as access,
+    ):
+        yield Target(
+            access,
+            facts=(("service", "loadstone serve: tokens in memory"),),
+            members=lambda: (ServiceProcess(process.pid, "loadstone serve"),),
+            failure=lambda: "loadstone serve died" if process.poll() is not None else None,
+        )
+
+
+def _with_users(target: Target, file: Path | None) -> Target:
+    if file is None:
+        return target
+    users = existing_users(target.access, given_users(file))
+    return replace(target, users=lambda: users)
+
+
+def _purge(name: str) -> None:
+    from loadstone.keystone import deployment
+
+    if any(one.name == name for one in deployment.every()):
+        deployment.down(name, purge=True)

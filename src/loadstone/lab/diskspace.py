@@ -1,0 +1,42 @@
+"""Disk space, checked before it is used, so that a full disk gives one clear line."""
+
+import shutil
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+
+MARGIN_MB = 100  # for logs and the results of a run
+MB = 1024 * 1024
+
+
+def require(folder: Path, needed_mb: int) -> None:
+    """Raise if the folder's disk has less free space than `needed_mb` and a margin."""
+    free_mb = shutil.disk_usage(folder).free // MB
+    if free_mb < needed_mb + MARGIN_MB:
+        raise EnvironmentUnusable(
+            f"not enough space in {folder}: {needed_mb + MARGIN_MB} MB needed, {free_mb} MB free"
+        )
+
+
+def size_mb(folder: Path) -> int:
+    """Return the space that the files of a folder take on disk (holes are not counted)."""
+    blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
+    return blocks * 512 // MB
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a folder; leave nothing behind if that fails."""
+    existing = next(parent for parent in target.parents if parent.exists())
+    require(existing, size_mb(source))
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    half = target.with_name(f".{target.name}")
+    shutil.rmtree(half, ignore_errors=True)
+    try:
+        shutil.copytree(source, half)
+        half.rename(target)
+    except shutil.Error as problem:
+        # There is one line per file, all with the same cause.
+        [(_, failed, reason), *_] = problem.args[0]
+        raise EnvironmentUnusable(f"cannot copy to {failed}: {reason}") from None
+    finally:
+        shutil.rmtree(half, ignore_errors=True)

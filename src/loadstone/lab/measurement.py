@@ -1,0 +1,91 @@
+"""One measurement at a time on a deployment.
+
+Each measurement holds a lock on a file of its own in the deployment's folder. The kernel releases
+it when the process ends, however it ends: a file that nobody holds is a leftover.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import locks
+
+FOLDER = "measurements"
+RUN = "run "
+BESIDE = "beside "
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveMeasurement:
+    """A measurement in progress, described by its file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Run and process, as in "run 20261122-0731-ab12cd (pid 4711)"."""
+        process = f"pid {self.path.name.partition('-')[0]}"
+        run = self._noted(RUN)
+        return f"run {run[-1]} ({process})" if run else process
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Names of the measurements that ran on the same deployment at the same time."""
+        return self._noted(BESIDE)
+
+    def set_run(self, run_id: str) -> None:
+        """Record the id of the run."""
+        self._note(f"{RUN}{run_id}")
+
+    def add_beside(self, name: str) -> None:
+        """Record another measurement on the same deployment."""
+        self._note(f"{BESIDE}{name}")
+
+    def _note(self, line: str) -> None:
+        with self.path.open("a") as file:
+            file.write(f"{line}\n")
+
+    def _noted(self, kind: str) -> tuple[str, ...]:
+        try:
+            lines = self.path.read_text().splitlines()
+        except FileNotFoundError:
+            return ()
+        found = (line.removeprefix(kind) for line in lines if line.startswith(kind))
+        return tuple(dict.fromkeys(found))
+
+
+@contextmanager
+def measuring(folder: Path, *, anyway: bool = False) -> Iterator[ActiveMeasurement]:
+    """Reserve a deployment for one measurement; `anyway` allows others at the same time."""
+    own = ActiveMeasurement(folder / FOLDER / f"{os.getpid()}-{secrets.token_hex(4)}")
+    with ExitStack() as stack:
+        with locks.held(folder / f"{FOLDER}.lock"):
+            others = _at_work(own.path.parent)
+            if others and not anyway:
+                names = " and ".join(other.name for other in others)
+                raise EnvironmentUnusable(
+                    f"lab {folder.name} is being measured by {names}, and measurements at the same "
+                    "time falsify each other: wait for it, or add --anyway"
+                )
+            stack.enter_context(locks.held(own.path))
+            stack.callback(own.path.unlink, missing_ok=True)
+        for other in others:
+            own.add_beside(other.name)
+            other.add_beside(own.name)
+        yield own
+
+
+def _at_work(folder: Path) -> tuple[ActiveMeasurement, ...]:
+    """Return the measurements whose processes live; remove the files of dead ones."""
+    found = []
+    for path in sorted(folder.glob("*")):
+        try:
+            with locks.held(path, busy="held"):
+                path.unlink(missing_ok=True)
+        except EnvironmentUnusable:
+            found.append(ActiveMeasurement(path))
+    return tuple(found)

@@ -1,0 +1,367 @@
+"""Operational analysis: how busy each resource is, and what one request costs of it.
+
+Service demand D = U/X: busy seconds of a resource divided by completed requests (Denning and
+Buzen, The operational analysis of queueing network models, 1978). A resource of capacity c serves
+at most c/D requests per second, so the smallest c/D bounds the service's capacity (Lazowska et
+al., Quantitative system performance, 1984, chapter 5).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loadstone.monitor.metrics import Metrics
+from loadstone.monitor.roles import Role
+
+NEGLIGIBLE = 1e-9
+EDGES = 2  # readings before and after the load
+
+
+class Kind(StrEnum):
+    """What kind of resource gives way."""
+
+    CPU = "cpu"
+    DISK = "disk"
+    NETWORK = "network"
+    MEMORY = "memory"
+    CONNECTIONS = "connections"
+    LOCK = "lock"
+    WORKERS = "workers"
+    QUEUE = "queue"
+    CACHE = "cache"
+    BALANCER = "balancer"
+    GENERATOR = "generator"
+    NONE = "none"
+
+
+MACHINE = "machine"
+NAMES = {
+    Role.KEYSTONE: "Keystone's CPU",
+    Role.WEB: "the web server's CPU",
+    Role.DATABASE: "the database's CPU",
+    Role.CACHE: "the cache's CPU",
+    Role.BALANCER: "the balancer's CPU",
+    Role.DIRECTORY: "the directory's CPU",
+    Role.GENERATOR: "the load generator's CPU",
+}
+DATABASES = ("mariadb", "postgres")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is known of the service's configuration; None: unknown."""
+
+    workers: int | None = None  # processes of Keystone, over all nodes
+    threads: int | None = None  # of each worker
+    pool: int | None = None  # database connections that one worker may open
+    cache: str | None = None  # as in `lab up --with cache=`
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """Use of one resource during a phase of load."""
+
+    name: str  # "Keystone's CPU"
+    kind: Kind
+    role: str  # a Role, or "machine"
+    busy: float  # mean amount in use
+    capacity: float
+    unit: str  # of both: "cores", "connections"
+    demand_s: float | None = None  # busy seconds per request; None: not shared in time
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the capacity that is in use."""
+        return self.busy / self.capacity if self.capacity > 0 else 0.0
+
+    @property
+    def bound_rps(self) -> float | None:
+        """Requests per second at which this resource would be fully busy."""
+        if self.demand_s is None or self.demand_s <= NEGLIGIBLE:
+            return None
+        return self.capacity / self.demand_s
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was in use during a phase of load, and figures that tell why."""
+
+    duration_s: float
+    requests: int
+    uses: tuple[ResourceUse, ...]  # the most utilised first
+    figures: tuple[tuple[str, float], ...] = ()
+
+    def figure(self, name: str) -> float | None:
+        """Return a figure, or None if it was not measured."""
+        return dict(self.figures).get(name)
+
+    def use(self, kind: Kind, role: str) -> ResourceUse | None:
+        """Return the use of a resource, or None if it was not measured."""
+        return next((one for one in self.uses if (one.kind, one.role) == (kind, role)), None)
+
+    @property
+    def throughput_rps(self) -> float:
+        """Completed requests per second."""
+        return self.requests / self.duration_s if self.duration_s > 0 else 0.0
+
+
+def observe(metrics: Metrics, requests: int, setup: Setup = Setup()) -> Observation:
+    """Return the use of each resource between the first and the last reading."""
+    duration_s = max(metrics.duration_s, NEGLIGIBLE)
+    view = _View(metrics, duration_s, requests, setup, metrics.sources())
+    uses = sorted(view.uses(), key=lambda one: one.utilisation, reverse=True)
+    figures = tuple((name, value) for name, value in view.figures() if value is not None)
+    return Observation(metrics.duration_s, requests, tuple(uses), figures)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Reads uses and figures from metrics."""
+
+    metrics: Metrics
+    duration_s: float
+    requests: int
+    setup: Setup
+    sources: tuple[str, ...]
+
+    def uses(self) -> Iterator[ResourceUse]:
+        """Yield the use of each resource that was measured."""
+        for prefix in self.heads(MACHINE):
+            yield from self.machine(prefix)
+        for role, name in NAMES.items():
+            for prefix in self.heads(role.value):
+                yield from self.role_cpu(role, name, prefix)
+        yield from self.services()
+
+    def figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield what tells why a resource is busy, or why none is."""
+        yield from self.machine_figures()
+        yield from self.keystone_figures()
+        yield from self.database_figures()
+        yield from self.queue_figures()
+
+    def heads(self, kind: str) -> tuple[str, ...]:
+        """Return the sources of a kind: "machine", "machine@host", "uwsgi-2"."""
+        found = (source.partition("/")[0] for source in self.sources)
+        exact = re.compile(rf"{re.escape(kind)}(-\d+)?(@.*)?")
+        return tuple(dict.fromkeys(head for head in found if exact.fullmatch(head)))
+
+    def below(self, prefix: str) -> tuple[str, ...]:
+        """Return the sources below another."""
+        return tuple(one for one in self.sources if one.startswith(f"{prefix}/"))
+
+    def per_second(self, source: str, metric: str) -> float | None:
+        """Return the increase of a counter per second."""
+        increase = self.metrics.increase(source, metric)
+        return None if increase is None else increase / self.duration_s
+
+    def total(self, sources: tuple[str, ...], metric: str) -> float | None:
+        """Return the increase per second over several sources; None if none has the metric."""
+        found = [value for one in sources if (value := self.per_second(one, metric)) is not None]
+        return sum(found) if found else None
+
+    def level(self, source: str, metric: str) -> float | None:
+        """Return the mean of a gauge under load, or None if it was not read.
+
+        The first and the last reading are made before and after the load.
+        """
+        _, values = self.metrics.of(source, metric)
+        if len(values) > EDGES + 1:
+            values = values[1:-1]
+        return float(values.mean()) if len(values) else None
+
+    def means(self, sources: tuple[str, ...], metric: str) -> float | None:
+        """Return the sum of the means of a gauge; None if none of the sources has it."""
+        found = [v for one in sources if (v := self.level(one, metric)) is not None]
+        return sum(found) if found else None
+
+    def demand(self, busy: float) -> float | None:
+        """Return the busy seconds per request."""
+        return busy * self.duration_s / self.requests if self.requests else None
+
+    def shared(
+        self, name: str, kind: Kind, role: str, amounts: tuple[float, float], unit: str
+    ) -> ResourceUse:
+        """Return the use of a resource that requests occupy for a time; amounts: busy, capacity."""
+        busy, capacity = amounts
+        return ResourceUse(name, kind, role, busy, capacity, unit, self.demand(busy))
+
+    def cores(self, prefix: str) -> tuple[str, ...]:
+        """Return the sources of a machine's cores."""
+        return tuple(one for one in self.below(prefix) if re.search(r"/cpu\d+$", one))
+
+    def machine(self, prefix: str) -> Iterator[ResourceUse]:
+        """Yield CPU, memory and disks of one machine."""
+        host = prefix.partition("@")[2]
+        of = f" of {host}" if host else ""
+        cores = self.cores(prefix)
+        busy = self.total(cores, "cpu_busy_seconds_total")
+        if busy is not None:
+            amounts = (busy, float(len(cores)))
+            yield self.shared(f"the machine's CPU{of}", Kind.CPU, MACHINE, amounts, "cores")
+        memory = self.level(prefix, "memory_total_bytes")
+        free = self.level(prefix, "memory_available_bytes")
+        if memory and free is not None:
+            name = f"memory{of}"
+            gib = 2**30
+            used = (memory - free) / gib
+            yield ResourceUse(name, Kind.MEMORY, MACHINE, used, memory / gib, "GiB")
+        for disk in self.below(f"{prefix}/disk"):
+            share = self.per_second(disk, "disk_busy_seconds_total")
+            if share:
+                name = f"disk {disk.rpartition('/')[2]}{of}"
+                yield self.shared(name, Kind.DISK, MACHINE, (share, 1.0), "disks")
+
+    def role_cpu(self, role: Role, name: str, prefix: str) -> Iterator[ResourceUse]:
+        """Yield the CPU of one role's processes."""
+        busy = self.per_second(prefix, "cpu_seconds_total")
+        if busy is None or (busy == 0 and role is not Role.KEYSTONE):
+            return
+        host = prefix.partition("@")[2]
+        cores = self.metrics.last(prefix, "cores_allowed")
+        if cores is None:
+            cores = float(len(self.cores(f"{MACHINE}@{host}" if host else MACHINE))) or 1.0
+        if role is Role.KEYSTONE and self.setup.workers:
+            cores = min(cores, self.setup.workers * (self.setup.threads or 1))
+        if role in (Role.WEB, Role.BALANCER):
+            cores = min(cores, self.metrics.last(prefix, "threads") or cores)
+        of = f" on {host}" if host else ""
+        yield self.shared(f"{name}{of}", Kind.CPU, role.value, (busy, max(cores, 1.0)), "cores")
+
+    def services(self) -> Iterator[ResourceUse]:
+        """Yield what the services themselves count: slots, connections, sessions."""
+        metrics = self.metrics
+        slots = self.heads("uwsgi")
+        count = self.means(slots, "slots")
+        if count:
+            # The gauge is a look once a second; the seconds are exact, of requests that ended.
+            busy = self.means(slots, "slots_busy") or 0.0
+            running = self.total(slots, "running_seconds_total") or 0.0
+            busy = min(max(running, busy), count)
+            name = "Keystone's worker threads"
+            yield self.shared(name, Kind.WORKERS, Role.KEYSTONE, (busy, count), "threads")
+        for source in self.heads("apache"):
+            used, most = self.level(source, "slots_busy"), metrics.last(source, "slots_limit")
+            if used is not None and most:
+                yield ResourceUse("Apache's threads", Kind.WORKERS, Role.WEB, used, most, "threads")
+        for source in (head for kind in DATABASES for head in self.heads(kind)):
+            used, most = (
+                self.level(source, "connections"),
+                metrics.last(source, "connections_limit"),
+            )
+            if used is not None and most:
+                name = "the database's connections"
+                yield ResourceUse(name, Kind.CONNECTIONS, Role.DATABASE, used, most, "connections")
+        yield from self.pool()
+        yield from self.balancer()
+
+    def pool(self) -> Iterator[ResourceUse]:
+        """Yield Keystone's pools of database connections, in use while a transaction is open."""
+        sources = tuple(head for kind in DATABASES for head in self.heads(kind))
+        used = self.means(sources, "transactions_open")
+        if used is not None and self.setup.pool and self.setup.workers:
+            most = float(self.setup.pool * self.setup.workers)
+            name = "Keystone's database connection pools"
+            yield self.shared(name, Kind.CONNECTIONS, Role.KEYSTONE, (used, most), "connections")
+
+    def balancer(self) -> Iterator[ResourceUse]:
+        """Yield the balancer's sessions: of the process, and of all servers that have a limit."""
+        limited = [
+            (one, limit)
+            for head in self.heads("haproxy")
+            for one in self.below(head)
+            if not one.endswith(("/frontend", "/backend"))
+            and (limit := self.metrics.last(one, "sessions_limit"))
+        ]
+        if limited:
+            used = self.means(tuple(one for one, _ in limited), "sessions") or 0.0
+            most = sum(limit for _, limit in limited)
+            name = "the balancer's sessions to its servers"
+            yield self.shared(name, Kind.BALANCER, Role.BALANCER, (used, most), "sessions")
+        for head in self.heads("haproxy"):
+            connections = self.level(head, "connections")
+            most_open = self.metrics.last(head, "connections_limit")
+            if connections is not None and most_open:
+                name = "the balancer's connections"
+                yield ResourceUse(
+                    name, Kind.CONNECTIONS, Role.BALANCER, connections, most_open, "connections"
+                )
+
+    def machine_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield what the kernel says of waiting."""
+        heads = self.heads(MACHINE)
+        cores = tuple(core for head in heads for core in self.cores(head))
+        count = max(len(cores), 1)
+        for name in ("steal", "iowait"):
+            value = self.total(cores, f"cpu_{name}_seconds_total")
+            yield f"{name}_share", None if value is None else value / count
+        for kind in ("cpu", "io", "memory"):
+            yield f"pressure_{kind}", self.total(heads, f"pressure_{kind}_some_seconds_total")
+        yield "pressure_memory_full", self.total(heads, "pressure_memory_full_seconds_total")
+        swapped = [self.total(heads, f"swap_{way}_bytes_total") for way in ("in", "out")]
+        yield "swap_bytes_per_s", sum(v for v in swapped if v is not None) if heads else None
+        yield "listen_overflows_per_s", self.total(heads, "listen_overflows_total")
+        busy = self.total(cores, "cpu_busy_seconds_total")
+        roles = [self.total(self.heads(role.value), "cpu_seconds_total") for role in NAMES]
+        if busy is not None and any(value is not None for value in roles):
+            known = sum(value for value in roles if value is not None)
+            yield "others_cores", max(busy - known, 0.0)
+
+    def keystone_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield how Keystone's workers spend their time."""
+        heads = self.heads(Role.KEYSTONE)
+        workers = [one for head in heads for one in self.below(head)]
+        count = self.setup.workers or self.means(self.heads("uwsgi"), "workers")
+        spent = sorted(
+            (
+                (running, self.per_second(one, "cpu_wait_seconds_total") or 0.0)
+                for one in workers
+                if (running := self.per_second(one, "cpu_seconds_total")) is not None
+            ),
+            reverse=True,
+        )
+        if spent and count:
+            own = spent[: int(count)]
+            # Of one worker on average: cores that it used, and threads that waited for a core.
+            yield "worker_cpu", sum(running for running, _ in own) / count
+            yield "worker_cpu_wait", sum(waiting for _, waiting in own) / count
+        yield "workers", count
+        yield "threads_per_worker", self.setup.threads
+
+    def database_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield what one request costs in the database and the cache, and who waits there."""
+        sources = tuple(head for kind in DATABASES for head in self.heads(kind))
+        for metric in ("statements", "selects", "commits", "rows_read", "log_fsyncs"):
+            yield f"{metric}_per_request", self.per_request(sources, f"{metric}_total")
+        waiting = self.total(sources, "lock_wait_seconds_total")
+        yield "lock_waiters", waiting or self.means(sources, "lock_waiters")
+        for gauge in ("committing", "io_waiters", "active", "transactions_open"):
+            yield gauge, self.means(sources, gauge)
+        yield "refused_connections_per_s", self.total(sources, "connections_refused_total")
+        caches = self.heads("memcached")
+        yield "cache_gets_per_request", self.per_request(caches, "gets_total")
+        gets, hits = self.total(caches, "gets_total"), self.total(caches, "hits_total")
+        yield "cache_hit_ratio", hits / gets if gets and hits is not None else None
+        yield "cache_evictions_per_s", self.total(caches, "evictions_total")
+
+    def per_request(self, sources: tuple[str, ...], metric: str) -> float | None:
+        """Return the increase of a counter per request."""
+        value = self.total(sources, metric)
+        return (
+            value * self.duration_s / self.requests if value is not None and self.requests else None
+        )
+
+    def queue_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield how many requests wait where."""
+        yield "web_queue", self.means(self.heads("uwsgi"), "queue")
+        yield "web_drops_per_s", self.total(self.heads("nginx"), "dropped_total")
+        backends = tuple(
+            one
+            for head in self.heads("haproxy")
+            for one in self.below(head)
+            if not one.endswith("/frontend")
+        )
+        yield "balancer_queue", self.means(backends, "queue")
+        yield "directory_queue", self.means(self.heads("slapd"), "queue")
+        yield "respawns", self.total(self.heads("uwsgi"), "respawns_total")

@@ -1,0 +1,147 @@
+"""Readings of many sources over time, as columns.
+
+Names follow Prometheus: a metric that ends in `_total` only grows, everything else is a gauge. A
+source is a path: "database" is a role of processes, "machine/cpu0" a core, "haproxy/node-1" a
+server behind the balancer.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_ROWS = 4_000_000  # 80 MB
+COUNTER = "_total"
+
+
+class Reading(NamedTuple):
+    """One value that a source gave."""
+
+    source: str
+    metric: str
+    value: float
+    unit: str = "1"
+
+
+class Series(NamedTuple):
+    """Names of one column of values."""
+
+    source: str
+    metric: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """A table of readings in the order in which they were made."""
+
+    time_s: NDArray[np.float64]  # Unix time
+    series: NDArray[np.uint32]  # index into `names`
+    value: NDArray[np.float64]
+    names: tuple[Series, ...]
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+    def between(self, start_s: float, end_s: float) -> "Metrics":
+        """Return the readings from `start_s` to `end_s`, both included."""
+        kept = (self.time_s >= start_s) & (self.time_s <= end_s)
+        return Metrics(self.time_s[kept], self.series[kept], self.value[kept], self.names)
+
+    def of(self, source: str, metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return times and values of one series; both are empty if it was not read."""
+        found = [i for i, one in enumerate(self.names) if one[:2] == (source, metric)]
+        kept = np.isin(self.series, found)
+        return self.time_s[kept], self.value[kept]
+
+    def increase(self, source: str, metric: str) -> float | None:
+        """Return by how much a counter grew, or None with fewer than two readings.
+
+        A counter that is smaller than before was reset: what it shows since then has been added.
+        """
+        _, values = self.of(source, metric)
+        if len(values) < 2:
+            return None
+        steps = np.diff(values)
+        return float(np.where(steps >= 0, steps, values[1:]).sum())
+
+    def mean(self, source: str, metric: str) -> float | None:
+        """Return the mean of a gauge, or None if it was not read."""
+        _, values = self.of(source, metric)
+        return float(values.mean()) if len(values) else None
+
+    def last(self, source: str, metric: str) -> float | None:
+        """Return the last value, or None if it was not read."""
+        _, values = self.of(source, metric)
+        return float(values[-1]) if len(values) else None
+
+    def rate(self, source: str, metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a counter's increase per second, each at the end of its interval."""
+        times, values = self.of(source, metric)
+        if len(values) < 2:
+            return times[:0], values[:0]
+        steps, waits = np.diff(values), np.maximum(np.diff(times), 1e-9)
+        return times[1:], np.where(steps >= 0, steps, values[1:]) / waits
+
+    def sources(self) -> tuple[str, ...]:
+        """Return the names of all sources, sorted."""
+        seen = np.flatnonzero(np.bincount(self.series))  # np.unique would import numpy.ma
+        return tuple(sorted({self.names[i].source for i in seen}))
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last reading."""
+        return float(self.time_s[-1] - self.time_s[0]) if len(self) else 0.0
+
+
+EMPTY = Metrics(np.empty(0), np.empty(0, np.uint32), np.empty(0), ())
+
+
+class Recorder:
+    """Collects readings; memory is bounded, because older samples are thinned."""
+
+    def __init__(self, most_rows: int = MOST_ROWS) -> None:
+        self._most_rows = most_rows
+        self._index: dict[Series, int] = {}
+        self._time_s, self._series, self._value = array("d"), array("I"), array("d")
+
+    def add(self, time_s: float, readings: Iterable[Reading]) -> None:
+        """Add readings that were made at one time."""
+        for source, metric, value, unit in readings:
+            name = Series(source, metric, unit)
+            self._time_s.append(time_s)
+            self._series.append(self._index.setdefault(name, len(self._index)))
+            self._value.append(value)
+        if len(self._time_s) > self._most_rows:
+            self._thin()
+
+    def metrics(self, since_s: float = 0.0) -> Metrics:
+        """Return a copy of what was collected since a Unix time, ordered by time."""
+        times = np.array(self._time_s, np.float64)
+        # A slow source adds its readings after those that began later.
+        order = np.argsort(times, kind="stable")
+        order = order[np.searchsorted(times[order], since_s) :]
+        return Metrics(
+            times[order],
+            np.array(self._series, np.uint32)[order],
+            np.array(self._value, np.float64)[order],
+            tuple(self._index),
+        )
+
+    def _thin(self) -> None:
+        """Leave out every second instant; counters lose nothing by it."""
+        times = np.array(self._time_s)
+        ordinal = np.unique(times, return_inverse=True)[1]
+        kept = ordinal % 2 == 0
+        self._series = array("I", np.array(self._series, np.uint32)[kept].tobytes())
+        self._value = array("d", np.array(self._value)[kept].tobytes())
+        self._time_s = array("d", times[kept].tobytes())
+
+
+def with_source(source: str, values: Iterable[tuple[str, float, str]]) -> Iterator[Reading]:
+    """Make readings of (metric, value, unit) rows of one source."""
+    for metric, value, unit in values:
+        yield Reading(source, metric, value, unit)

@@ -1,0 +1,103 @@
+"""What a trial keeps of its resources."""
+
+from dataclasses import dataclass
+
+from loadstone.findings import Finding
+from loadstone.monitor.bottleneck import Bottleneck, Case, name_bottleneck
+from loadstone.monitor.demand import Observation, Setup, observe
+from loadstone.monitor.metrics import EMPTY, Metrics
+from loadstone.monitor.roles import Role
+from loadstone.monitor.sampler import Monitor
+
+MOST_TIMELINES = 6
+MOST_POINTS = 40
+POINT_S = 1.0  # between two points at least; sources are read once a second
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How a resource's utilisation went."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]  # seconds since the load began, share of the capacity
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Use of resources in one trial, and what gave way."""
+
+    observation: Observation
+    bottleneck: Bottleneck
+    findings: tuple[Finding, ...]
+    timelines: tuple[Timeline, ...] = ()
+    not_watched: tuple[str, ...] = ()  # sources that could not be read, with the reason
+    readings_file: str | None = None  # relative to the run's folder in the store
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A running monitor of a target, and what is known of the target's configuration."""
+
+    monitor: Monitor
+    setup: Setup
+
+    def begin(self) -> "Watched":
+        """Read everything now, at the begin of a trial."""
+        return Watched(self, self.monitor.look())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the trial itself says of the load."""
+
+    requests: int  # that ended
+    is_generator_valid: bool
+    is_overloaded: bool
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was read during one trial."""
+
+    watch: Watch
+    since_s: float  # Unix time
+    metrics: Metrics = EMPTY
+
+    def stop(self) -> None:
+        """Read everything again, at the end of the load."""
+        self.watch.monitor.look()
+        self.metrics = self.watch.monitor.metrics(self.since_s)
+
+    def resources(self, outcome: Outcome) -> Resources:
+        """Return the use of resources, and what gave way."""
+        setup = self.watch.setup
+        seen = observe(self.metrics, outcome.requests, setup)
+        verdict = name_bottleneck(
+            Case(seen, setup, outcome.is_generator_valid, outcome.is_overloaded)
+        )
+        return Resources(
+            seen,
+            verdict.bottleneck,
+            verdict.findings,
+            timelines(self.metrics, seen, setup),
+            tuple(str(one) for one in self.watch.monitor.missing),
+        )
+
+
+def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeline, ...]:
+    """Return the utilisation of the busiest resources over time."""
+    count = int(min(MOST_POINTS, metrics.duration_s / POINT_S))
+    if count < 2:
+        return ()
+    wanted = [one.name for one in seen.uses if one.demand_s and one.role != Role.GENERATOR]
+    points: dict[str, list[tuple[float, float]]] = {name: [] for name in wanted[:MOST_TIMELINES]}
+    start_s, step_s = float(metrics.time_s[0]), metrics.duration_s / count
+    for number in range(count):
+        from_s = start_s + number * step_s
+        # One more interval of the sources, so that each counter was read twice.
+        part = observe(metrics.between(from_s - POINT_S, from_s + step_s), 0, setup)
+        for use in part.uses:
+            if use.name in points:
+                middle_s = (number + 0.5) * step_s
+                points[use.name].append((round(middle_s, 2), round(use.utilisation, 4)))
+    return tuple(Timeline(name, tuple(found)) for name, found in points.items() if found)

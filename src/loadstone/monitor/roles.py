@@ -1,0 +1,70 @@
+"""Which role a part of a deployment plays."""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a process is there for."""
+
+    KEYSTONE = "keystone"
+    WEB = "web"
+    DATABASE = "database"
+    CACHE = "cache"
+    BALANCER = "balancer"
+    DIRECTORY = "directory"
+    GENERATOR = "generator"
+    OTHER = "other"
+
+
+_OF_PART = {
+    "uwsgi": Role.KEYSTONE,
+    "gunicorn": Role.KEYSTONE,
+    "granian": Role.KEYSTONE,
+    "single": Role.KEYSTONE,
+    "loadstone serve": Role.KEYSTONE,
+    "nginx": Role.WEB,
+    "apache": Role.WEB,
+    "haproxy": Role.BALANCER,
+    "mariadb": Role.DATABASE,
+    "postgres": Role.DATABASE,
+    "memcached": Role.CACHE,
+    "slapd": Role.DIRECTORY,
+}
+# mod_wsgi gives its daemons a name of this form; they run Keystone, not Apache.
+WSGI_DAEMON = "(wsgi:"
+
+
+def role_of(part: str, command: str = "") -> Role:
+    """Return the role of a part's process; `command` is the first word of its command line."""
+    kind = part.partition("-")[0]
+    if kind == "apache" and (command.startswith(WSGI_DAEMON) or command == part):
+        return Role.KEYSTONE
+    return _OF_PART.get(kind, Role.OTHER)
+
+
+# Programs on other machines, by words of their command lines; the first that fits counts.
+_OF_COMMAND = (
+    (WSGI_DAEMON, Role.KEYSTONE),
+    ("keystone", Role.KEYSTONE),
+    ("uwsgi", Role.KEYSTONE),
+    ("gunicorn", Role.KEYSTONE),
+    ("mariadbd", Role.DATABASE),
+    ("mysqld", Role.DATABASE),
+    ("postgres", Role.DATABASE),
+    ("memcached", Role.CACHE),
+    ("haproxy", Role.BALANCER),
+    ("nginx", Role.WEB),
+    ("apache2", Role.WEB),
+    ("httpd", Role.WEB),
+    ("slapd", Role.DIRECTORY),
+)
+
+
+def role_of_command(command: str) -> Role:
+    """Return the role of a process by its command line."""
+    words = command.split()
+    # Of a script the interpreter comes first; PostgreSQL's backends are named "postgres: ...".
+    is_script = bool(words) and "python" in words[0]
+    program = " ".join(words[:3]) if is_script else " ".join(words[:1])
+    program = program if not command.startswith(WSGI_DAEMON) else WSGI_DAEMON
+    return next((role for word, role in _OF_COMMAND if word in program), Role.OTHER)

@@ -1,0 +1,151 @@
+"""Reads sources once a second in threads of their own."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from loadstone.monitor.metrics import Metrics, Reading, Recorder
+from loadstone.monitor.source import Source, Unreadable
+
+EVERY_S = 1.0
+MOST_FAILURES = 3  # in a row; a service under overload may miss one time-out
+PATIENCE_S = 5.0  # for a read that is under way when the monitor ends
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A source that could not be read."""
+
+    source: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.source} is not watched: {self.why}"
+
+
+@dataclass(slots=True)
+class _Watched:
+    source: Source
+    has_answered: bool = False
+    failures: int = 0  # in a row
+
+
+@dataclass(slots=True)
+class _Group:
+    """Sources that one thread reads one after the other."""
+
+    watched: list[_Watched]
+    busy: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Monitor:
+    """Reads its sources from its creation to `close`.
+
+    Nothing that a source does ends the run: a source that cannot be read is named once in
+    `missing` and left out.
+    """
+
+    def __init__(self, sources: Sequence[Source], every_s: float = EVERY_S) -> None:
+        self._every_s = every_s
+        self._recorder = Recorder()
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._missing: list[Missing] = []
+        self._cpu_s = 0.0
+        near = [one for one in sources if not one.is_remote]
+        far = [[one] for one in sources if one.is_remote]
+        self._groups = [_Group([_Watched(one) for one in group]) for group in (near, *far) if group]
+        self._threads = [
+            threading.Thread(target=self._loop, args=(group,), daemon=True, name="monitor")
+            for group in self._groups
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def missing(self) -> tuple[Missing, ...]:
+        """What could not be read, in that order."""
+        return tuple(self._missing)
+
+    def look(self) -> float:
+        """Read all local sources at this instant; return the Unix time of the reading."""
+        now_s = time.time()
+        for group in self._groups:
+            if not any(one.source.is_remote for one in group.watched):
+                self._read(group)
+        return now_s
+
+    def metrics(self, since_s: float = 0.0) -> Metrics:
+        """Return what was read since a Unix time."""
+        with self._lock:
+            return self._recorder.metrics(since_s)
+
+    def close(self) -> None:
+        """End the threads and close the sources."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        for group in self._groups:
+            for one in group.watched:
+                _close(one.source)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _loop(self, group: _Group) -> None:
+        due_s = time.monotonic()
+        while not self._over.is_set():
+            self._read(group)
+            # Instants that have passed meanwhile are skipped.
+            due_s = max(due_s + self._every_s, time.monotonic())
+            self._over.wait(max(due_s - time.monotonic(), 0.0))
+
+    def _read(self, group: _Group) -> None:
+        with group.busy:
+            began_s = time.thread_time()
+            now_s = time.time()
+            readings: list[Reading] = []
+            for one in tuple(group.watched):
+                readings += self._read_one(group, one)
+            with self._lock:
+                self._cpu_s += time.thread_time() - began_s
+                readings.append(Reading("monitor", "cpu_seconds_total", self._cpu_s, "s"))
+                self._recorder.add(now_s, readings)
+
+    def _read_one(self, group: _Group, one: _Watched) -> list[Reading]:
+        try:
+            readings = list(one.source.read())
+        except Exception as problem:  # a monitor never ends a run
+            one.failures += 1
+            if not one.has_answered or one.failures >= MOST_FAILURES:
+                group.watched.remove(one)
+                self._missing.append(Missing(one.source.name, _why(problem)))
+                _close(one.source)
+            return []
+        one.has_answered, one.failures = True, 0
+        return readings
+
+
+def _why(problem: Exception) -> str:
+    if isinstance(problem, Unreadable):
+        return str(problem)
+    text = str(problem).strip().partition("\n")[0]
+    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+
+
+def _close(source: Source) -> None:
+    try:
+        source.close()
+    except Exception:  # a monitor never ends a run
+        return

@@ -1,0 +1,1 @@
+"""What can be watched: one file per kind of source."""

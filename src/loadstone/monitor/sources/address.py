@@ -1,0 +1,62 @@
+"""Where a service's statistics are read: a URL."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from loadstone.errors import InvalidInput
+
+TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A service, the host and port or the socket it listens on, and whom to log in as."""
+
+    kind: str  # "mariadb", "haproxy"
+    name: str  # source in the readings: the kind, or "uwsgi-2"
+    host: str = "127.0.0.1"
+    port: int = 0
+    path: str = ""  # of a Unix socket, or of a URL where there is a host
+    user: str = ""
+    database: str = ""
+    password_file: str = ""  # keeps the password out of command lines and states
+
+    @property
+    def password(self) -> str:
+        """Read the password; empty where none is needed."""
+        return Path(self.password_file).read_text().strip() if self.password_file else ""
+
+
+def read_address(url: str, kinds: tuple[str, ...]) -> Address:
+    """Parse KIND://[USER@]HOST:PORT/PATH or KIND:///SOCKET.
+
+    After ? may follow name=, database= and password-file=.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 0
+    except ValueError as wrong:
+        raise InvalidInput(f"--monitor {url}: {wrong}") from None
+    if parts.scheme not in kinds:
+        known = ", ".join(kinds)
+        raise InvalidInput(
+            f"--monitor {url}: must be prometheus=URL, ssh=HOST, or the URL of a service of kind "
+            f"{known}, such as memcached://127.0.0.1:11211"
+        )
+    if parts.password is not None:
+        raise InvalidInput(
+            f"--monitor {parts.scheme}://...: no password in the URL; write it to a file and give "
+            "?password-file=FILE"
+        )
+    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    return Address(
+        kind=parts.scheme,
+        name=query.get("name", parts.scheme),
+        host=parts.hostname or "",
+        port=port,
+        path=unquote(parts.path),
+        user=unquote(parts.username or ""),
+        database=query.get("database", ""),
+        password_file=query.get("password-file", ""),
+    )

@@ -1,0 +1,50 @@
+"""Apache, by mod_status."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.sockets import StatusPage, number
+
+VALUES = (
+    ("BusyWorkers", "slots_busy"),
+    ("IdleWorkers", "slots_idle"),
+    ("Processes", "workers"),
+    ("ConnsTotal", "connections"),
+    ("Total Accesses", "requests_total"),
+)
+
+
+@dataclass(slots=True)
+class Apache:
+    """One server; its threads are slots."""
+
+    address: Address
+    is_remote: ClassVar[bool] = False
+    _page: StatusPage = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._page = StatusPage(self.address, f"{self.address.path or '/server-status'}?auto")
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return self.address.name
+
+    def read(self) -> Iterator[Reading]:
+        """Read busy and idle threads, connections, requests."""
+        lines = self._page.text().splitlines()
+        values = dict(line.split(": ", 1) for line in lines if ": " in line)
+        for theirs, ours in VALUES:
+            value = number(values, theirs)
+            if value is not None:
+                yield Reading(self.name, ours, value)
+        board = values.get("Scoreboard", "")
+        if board:
+            yield Reading(self.name, "slots_limit", len(board))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._page.close()

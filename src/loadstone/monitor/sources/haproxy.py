@@ -1,0 +1,72 @@
+"""haproxy, by `show stat` on its stats socket."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.sockets import ask, number
+
+# haproxy's management guide, 9.1: its column, ours, unit, factor.
+VALUES = (
+    ("qcur", "queue", "1", 1.0),
+    ("qlimit", "queue_limit", "1", 1.0),
+    ("scur", "sessions", "1", 1.0),
+    ("slim", "sessions_limit", "1", 1.0),
+    ("req_tot", "requests_total", "1", 1.0),
+    ("stot", "sessions_total", "1", 1.0),
+    ("econ", "connection_errors_total", "1", 1.0),
+    ("eresp", "response_errors_total", "1", 1.0),
+    ("wretr", "retries_total", "1", 1.0),
+    ("dreq", "denied_total", "1", 1.0),
+    ("hrsp_5xx", "answers_5xx_total", "1", 1.0),
+    # Means over the last 1,024 requests.
+    ("qtime", "queue_seconds", "s", 1e-3),
+    ("rtime", "response_seconds", "s", 1e-3),
+)
+INFO = (
+    ("CurrConns", "connections", "1"),
+    ("Maxconn", "connections_limit", "1"),
+    ("CumReq", "requests_total", "1"),
+    ("Idle_pct", "idle_percent", "%"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Haproxy:
+    """One process of haproxy."""
+
+    address: Address
+    is_remote: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return self.address.name
+
+    def read(self) -> Iterator[Reading]:
+        """Read each frontend, backend and server, and the process."""
+        text = ask(self.address, b"show info;show stat\n").decode("ascii", "replace")
+        info, _, table = text.partition("# pxname")
+        if not table:
+            raise Unreadable("it does not answer `show stat`")
+        facts = dict(line.split(": ", 1) for line in info.splitlines() if ": " in line)
+        for theirs, ours, unit in INFO:
+            value = number(facts, theirs)
+            if value is not None:
+                yield Reading(self.name, ours, value, unit)
+        yield from self._rows("pxname" + table)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _rows(self, table: str) -> Iterator[Reading]:
+        for row in csv.DictReader(table.splitlines()):
+            source = f"{self.name}/{row['pxname']}/{row['svname'].lower()}"
+            for theirs, ours, unit, factor in VALUES:
+                value = number(row, theirs)
+                if value is not None:
+                    yield Reading(source, ours, value * factor, unit)

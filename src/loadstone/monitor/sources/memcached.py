@@ -1,0 +1,79 @@
+"""memcached, by its `stats` command."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.sockets import connect, number
+
+# Its name, ours, unit.
+VALUES = (
+    ("cmd_get", "gets_total", "1"),
+    ("cmd_set", "sets_total", "1"),
+    ("get_hits", "hits_total", "1"),
+    ("get_misses", "misses_total", "1"),
+    ("evictions", "evictions_total", "1"),
+    ("curr_items", "items", "1"),
+    ("bytes", "memory_bytes", "B"),
+    ("limit_maxbytes", "memory_limit_bytes", "B"),
+    ("curr_connections", "connections", "1"),
+    ("max_connections", "connections_limit", "1"),
+    ("listen_disabled_num", "listen_disabled_total", "1"),
+    ("bytes_read", "received_bytes_total", "B"),
+    ("bytes_written", "sent_bytes_total", "B"),
+)
+END = b"END\r\n"
+
+
+@dataclass(slots=True)
+class Memcached:
+    """One server, on a kept connection."""
+
+    address: Address
+    is_remote: ClassVar[bool] = False
+    _link: socket.socket | None = field(default=None, init=False)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return self.address.name
+
+    def read(self) -> Iterator[Reading]:
+        """Read the statistics."""
+        values = dict(
+            line.split(" ", 2)[1:]
+            for line in self._stats().splitlines()
+            if line.startswith("STAT ")
+        )
+        for theirs, ours, unit in VALUES:
+            value = number(values, theirs)
+            if value is not None:
+                yield Reading(self.name, ours, value, unit)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            with suppress(OSError):
+                self._link.close()
+        self._link = None
+
+    def _stats(self) -> str:
+        if self._link is None:
+            self._link = connect(self.address)
+        answer = b""
+        try:
+            self._link.sendall(b"stats\r\n")
+            while not answer.endswith(END):
+                chunk = self._link.recv(65536)
+                if not chunk or answer.startswith(b"ERROR"):
+                    raise Unreadable("it does not answer `stats`")
+                answer += chunk
+        except (OSError, Unreadable):
+            self.close()
+            raise
+        return answer.decode("ascii", "replace")

@@ -1,0 +1,56 @@
+"""nginx, by stub_status."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from loadstone.monitor.metrics import Reading, with_source
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.sockets import StatusPage
+
+PAGE = re.compile(
+    r"Active connections: (\d+)\s+server accepts handled requests\s+(\d+) (\d+) (\d+)\s+"
+    r"Reading: (\d+) Writing: (\d+) Waiting: (\d+)"
+)
+
+
+@dataclass(slots=True)
+class Nginx:
+    """One server."""
+
+    address: Address
+    is_remote: ClassVar[bool] = False
+    _page: StatusPage = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Over a Unix socket the path names the socket.
+        path = self.address.path if self.address.host and self.address.path else "/stub_status"
+        self._page = StatusPage(self.address, path)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return self.address.name
+
+    def read(self) -> Iterator[Reading]:
+        """Read connections, requests, and connections dropped for want of slots."""
+        found = PAGE.search(self._page.text())
+        if found is None:
+            raise Unreadable("its page is not stub_status")
+        active, accepted, handled, requests, reading, writing, waiting = map(int, found.groups())
+        rows = (
+            ("connections", active, "1"),
+            ("accepted_total", accepted, "1"),
+            ("dropped_total", accepted - handled, "1"),
+            ("requests_total", requests, "1"),
+            ("reading", reading, "1"),
+            ("writing", writing, "1"),
+            ("waiting", waiting, "1"),
+        )
+        yield from with_source(self.name, rows)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._page.close()

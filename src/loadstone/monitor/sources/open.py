@@ -1,0 +1,63 @@
+"""Opens sources by what the user or a lab names."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.monitor.service import Members
+from loadstone.monitor.source import Source
+from loadstone.monitor.sources.address import Address, read_address
+from loadstone.monitor.sources.apache import Apache
+from loadstone.monitor.sources.haproxy import Haproxy
+from loadstone.monitor.sources.machine import Machine
+from loadstone.monitor.sources.mariadb import MariaDb
+from loadstone.monitor.sources.memcached import Memcached
+from loadstone.monitor.sources.nginx import Nginx
+from loadstone.monitor.sources.postgres import Postgres
+from loadstone.monitor.sources.processes import Processes
+from loadstone.monitor.sources.prometheus import QUERIES, Prometheus, read_queries
+from loadstone.monitor.sources.slapd import Slapd
+from loadstone.monitor.sources.ssh import read_host
+from loadstone.monitor.sources.uwsgi import Uwsgi
+
+KINDS: dict[str, Callable[[Address], Source]] = {
+    "apache": Apache,
+    "haproxy": Haproxy,
+    "mariadb": MariaDb,
+    "memcached": Memcached,
+    "nginx": Nginx,
+    "postgres": Postgres,
+    "slapd": Slapd,
+    "uwsgi": Uwsgi,
+}
+
+
+def open_source(words: str) -> Source:
+    """Return the source of prometheus=URL[,queries=FILE], ssh=HOST or a service's URL."""
+    kind, equals, rest = words.partition("=")
+    if equals and kind == "ssh":
+        return read_host(rest)
+    if equals and kind == "prometheus":
+        return _prometheus(rest)
+    address = read_address(words, tuple(KINDS))
+    return KINDS[address.kind](address)
+
+
+def open_sources(
+    members: Members, statistics: Iterable[str] = (), given: Iterable[str] = ()
+) -> tuple[Source, ...]:
+    """Return this machine, a service's processes and counters, and what the user names."""
+    named = (open_source(words) for words in (*statistics, *given))
+    return (Machine(), Processes(members), *named)
+
+
+def _prometheus(rest: str) -> Prometheus:
+    url, _, option = rest.partition(",")
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"--monitor prometheus={url}: must be a URL such as http://prometheus:9090"
+        )
+    name, _, path = option.partition("=")
+    if option and (name != "queries" or not path):
+        raise InvalidInput(f"--monitor prometheus=...,{option}: only queries=FILE may follow")
+    return Prometheus(url, read_queries(Path(path) if path else QUERIES))

@@ -1,0 +1,132 @@
+"""PostgreSQL, by its statistics views."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import TIMEOUT_S, Address
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+# Sums over all databases; ours, unit, factor.
+DATABASES = (
+    ("xact_commit", "commits_total", "1", 1.0),
+    ("xact_rollback", "rollbacks_total", "1", 1.0),
+    ("blks_hit", "buffer_hits_total", "1", 1.0),
+    ("blks_read", "buffer_misses_total", "1", 1.0),
+    ("tup_returned", "rows_scanned_total", "1", 1.0),
+    ("tup_fetched", "rows_read_total", "1", 1.0),
+    ("tup_inserted", "rows_inserted_total", "1", 1.0),
+    ("tup_updated", "rows_updated_total", "1", 1.0),
+    ("tup_deleted", "rows_deleted_total", "1", 1.0),
+    ("deadlocks", "deadlocks_total", "1", 1.0),
+    ("temp_bytes", "temporary_bytes_total", "B", 1.0),
+    ("sessions", "connections_total", "1", 1.0),
+    ("active_time", "active_seconds_total", "s", 1e-3),
+    ("idle_in_transaction_time", "idle_in_transaction_seconds_total", "s", 1e-3),
+)
+DATABASES_SQL = "SELECT {} FROM pg_stat_database".format(  # noqa: S608  # constants
+    ", ".join(f"sum({name})" for name, *_ in DATABASES)
+)
+SESSIONS = (
+    ("connections", "true"),
+    ("active", "state = 'active'"),
+    ("transactions_open", "state IN ('active', 'idle in transaction') AND xact_start IS NOT NULL"),
+    ("lock_waiters", "wait_event_type = 'Lock'"),
+    ("io_waiters", "state = 'active' AND wait_event_type = 'IO'"),
+    ("committing", "wait_event IN ('WALSync', 'WALWrite', 'WalSync', 'WalWrite')"),
+    ("latch_waiters", "state = 'active' AND wait_event_type = 'LWLock'"),
+)
+SESSIONS_SQL = (  # noqa: S608  # constants
+    "SELECT {} FROM pg_stat_activity "
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+).format(", ".join(f"count(*) FILTER (WHERE {which})" for _, which in SESSIONS))
+WAL_SQL = "SELECT wal_sync, wal_sync_time, wal_bytes FROM pg_stat_wal"
+WAL = (
+    ("log_fsyncs_total", "1", 1.0),
+    ("log_fsync_seconds_total", "s", 1e-3),
+    ("log_bytes_total", "B", 1.0),
+)
+LIMIT_SQL = "SELECT current_setting('max_connections')::int"
+
+
+@dataclass(slots=True)
+class Postgres:
+    """One server, on a kept connection."""
+
+    address: Address
+    is_remote: ClassVar[bool] = False
+    _link: "Connection[Any] | None" = field(default=None, init=False)
+    _limit: float = field(default=0.0, init=False)
+    _has_wal: bool = field(default=True, init=False)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return self.address.name
+
+    def read(self) -> Iterator[Reading]:
+        """Read counters and the state of sessions."""
+        link = self._connected()
+        try:
+            row = link.execute(DATABASES_SQL).fetchone() or ()
+            for (_, metric, unit, factor), value in zip(DATABASES, row, strict=True):
+                yield Reading(self.name, metric, float(value or 0) * factor, unit)
+            row = link.execute(SESSIONS_SQL).fetchone() or ()
+            for (metric, _), value in zip(SESSIONS, row, strict=True):
+                yield Reading(self.name, metric, float(value or 0))
+            yield from self._wal(link)
+        except Exception:
+            self.close()
+            raise
+        yield Reading(self.name, "connections_limit", self._limit)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            with suppress(Exception):
+                self._link.close()
+        self._link = None
+
+    def _wal(self, link: "Connection[Any]") -> Iterator[Reading]:
+        import psycopg
+
+        if not self._has_wal:
+            return
+        try:
+            row = link.execute(WAL_SQL).fetchone() or ()
+        except psycopg.ProgrammingError:  # PostgreSQL 13 and earlier, 18 and later
+            self._has_wal = False
+            return
+        for (metric, unit, factor), value in zip(WAL, row, strict=True):
+            yield Reading(self.name, metric, float(value or 0) * factor, unit)
+
+    def _connected(self) -> "Connection[Any]":
+        if self._link is not None:
+            return self._link
+        try:
+            import psycopg
+        except ImportError:
+            raise Unreadable("psycopg is not installed; pip install 'loadstone[monitor]'") from None
+        address = self.address
+        try:
+            self._link = psycopg.connect(
+                host=address.host or address.path,
+                port=address.port or 5432,
+                user=address.user or None,
+                password=address.password or None,
+                dbname=address.database or "postgres",
+                connect_timeout=int(TIMEOUT_S),
+                application_name="loadstone monitor",
+                options=f"-c statement_timeout={int(TIMEOUT_S * 1000)}",
+                autocommit=True,
+            )
+            row = self._link.execute(LIMIT_SQL).fetchone()
+        except psycopg.Error as problem:
+            raise Unreadable(str(problem).strip().partition("\n")[0]) from None
+        self._limit = float(row[0]) if row else 0.0
+        return self._link

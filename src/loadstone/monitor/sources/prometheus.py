@@ -1,0 +1,118 @@
+"""A Prometheus server, by queries that a file describes."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from loadstone.errors import InvalidInput
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.source import Unreadable
+
+if TYPE_CHECKING:
+    import requests
+
+QUERIES = Path(__file__).with_name("prometheus.yaml")
+EVERY_S = 5.0  # exporters are scraped more rarely than that
+TIMEOUT_S = 5.0
+FIELDS = ("query", "source", "metric", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An instant query; its labels fill the places in `source`, as machine@{instance}."""
+
+    query: str
+    source: str
+    metric: str
+    unit: str = "1"
+
+
+@dataclass(slots=True)
+class Prometheus:
+    """One server, asked every EVERY_S seconds."""
+
+    url: str
+    queries: tuple[Query, ...]
+    is_remote: ClassVar[bool] = True
+    _session: "requests.Session | None" = field(default=None, init=False)
+    _next_s: float = field(default=0.0, init=False)
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return f"Prometheus at {self.url}"
+
+    def read(self) -> Iterator[Reading]:
+        """Ask all queries when they are due; Unreadable if none has an answer."""
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + EVERY_S
+        found = [reading for query in self.queries for reading in self._ask(query)]
+        if not found:
+            raise Unreadable("none of its queries has a result")
+        yield from found
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._session is not None:
+            self._session.close()
+
+    def _ask(self, query: Query) -> Iterator[Reading]:
+        import requests
+
+        if self._session is None:
+            self._session = requests.Session()
+        where = f"{self.url.rstrip('/')}/api/v1/query"
+        try:
+            answer = self._session.get(where, params={"query": query.query}, timeout=TIMEOUT_S)
+            data = answer.json()
+        except (requests.RequestException, ValueError) as problem:
+            raise Unreadable(f"{type(problem).__name__}; is it a Prometheus?") from None
+        if data.get("status") != "success":
+            raise Unreadable(f"it refuses {query.query!r}: {data.get('error', answer.status_code)}")
+        for row in data["data"]["result"]:
+            source = query.source.format_map(_Labels(row["metric"]))
+            yield Reading(source, query.metric, float(row["value"][1]), query.unit)
+
+
+class _Labels(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+def read_queries(path: Path = QUERIES) -> tuple[Query, ...]:
+    """Read a file of queries; InvalidInput names the entry and the field."""
+    import yaml
+
+    try:
+        tree: Any = yaml.safe_load(path.read_text())
+    except OSError as problem:
+        raise InvalidInput(f"{path}: {problem.strerror}") from None
+    except yaml.YAMLError as wrong:
+        raise InvalidInput(f"{path}: not YAML: {' '.join(str(wrong).split())}") from None
+    if not isinstance(tree, list) or not tree:
+        raise InvalidInput(f"{path}: must be a list of queries, each with query, source, metric")
+    return tuple(_query(entry, f"{path}: entry {number}") for number, entry in enumerate(tree, 1))
+
+
+def _query(entry: object, where: str) -> Query:
+    if not isinstance(entry, dict):
+        raise InvalidInput(f"{where}: must have query, source and metric, not {entry!r}")
+    for key, value in entry.items():
+        if key not in FIELDS:
+            raise InvalidInput(f"{where}: {key}: no such field; the fields are {', '.join(FIELDS)}")
+        if not isinstance(value, str) or not value:
+            raise InvalidInput(f"{where}: {key} must be a text, not {value!r}")
+    for key in FIELDS[:3]:
+        if key not in entry:
+            raise InvalidInput(f"{where}: {key} is missing")
+    try:
+        entry["source"].format_map(_Labels())
+    except (ValueError, IndexError, AttributeError, KeyError):
+        raise InvalidInput(
+            f"{where}: source {entry['source']!r} must be a text with label names in braces, such "
+            "as machine@{instance}"
+        ) from None
+    return Query(**entry)

@@ -1,0 +1,98 @@
+"""Kept or short connections to services that give their statistics as text."""
+
+import http.client
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import TIMEOUT_S, Address
+
+MOST_BYTES = 16 * 2**20  # of one answer
+
+
+def connect(address: Address) -> socket.socket:
+    """Connect to the Unix socket or to the port."""
+    try:
+        if address.host:
+            return socket.create_connection((address.host, address.port), timeout=TIMEOUT_S)
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        link.settimeout(TIMEOUT_S)
+        link.connect(address.path)
+    except OSError as problem:
+        where = f"{address.host}:{address.port}" if address.host else address.path
+        raise Unreadable(f"{where}: {problem.strerror or problem}") from None
+    return link
+
+
+def ask(address: Address, question: bytes) -> bytes:
+    """Send a question on a new connection; return all until the service closes it."""
+    with connect(address) as link:
+        if question:
+            link.sendall(question)
+        answer = bytearray()
+        while chunk := link.recv(65536):
+            answer += chunk
+            if len(answer) > MOST_BYTES:
+                raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
+        return bytes(answer)
+
+
+class _UnixHttp(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._address = address
+
+    def connect(self) -> None:
+        """Connect to the Unix socket."""
+        self.sock = connect(self._address)
+
+
+@dataclass(slots=True)
+class StatusPage:
+    """A page of a web server, read on a kept connection."""
+
+    address: Address
+    path: str
+    _link: http.client.HTTPConnection | None = field(default=None, init=False)
+
+    def text(self) -> str:
+        """Return the page; Unreadable if the answer is not 200."""
+        try:
+            return self._text()
+        except (http.client.HTTPException, ConnectionError):
+            self.close()  # the server has closed the kept connection
+            return self._text()
+
+    def _text(self) -> str:
+        if self._link is None:
+            address = self.address
+            self._link = (
+                http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
+                if address.host
+                else _UnixHttp(address)
+            )
+        self._link.request("GET", self.path)
+        answer = self._link.getresponse()
+        text = answer.read(MOST_BYTES).decode("utf-8", "replace")
+        if answer.status != 200:
+            raise Unreadable(f"GET {self.path} answered {answer.status}")
+        return text
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            with suppress(OSError):
+                self._link.close()
+        self._link = None
+
+
+def number(values: Mapping[str, str], name: str) -> float | None:
+    """Return a value as a number, or None if it is absent or is none."""
+    try:
+        return float(values[name])
+    except (KeyError, ValueError):
+        return None

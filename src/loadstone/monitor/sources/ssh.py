@@ -1,0 +1,164 @@
+"""Another machine, by one read-only shell script over the system's ssh."""
+
+import os
+import queue
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, ClassVar
+
+from loadstone.errors import InvalidInput
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.roles import Role, role_of_command
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.machine import FILES, MACHINE, TICKS, readings
+
+FIRST_S = 20.0  # until the first answer: a connection is made and keys are exchanged
+NEXT_S = 5.0
+# Prints files of /proc once a second, and command lines every tenth time. It ends with its
+# connection: a write then fails.
+SCRIPT = f"""\
+n=0
+while echo @begin; do
+  for f in {" ".join(FILES)}; do echo "@file $f"; cat "/proc/$f" 2>/dev/null; done
+  echo @processes; cat /proc/[0-9]*/stat 2>/dev/null
+  if [ $((n % 10)) = 0 ]; then echo @commands; ps -eo pid=,args= 2>/dev/null; fi
+  n=$((n + 1)); echo @end; sleep 1
+done
+"""
+
+
+@dataclass(slots=True)
+class Ssh:
+    """The machine HOST: its /proc, and its processes by role."""
+
+    host: str
+    is_remote: ClassVar[bool] = True
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+    _blocks: "queue.Queue[str | None]" = field(default_factory=queue.Queue, init=False)
+    _cpu: "_RemoteCpu" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cpu = _RemoteCpu()
+
+    @property
+    def name(self) -> str:
+        """Name in messages."""
+        return f"ssh {self.host}"
+
+    def read(self) -> Iterator[Reading]:
+        """Read the newest block that the script has printed."""
+        patience_s = NEXT_S
+        if self._process is None:
+            self._process = self._start()
+            patience_s = FIRST_S
+        try:
+            block = self._blocks.get(timeout=patience_s)
+            while not self._blocks.empty() and block is not None:
+                block = self._blocks.get_nowait()
+        except queue.Empty:
+            raise Unreadable(f"no answer within {patience_s:.0f} s") from None
+        if block is None:
+            raise Unreadable(self._why())
+        yield from block_readings(block, self.host, self._cpu)
+
+    def close(self) -> None:
+        """End ssh, and with it the script."""
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(NEXT_S)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _start(self) -> subprocess.Popen[str]:
+        program = shutil.which("ssh")
+        if program is None:
+            raise Unreadable("ssh is not installed; install: apt-get install openssh-client")
+        process = subprocess.Popen(
+            (program, "-o", "BatchMode=yes", "-T", "--", self.host, f"sh -c '{SCRIPT}'"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=os.environ | {"LC_ALL": "C"},
+            start_new_session=True,
+        )
+        if process.stdout is not None:
+            reader = threading.Thread(target=self._collect, args=(process.stdout,), daemon=True)
+            reader.start()
+        return process
+
+    def _collect(self, lines: IO[str]) -> None:
+        block: list[str] = []
+        with suppress(ValueError):  # closed meanwhile
+            for line in lines:
+                if line == "@begin\n":
+                    block = []
+                elif line == "@end\n":
+                    self._blocks.put("".join(block))
+                else:
+                    block.append(line)
+        self._blocks.put(None)
+
+    def _why(self) -> str:
+        process = self._process
+        said = process.stderr.read().strip() if process and process.stderr else ""
+        return said.splitlines()[-1] if said else "the connection ended"
+
+
+@dataclass(slots=True)
+class _RemoteCpu:
+    """CPU time per role from what each process used since it was last seen."""
+
+    roles: dict[int, Role] = field(default_factory=dict)
+    last: dict[tuple[int, int], float] = field(default_factory=dict)  # by pid and start time
+    total_s: dict[Role, float] = field(default_factory=dict)
+    has_begun: bool = False
+
+
+def block_readings(block: str, host: str, cpu: _RemoteCpu) -> Iterator[Reading]:
+    """Parse one block of the script's output."""
+    texts: dict[str, str] = {}
+    for part in ("\n" + block).split("\n@")[1:]:
+        head, _, text = part.partition("\n")
+        texts[head.removeprefix("file ")] = text
+    yield from readings(texts, f"{MACHINE}@{host}")
+    for line in texts.get("commands", "").splitlines():
+        pid, _, command = line.strip().partition(" ")
+        if pid.isdigit():
+            cpu.roles[int(pid)] = role_of_command(command)
+    _account(texts.get("processes", ""), cpu)
+    for role, total_s in cpu.total_s.items():
+        yield Reading(f"{role.value}@{host}", "cpu_seconds_total", total_s, "s")
+
+
+def _account(processes: str, cpu: _RemoteCpu) -> None:
+    seen: dict[tuple[int, int], float] = {}
+    for line in processes.splitlines():
+        with suppress(ValueError, IndexError):  # ended while it was read
+            pid = int(line.partition(" ")[0])
+            # The name in parentheses may itself contain spaces and parentheses.
+            fields = line[line.rindex(")") + 2 :].split()
+            used_s = (int(fields[11]) + int(fields[12])) / TICKS
+            key = (pid, int(fields[19]))
+            seen[key] = used_s
+            role = cpu.roles.get(pid, Role.OTHER)
+            if role is not Role.OTHER:
+                before_s = cpu.last.get(key, 0.0 if cpu.has_begun else used_s)
+                cpu.total_s[role] = cpu.total_s.get(role, 0.0) + max(used_s - before_s, 0.0)
+    cpu.last, cpu.has_begun = seen, True
+
+
+def read_host(host: str) -> Ssh:
+    """Return the source for ssh=HOST; InvalidInput if it could be taken for an option."""
+    if not host or host.startswith("-") or any(sign.isspace() for sign in host):
+        raise InvalidInput(f"--monitor ssh={host}: must be a host that ssh knows, as admin@node-1")
+    return Ssh(host)

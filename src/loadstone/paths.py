@@ -1,0 +1,24 @@
+"""Paths of the folders that Loadstone uses on this machine."""
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """Return the home folder: LOADSTONE_HOME, else the data folder of the platform."""
+    chosen = os.environ.get("LOADSTONE_HOME")
+    if chosen:
+        return Path(chosen).absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("loadstone")
+
+
+def labs() -> Path:
+    """Return the folder of the lab: environments, prepared databases, deployments."""
+    return home() / "lab"
+
+
+def store() -> Path:
+    """Return the folder where results are kept unless --store names another."""
+    return home() / "results"

@@ -1,0 +1,56 @@
+"""Hooks: actions during a load, their triggers and their results."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SysCall:
+    """A program and its arguments, started without a shell."""
+
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """At these seconds after the load's start, or at these iterations (from 1)."""
+
+    unit: Literal["time", "iteration"]
+    at: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """From `start` to `end` (None: the end of the load), every `step`."""
+
+    unit: Literal["time", "iteration"]
+    step: int
+    start: int
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """An action during the load, and its trigger."""
+
+    action: SysCall
+    trigger: Event | Periodic
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """One execution of a hook, in Rally's terms."""
+
+    hook: int  # of the workload, from 0
+    unit: str  # "time" or "iteration"
+    value: int  # second or iteration at which it was triggered
+    started_at_s: float  # Unix time
+    finished_at_s: float
+    output: str  # JSON: {"additive": [...], "complete": [...]}, charts
+    error: tuple[str, str] | None = None  # error message and its details
+
+    @property
+    def status(self) -> Literal["success", "failed"]:
+        """Rally's word for the outcome."""
+        return "failed" if self.error else "success"

@@ -1,0 +1,5 @@
+"""A value that JSON can hold."""
+
+from collections.abc import Mapping, Sequence
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]

@@ -1,0 +1,64 @@
+"""Load policies: which loads a measurement makes, one trial each."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from loadstone.analysis.model import Stats, Trial
+from loadstone.search.model import Capacity, Measure, Strategy, TrialRequest
+from loadstone.search.run import search
+
+Found = tuple[Capacity | None, tuple[Trial, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for N."""
+
+    strategy: Callable[[], Strategy]
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure what the strategy asks for."""
+        return search(self.strategy(), measure)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """One load."""
+
+    request: TrialRequest
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure it."""
+        return None, (measure(self.request),)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Loads that rise until a limit is reached."""
+
+    requests: Callable[[], Iterable[TrialRequest]]
+    is_last: Callable[[Stats], bool]
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure the steps up to the limit."""
+        trials: list[Trial] = []
+        for request in self.requests():
+            trials.append(measure(request))
+            if trials[-1].status == "aborted" or self.is_last(trials[-1].stats):
+                break
+        return None, tuple(trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """Loads that are made in turn with those of another target."""
+
+    carry: Callable[[Measure], None]
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Let `carry` decide when a trial is made."""
+        self.carry(measure)
+        return None, ()
+
+
+LoadPolicy = Search | Fixed | Steps | Interleaved

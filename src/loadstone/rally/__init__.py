@@ -1,0 +1,1 @@
+"""Rally: its task files, scenarios, runners and results, read and written."""

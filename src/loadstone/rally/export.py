@@ -1,0 +1,258 @@
+"""A task's result as Rally's report JSON, format 1.2 (rally's exporter "json").
+
+Real Rally takes it in (`rally task import`) and shows it (`rally task report`). Its statistics are
+Rally's: failed iterations are in them, times are rounded to milliseconds.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.model import Failure, Trial
+from loadstone.analysis.stats import Ended, Made, ended, made
+from loadstone.engine.callables.model import ITERATION, Output
+from loadstone.engine.samples import Outcome, Samples
+from loadstone.errors import EnvironmentUnusable
+from loadstone.report.hooks import charts, hooks
+from loadstone.result import Measurement, Run
+
+SamplesOf = Callable[[Trial], Samples]
+FORMAT, RALLY = "1.2", "5.1.1"  # the version that the form was taken from
+OUTSIDE = "keystoneauth."  # what Rally counts to no action
+STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
+# A namespace of our own, so that a run is the same task whenever it is exported.
+NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")
+
+
+def as_rally(run: Run, samples_of: SamplesOf) -> dict[str, Any]:
+    """Return the document; a workload whose samples are gone has its figures without iterations."""
+    stamp = run.started_at[:19]
+    workloads = [
+        _workload(run, index, measurement, samples_of)
+        for index, measurement in enumerate(run.workloads)
+    ]
+    task = {
+        "uuid": _id(run.run_id),
+        "title": run.title,
+        "description": "",
+        "status": STATUS.get(run.status, "crashed"),
+        "tags": ["loadstone", run.run_id],
+        "env_uuid": _id(dict(run.environment.target).get("url", "")),
+        "env_name": dict(run.environment.target).get("url", "n/a"),
+        "created_at": stamp,
+        "updated_at": (run.ended_at or run.started_at)[:19],
+        "pass_sla": all(measurement.checks_passed for measurement in run.workloads),
+        "subtasks": list(_subtasks(run, workloads)),
+    }
+    info = {"rally_version": RALLY, "generated_at": stamp, "format_version": FORMAT}
+    return {"info": info, "tasks": [task]}
+
+
+def _id(name: str) -> str:
+    return str(uuid.uuid5(NAMESPACE, name))
+
+
+def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    titles = [measurement.subtask for measurement in run.workloads]
+    edges = [0, *(i for i in range(1, len(titles)) if titles[i] != titles[i - 1]), len(titles)]
+    for number, (first, last) in enumerate(pairwise(edges)):
+        yield {
+            "uuid": _id(f"{run.run_id}/{number}"),
+            "title": titles[first] if titles else "",
+            "description": "",
+            "status": STATUS.get(run.status, "crashed"),
+            "created_at": run.started_at[:19],
+            "updated_at": (run.ended_at or run.started_at)[:19],
+            "sla": {},
+            "workloads": list(workloads[first:last]),
+        }
+
+
+def _workload(
+    run: Run, index: int, measurement: Measurement, samples_of: SamplesOf
+) -> dict[str, Any]:
+    given = json.loads(measurement.spec)
+    began_s = measurement.start_s
+    table = _table(measurement, samples_of)
+    outputs = {one.iteration: one for one in measurement.outputs}
+    began = datetime.fromtimestamp(began_s, UTC).isoformat()[:19] if began_s else ""
+    durations = table.rows.duration_s if table else np.empty(0)
+    failed = table.rows.failed if table else np.empty(0, dtype=np.bool_)
+    return {
+        "uuid": _id(f"{run.run_id}/workload/{index}"),
+        "description": measurement.description,
+        "runner": {name: settings or {} for name, settings in given["runner"].items()},
+        "hooks": list(hooks(measurement, given["hooks"])),
+        "scenario": {name: arguments or {} for name, arguments in given["scenario"].items()},
+        "min_duration": float(durations.min()) if len(durations) else None,
+        "max_duration": float(durations.max()) if len(durations) else None,
+        "start_time": began_s,
+        "load_duration": measurement.stats.load_s if measurement.stats else 0.0,
+        "full_duration": measurement.wall_s,
+        "statistics": {"durations": _statistics(table)},
+        "data": list(_data(table, began_s or 0.0, outputs)) if table else [],
+        "failed_iteration_count": int(failed.sum()),
+        "total_iteration_count": len(failed),
+        "created_at": began or run.started_at[:19],
+        "updated_at": (run.ended_at or run.started_at)[:19],
+        "contexts": given["contexts"],
+        "contexts_results": [],
+        "position": index,
+        "pass_sla": measurement.checks_passed,
+        "sla_results": {
+            "sla": [
+                {"criterion": row.criterion, "success": row.success, "detail": row.detail}
+                for row in measurement.checks
+            ]
+        },
+        "sla": given["sla"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What is known of a workload's iterations."""
+
+    samples: Samples
+    actions: tuple[str, ...]
+    rows: Ended
+    made: tuple[Made, ...]
+    failures: tuple[Failure, ...]
+
+
+def _table(measurement: Measurement, samples_of: SamplesOf) -> _Table | None:
+    trial = measurement.trial
+    if trial is None or not trial.stats.due:
+        return None
+    try:
+        samples = samples_of(trial)
+    except EnvironmentUnusable:
+        return None
+    rows = ended(samples, trial.actions)
+    own = made(samples, trial.actions, rows)
+    return _Table(samples, trial.actions, rows, own, trial.stats.failures)
+
+
+def _statistics(table: _Table | None) -> dict[str, Any]:
+    if table is None:
+        return {"total": _row("total", np.empty(0), np.empty(0, np.bool_)), "atomics": []}
+    rows = table.rows
+    total = _row("total", rows.duration_s + rows.idle_s, rows.failed)
+    total["children"] = [
+        _row("duration", rows.duration_s, rows.failed),
+        _row("idle_duration", rows.idle_s, rows.failed),
+    ]
+    atomics: dict[str, dict[str, Any]] = {}
+    for one in table.made:
+        there = one.count > 0
+        if not there.any() or one.name.startswith(OUTSIDE):
+            continue
+        outer, _, name = one.name.rpartition("/")
+        row = _row(name, one.seconds[there], one.failed[there], int(one.count.max()))
+        atomics[one.name] = row
+        if outer in atomics:
+            atomics[outer]["children"].append(row)
+    return {"total": total, "atomics": [row for path, row in atomics.items() if "/" not in path]}
+
+
+def _row(
+    name: str, seconds: NDArray[np.float64], failed: NDArray[np.bool_], repeats: int = 1
+) -> dict[str, Any]:
+    data: dict[str, Any] = dict.fromkeys(("min", "median", "90%ile", "95%ile", "max", "avg"))
+    success = "n/a"
+    if len(seconds):
+        at = np.percentile(seconds, [0, 50, 90, 95, 100]).tolist()
+        rounded = (round(value, 3) for value in (*at, float(seconds.mean())))
+        data = dict(zip(data, rounded, strict=True))
+        success = f"{100.0 * float((~failed).mean()):.1f}%"
+    return {
+        "data": {"iteration_count": len(seconds), **data, "success": success},
+        "count_per_iteration": repeats,
+        "name": name,
+        "display_name": name if repeats == 1 else f"{name} (x{repeats})",
+        "children": [],
+    }
+
+
+def _data(table: _Table, began_s: float, outputs: Mapping[int, Output]) -> Iterator[dict[str, Any]]:
+    """Return the iterations in the order of their starts."""
+    samples, rows = table.samples, table.rows
+    order = np.lexsort((samples.due_ns, samples.iteration))
+    edges = np.searchsorted(samples.iteration[order], rows.number, side="left")
+    ends = np.searchsorted(samples.iteration[order], rows.number, side="right")
+    for row in np.argsort(rows.start_s, kind="stable").tolist():
+        own = order[edges[row] : ends[row]].tolist()
+        yield {
+            "duration": float(rows.duration_s[row]),
+            "timestamp": began_s + float(rows.start_s[row]),
+            "idle_duration": float(rows.idle_s[row]),
+            "error": _error(table, own) if rows.failed[row] else [],
+            "output": charts(outputs.get(int(rows.number[row]), Output(0))),
+            "atomic_actions": _atomics(table, own, began_s),
+        }
+
+
+def _error(table: _Table, own: Sequence[int]) -> list[str]:
+    samples = table.samples
+    for at in own:
+        if samples.outcome[at] != Outcome.OK and samples.outcome[at] != Outcome.NOT_SENT:
+            kind = (int(samples.outcome[at]), int(samples.status[at]))
+            action = table.actions[samples.action[at]]
+            for failure in table.failures:
+                if (failure.outcome, failure.status) == kind and failure.action == action:
+                    return [failure.cause, failure.message, failure.message]
+    known = table.failures[0] if table.failures else None
+    return [known.cause, known.message, known.message] if known else ["failed", "failed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    path: tuple[str, ...]
+    start_s: float
+    end_s: float
+    failed: bool
+
+
+def _atomics(table: _Table, own: Sequence[int], began_s: float) -> list[dict[str, Any]]:
+    samples = table.samples
+    steps = [
+        _Step(
+            tuple(name.split("/")),
+            began_s + samples.due_ns[at] / 1e9,
+            began_s + samples.done_ns[at] / 1e9,
+            bool(samples.outcome[at] != Outcome.OK),
+        )
+        for at in own
+        if not (name := table.actions[samples.action[at]]).startswith(("(", OUTSIDE))
+    ]
+    return _nested(steps, 0, ITERATION in table.actions)
+
+
+def _nested(steps: Sequence[_Step], depth: int, covering: bool) -> list[dict[str, Any]]:
+    """Put steps in the order of their starts into the actions that they lie in."""
+    groups: list[list[_Step]] = []
+    for step in steps:
+        is_next = groups and groups[-1][0].path[depth] == step.path[depth]
+        # A row that covers its inside begins an action of its own, under whatever name.
+        if not is_next or (covering and len(step.path) == depth + 1):
+            groups.append([])
+        groups[-1].append(step)
+    return [_atomic(group, depth, covering) for group in groups]
+
+
+def _atomic(group: Sequence[_Step], depth: int, covering: bool) -> dict[str, Any]:
+    inner = [step for step in group if len(step.path) > depth + 1]
+    action: dict[str, Any] = {
+        "name": group[0].path[depth].partition("#")[0],
+        "children": _nested(inner, depth + 1, covering),
+        "started_at": float(min(step.start_s for step in group)),
+        "finished_at": float(max(step.end_s for step in group)),
+    }
+    return action | ({"failed": True} if any(step.failed for step in group) else {})

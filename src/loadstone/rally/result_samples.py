@@ -1,0 +1,100 @@
+"""Rally's iterations as a sample table, in the form of engine/callables."""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from loadstone.engine.callables.model import ITERATION, PAUSE, WAIT
+from loadstone.engine.outcome import Outcome
+from loadstone.engine.samples import NO_FIRST_BYTE, Samples
+
+# One byte numbers the actions; what is beyond counts in the iteration only.
+MOST_ACTIONS = 250
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows in the order of their ends, times in ns since the first iteration's start."""
+
+    start_s: float
+    names: dict[str, int] = field(default_factory=lambda: {WAIT: 0, PAUSE: 1})
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+
+    @classmethod
+    def of(cls, data: Sequence[Mapping[str, Any]]) -> Self:
+        """Read iterations of either of Rally's forms."""
+        table = cls(min((float(one["timestamp"]) for one in data), default=0.0))
+        for number, iteration in enumerate(data):
+            table._iteration(number, iteration)
+        return table
+
+    def actions(self) -> tuple[str, ...]:
+        """Name the actions in the order of their numbers."""
+        return (*self.names, ITERATION)
+
+    def samples(self) -> Samples:
+        """Give the table."""
+        number, action, start, end, failed = np.array(self.rows, np.int64).reshape(-1, 5).T
+        whole = action < 0
+        # Within an iteration: waiting, what it did, the whole; over all, by their ends.
+        order = np.lexsort((whole, end))
+        start, end, action = start[order], end[order], action[order]
+        return Samples(
+            due_ns=start,
+            sent_ns=start,
+            done_ns=end,
+            first_byte_us=np.full(len(start), NO_FIRST_BYTE, np.uint32),
+            iteration=number[order].astype(np.uint32),
+            connection=np.zeros(len(start), np.uint32),
+            status=np.zeros(len(start), np.uint16),
+            outcome=np.where(failed[order] > 0, Outcome.RAISED, Outcome.OK).astype(np.uint8),
+            action=np.where(action < 0, len(self.names), action).astype(np.uint8),
+            retried=np.zeros(len(start), np.uint8),
+        )
+
+    def _iteration(self, number: int, iteration: Mapping[str, Any]) -> None:
+        start_s = float(iteration["timestamp"])
+        idle_s = float(iteration.get("idle_duration") or 0.0)
+        end_s = start_s + float(iteration["duration"]) + idle_s
+        self._row(number, 0, start_s, start_s)
+        if idle_s > 0:
+            self._row(number, 1, end_s - idle_s, end_s)
+        for path, began_s, ended_s, is_failed in _actions(iteration["atomic_actions"], start_s):
+            if path in self.names or len(self.names) < MOST_ACTIONS:
+                action = self.names.setdefault(path, len(self.names))
+                # Clocks step; what lies inside the iteration stays inside.
+                at_s = (min(max(began_s, start_s), end_s), min(max(ended_s, start_s), end_s))
+                self._row(number, action, *at_s, is_failed)
+        self._row(number, -1, start_s, end_s, bool(iteration.get("error")))
+
+    def _row(
+        self, number: int, action: int, start_s: float, end_s: float, is_failed: bool = False
+    ) -> None:
+        ends = (round((at_s - self.start_s) * 1e9) for at_s in (start_s, end_s))
+        self.rows.extend((number, action, *ends, int(is_failed)))
+
+
+def _actions(
+    given: Sequence[Mapping[str, Any]] | Mapping[str, Any], start_s: float
+) -> Iterator[tuple[str, float, float, bool]]:
+    """Give path, start, end and whether it failed; the old form has durations alone."""
+    if isinstance(given, Mapping):
+        for name, took_s in given.items():
+            end_s = start_s + float(took_s or 0.0)
+            yield name.replace("/", "-"), start_s, end_s, took_s is None
+            start_s = end_s
+        return
+    for action in given:
+        yield from _nested(action, "")
+
+
+def _nested(action: Mapping[str, Any], outer: str) -> Iterator[tuple[str, float, float, bool]]:
+    path = f"{outer}{str(action['name']).replace('/', '-')}"
+    start_s = float(action["started_at"])
+    end_s = float(action.get("finished_at") or start_s)
+    yield path, start_s, end_s, bool(action.get("failed"))
+    for inner in action.get("children") or ():
+        yield from _nested(inner, f"{path}/")

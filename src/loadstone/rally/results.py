@@ -1,0 +1,239 @@
+"""Rally's results, taken into the store as task runs: its report JSON and its old results JSON."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loadstone.analysis.model import NOT_JUDGED, Failure, Trial
+from loadstone.analysis.sla import Check
+from loadstone.analysis.stats import compute_stats
+from loadstone.engine.callables.causes import without
+from loadstone.engine.callables.model import ITERATION
+from loadstone.engine.outcome import Outcome
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.rally import result_hooks
+from loadstone.rally.result_samples import Table
+from loadstone.rally.task.spec import masked_settings
+from loadstone.redaction import masked, secrets_in
+from loadstone.result import Environment, Measurement, Run
+from loadstone.store.store import Store
+
+MOST_CAUSES = 100
+OTHER_CAUSES = "other causes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One task of Rally's, in the form of its report JSON."""
+
+    name: str  # its uuid, or what stands for it
+    title: str
+    status: str
+    env: str
+    rally: str
+    workloads: tuple[tuple[str, Mapping[str, Any]], ...]  # subtask's title, workload
+
+
+def take_in(store: Store, path: Path) -> tuple[str, ...]:
+    """Keep each task that a file of Rally's holds, and give their run ids."""
+    try:
+        text = path.read_bytes()
+        tasks = tuple(_tasks(json.loads(text), hashlib.sha256(text).hexdigest()))
+        runs = [_run(task, path) for task in tasks]
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot read {path}: {problem.strerror}") from problem
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as problem:
+        raise InvalidInput(
+            f"{path} is neither an exported run (loadstone results export) nor results of Rally's "
+            f"(rally task report --json, rally task results): {_why(problem)}"
+        ) from problem
+    if not runs:
+        raise InvalidInput(f"{path} holds no task")
+    for run, _ in runs:
+        if store.holds(run.run_id):
+            raise InvalidInput(f"run {run.run_id} of {path} is already in this store")
+    hiding = store.hiding(_secrets(tasks))
+    for run, tables in runs:
+        hiding.begin(run)
+        for index, (measurement, samples) in enumerate(zip(run.measurements, tables, strict=True)):
+            for trial in measurement.trials:
+                hiding.keep_trial(run.run_id, index, trial, samples)
+    return tuple(run.run_id for run, _ in runs)
+
+
+def _why(problem: Exception) -> str:
+    """Say in plain words what the file is not."""
+    match problem:
+        case UnicodeDecodeError():
+            return "it is not text"
+        case json.JSONDecodeError():
+            return f"it is not JSON (line {problem.lineno}: {problem.msg})"
+        case KeyError():
+            return f'"{problem.args[0]}" is missing in it'
+        case _:
+            return "its values are not in the form that Rally writes"
+
+
+def _tasks(data: Any, digest: str) -> Iterator[_Task]:
+    if isinstance(data, list):
+        workloads = tuple(_of_old(one) for one in data)
+        if not workloads:
+            return
+        yield _Task(digest, "", "finished", "", "old results", workloads)
+        return
+    for task in data["tasks"]:
+        yield _Task(
+            name=str(task.get("uuid", digest)),
+            title=str(task.get("title", "")),
+            status=str(task.get("status", "finished")),
+            env=str(task.get("env_name", "")),
+            rally=str(data.get("info", {}).get("rally_version", "?")),
+            workloads=tuple(
+                (str(subtask.get("title", "")), workload)
+                for subtask in task["subtasks"]
+                for workload in subtask["workloads"]
+            ),
+        )
+
+
+def _of_old(one: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Give a workload of `rally task results` in the form of the report JSON."""
+    key, kw = one["key"], one["key"]["kw"]
+    runner = dict(kw.get("runner") or {"type": "serial"})
+    workload = {
+        "description": key.get("description", ""),
+        "scenario": {key["name"]: kw.get("args") or {}},
+        "runner": {runner.pop("type"): runner},
+        "contexts": kw.get("context") or {},
+        "sla": kw.get("sla") or {},
+        "hooks": one.get("hooks") or [],
+        "sla_results": {"sla": one["sla"]},
+        "full_duration": one["full_duration"],
+        "load_duration": one["load_duration"],
+        "data": one["result"],
+    }
+    return key["name"], workload
+
+
+def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
+    made = [_measurement(title, workload) for title, workload in task.workloads]
+    ends = [(one.trials[0].start_s, one.wall_s) for one, _ in made]
+    began_s = min((start_s for start_s, _ in ends if start_s is not None), default=0.0)
+    ended_s = max(((start_s or began_s) + wall_s for start_s, wall_s in ends), default=began_s)
+    began, ended = (datetime.fromtimestamp(at_s, UTC) for at_s in (began_s, ended_s))
+    mark = hashlib.sha256(task.name.encode()).hexdigest()[:6]
+    run = Run(
+        run_id=f"{began:%Y%m%d-%H%M}-{mark}",
+        kind="task",
+        status="finished" if task.status == "finished" else "interrupted",
+        started_at=began.isoformat(timespec="seconds"),
+        ended_at=ended.isoformat(timespec="seconds"),
+        measurements=tuple(one for one, _ in made),
+        environment=Environment(
+            machine=(), target=(("environment of Rally", task.env), ("Rally", task.rally))
+        ),
+        command=f"loadstone results import {path.name}",
+        title=task.title,
+    )
+    return run, tuple(samples for _, samples in made)
+
+
+def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:
+    spec = _given(workload)
+    data = workload["data"]
+    table = Table.of(data)
+    samples, actions = table.samples(), table.actions()
+    computed = compute_stats(samples, actions)
+    load_s = float(workload["load_duration"])
+    stats = replace(computed.stats, failures=_failures(data), load_s=load_s)
+    rows = workload.get("sla_results", {}).get("sla", [])
+    trial = Trial(
+        number=1,
+        rate_rps=None,
+        purpose="",
+        planned_s=load_s,
+        stats=replace(stats, throughput_rps=stats.completed_rps),
+        timeline=computed.timeline,
+        verdict=NOT_JUDGED,
+        checks=tuple(
+            Check(str(row["criterion"]), bool(row["success"]), str(row["detail"])) for row in rows
+        ),
+        start_s=table.start_s if data else None,
+        actions=actions,
+        hook_runs=tuple(result_hooks.runs(workload)),
+    )
+    measurement = Measurement(
+        scenario=next(iter(spec["scenario"])),
+        title=subtask,
+        policy="fixed",
+        status="finished",
+        trials=(trial,),
+        wall_s=float(workload["full_duration"]),
+        subtask=subtask,
+        description=str(workload.get("description", "")),
+        spec=json.dumps(spec),
+    )
+    return measurement, samples
+
+
+def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the workload in the words in which our own are kept."""
+    return {
+        "scenario": masked_settings(_short(workload["scenario"])),
+        "runner": _short(workload["runner"]),
+        "contexts": masked_settings(_short(workload.get("contexts") or {})),
+        "sla": _short(workload.get("sla") or {}),
+        "hooks": masked(result_hooks.configs(workload)),
+    }
+
+
+def _secrets(tasks: Iterable[_Task]) -> frozenset[str]:
+    found = [
+        [list(_named(workload, key).values()) for key in ("scenario", "contexts")]
+        + [result_hooks.configs(workload)]
+        for task in tasks
+        for _, workload in task.workloads
+    ]
+    return secrets_in(found)
+
+
+def _named(workload: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return workload.get(key) or {}
+
+
+def _short(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.partition("@")[0]: settings for name, settings in named.items()}
+
+
+def _failures(data: list[Mapping[str, Any]]) -> tuple[Failure, ...]:
+    """Group failed iterations by the kind of their error and the beginning of its message."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    for number, iteration in enumerate(data, 1):
+        error = [str(part) for part in iteration.get("error") or []]
+        if not error:
+            continue
+        kind, message = error[0], without((), error[1] if len(error) > 1 else error[0])
+        key = (kind, " ".join(message.split())[:80])
+        if key not in first and len(first) >= MOST_CAUSES:
+            key = (OTHER_CAUSES, "")
+        counts[key] += 1
+        first.setdefault(key, (number, message))
+    return tuple(
+        Failure(
+            cause=f"{kind}: {words}" if words else kind,
+            count=count,
+            message=f"{kind}: {first[kind, words][1]}",
+            iteration=first[kind, words][0],
+            action=ITERATION,
+            outcome=Outcome.RAISED,
+            status=0,
+        )
+        for (kind, words), count in counts.most_common()
+    )

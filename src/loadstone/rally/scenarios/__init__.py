@@ -1,0 +1,106 @@
+"""Rally's identity scenarios as data steps, by Rally's names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
+from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext, Finder
+from loadstone.keystone.scenarios.draft import Draft
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
+from loadstone.plan.json_value import Json
+from loadstone.rally.scenarios.http_requests import check_random_request, check_request
+from loadstone.rally.scenarios.keystone_basic import BUILDS
+from loadstone.rally.scenarios.requests import (
+    as_rally_sends,
+    authenticate,
+    fetch_and_validate,
+    in_words,
+)
+from loadstone.rally.task.catalogue.scenario import Argument
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
+from loadstone.target import Access
+
+FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
+HTTP = {
+    "HttpRequests.check_request": check_request,
+    "HttpRequests.check_random_request": check_random_request,
+}
+
+__all__ = [
+    "DRY_RUN",
+    "BuildContext",
+    "Finder",
+    "has_look_ups",
+    "is_data",
+    "needs_cloud",
+    "scenario",
+    "with_look_ups",
+]
+
+
+def is_data(name: str) -> bool:
+    """Whether it consists of data steps; others are functions (Dummy, NovaServers, ...)."""
+    return name in FIXED or name in HTTP or name in BUILDS
+
+
+def has_look_ups(name: str) -> bool:
+    """Whether the scenario's requests hold ids that are looked up in the cloud."""
+    return name in BUILDS
+
+
+def needs_cloud(name: str) -> bool:
+    """Whether the scenario uses the cloud's identity API; others have an origin of their own."""
+    return name not in HTTP
+
+
+def scenario(
+    name: str,
+    arguments: Mapping[str, Json],
+    context: BuildContext | None = None,
+    *,
+    rally_requests: bool = False,
+) -> Scenario:
+    """Return what one iteration sends, with the arguments from the task file.
+
+    Called again for each phase of load, so that names of created resources are never reused.
+    `Actors.announce` records in the journal what it creates before the load. With `rally_requests`
+    an iteration sends all requests that Rally sends.
+    """
+    if name in FIXED:
+        return _fixed_as_rally_sends(FIXED[name]) if rally_requests else FIXED[name]
+    if name in HTTP:
+        return HTTP[name](arguments)
+    if name not in BUILDS or context is None:
+        raise InvalidInput(f"{name}: is no scenario of data steps, or lacks its cloud")
+    entry = CATALOGUE[name]
+    draft = Draft(name, context)
+    BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
+    built = draft.scenario(entry.about.rstrip(".")).of_run(context.run_id)
+    return as_rally_sends(built, arguments) if rally_requests else built
+
+
+def with_look_ups(
+    built: Scenario,
+    arguments: Mapping[str, Json],
+    access: Access,
+    run_id: str,
+    *,
+    rally_requests: bool = False,
+) -> Scenario:
+    """Return a scenario that was built for no cloud with the ids of this cloud."""
+    if not has_look_ups(built.name):
+        return built
+    context = BuildContext(run_id, Identity(access))
+    return scenario(built.name, arguments, context, rally_requests=rally_requests)
+
+
+def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
+    steps = authenticate() if plain is ISSUE_TOKEN else fetch_and_validate()
+    return replace(plain, steps=steps, request=in_words(steps), connection="iteration")
+
+
+def _with_defaults(known: Sequence[Argument], given: Mapping[str, Json]) -> dict[str, Json]:
+    return {argument.name: argument.default for argument in known} | dict(given)

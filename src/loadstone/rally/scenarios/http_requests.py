@@ -1,0 +1,121 @@
+"""HttpRequests: one request to any URL (rally 5.1.1), or a random one of several."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.plan.json_value import Json
+from loadstone.plan.model import Origin, Tls
+from loadstone.plan.script import Column, Step, Template, Text
+
+ACTION = "requests.check_request"
+_DRAWS = 1024  # number of iterations after which the random choice repeats
+_KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
+# Arguments of requests.request that do not change the request; the runner has the time-out.
+_WITHOUT_EFFECT = ("timeout", "allow_redirects", "stream")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    origin: Origin
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: str = field(repr=False)
+
+
+def check_request(wanted: Mapping[str, Json]) -> Scenario:
+    """Send one request without following redirects."""
+    return _scenario("HttpRequests.check_request", (_request(wanted),), wanted["status_code"])
+
+
+def check_random_request(wanted: Mapping[str, Json]) -> Scenario:
+    """Send one of several requests, with the same choice in every run."""
+    given = wanted["requests"]
+    listed = given if isinstance(given, Sequence) else ()
+    requests = tuple(_request(one) for one in listed if isinstance(one, Mapping))
+    if not requests:
+        raise InvalidInput("HttpRequests.check_random_request: requests: at least one is needed")
+    kinds = {(one.origin, one.method, tuple(one.headers), bool(one.body)) for one in requests}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            "HttpRequests.check_random_request: requests: all must have the same scheme, host, "
+            "port, method and names of headers, and all or none a body"
+        )
+    draw = Random(0)  # noqa: S311  no secret
+    chosen = tuple(draw.choice(requests) for _ in range(_DRAWS))
+    name = "HttpRequests.check_random_request"
+    return _scenario(name, requests if len(requests) == 1 else chosen, wanted["status_code"])
+
+
+def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario:
+    first = requests[0]
+    # Columns, because what a file sends to its own service may be secret: plans are stored without.
+    values = {"path": tuple(one.path.removeprefix("/") for one in requests)}
+    headers: list[tuple[str, Template]] = []
+    for number, header in enumerate(first.headers):
+        values[f"header_{number}"] = tuple(one.headers[header] for one in requests)
+        headers.append((header, (Column(f"header_{number}"),)))
+    if first.body:
+        values["body"] = tuple(one.body for one in requests)
+    step = Step(
+        ACTION,
+        first.method,
+        (Text("/"), Column("path")),
+        tuple(headers),
+        body=(Column("body"),) if first.body else (),
+        expect_status=(int(str(status)),),
+    )
+    words = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
+    return Scenario(name, "HTTP request", words, (step,), values, origin=first.origin)
+
+
+def _request(wanted: Mapping[str, Json]) -> _Request:
+    known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code", "requests")
+    for key in wanted:
+        if key not in known:
+            raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
+    parts = urlsplit(str(wanted.get("url")))
+    headers = {str(key): str(value) for key, value in _mapping(wanted, "headers").items()}
+    body, kind = _body(wanted)
+    if kind and "content-type" not in {name.lower() for name in headers}:
+        headers["Content-Type"] = kind
+    if (auth := wanted.get("auth")) and isinstance(auth, Sequence) and not isinstance(auth, str):
+        pair = ":".join(map(str, auth)).encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    query = urlencode(
+        [*parse_qsl(parts.query, keep_blank_values=True), *_mapping(wanted, "params").items()],
+        doseq=True,
+    )
+    return _Request(
+        Origin(
+            "https" if parts.scheme == "https" else "http",
+            parts.hostname or "",  # checked by the task's form
+            parts.port or (443 if parts.scheme == "https" else 80),
+            Tls(verify=wanted.get("verify", True) is not False),
+        ),
+        str(wanted.get("method", "GET")).upper(),
+        quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{query}" if query else ""),
+        headers,
+        body,
+    )
+
+
+def _body(wanted: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the body and its content type, as requests builds them from `json` and `data`."""
+    data = wanted.get("data")
+    if data is None and wanted.get("json") is not None:
+        return json.dumps(wanted["json"]), "application/json"
+    if isinstance(data, Mapping):
+        return urlencode(data, doseq=True), "application/x-www-form-urlencoded"
+    return (str(data), "") if data is not None else ("", "")
+
+
+def _mapping(wanted: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+    value = wanted.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,99 @@
+"""A workload repeated at rising load, until its figures say that it is enough."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from loadstone.analysis.model import Stats
+from loadstone.errors import InvalidInput
+from loadstone.rally.task.model import Constant, ConstantForDuration, Rps, Runner, Workload
+
+MOST_STEPS = 100
+_STEP = re.compile(r"(concurrency|rps)=\+(\d+(?:\.\d+)?)")
+_UNTIL = re.compile(r"(success|median|p90|p95|p99)([<>])(\d+(?:\.\d+)?)(%|ms|s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The figure at which the steps end."""
+
+    figure: str
+    sign: Literal["<", ">"]
+    bound: float  # a share, or seconds
+
+    def is_reached(self, stats: Stats) -> bool:
+        """Return whether a step was the last; one in which nothing ended well is."""
+        if not stats.ok:
+            return True
+        total = stats.total
+        found = {
+            "success": total.success,
+            "median": total.median_s,
+            "p90": total.p90_s,
+            "p95": total.p95_s,
+            "p99": total.p99_s,
+        }[self.figure]
+        return found < self.bound if self.sign == "<" else found > self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class RisingLoad:
+    """What rises from one step to the next, by how much, and until when."""
+
+    setting: str  # "concurrency" or "rps"
+    by: float
+    until: Until
+
+    def at(self, workload: Workload, number: int) -> Workload | None:
+        """Give the workload of a step, from 0; None: its runner can go no further."""
+        runner = _risen(workload, self, number)
+        if runner is None:
+            return None
+        given = workload.spec["runner"]
+        if not isinstance(given, Mapping):
+            raise AssertionError("a checked workload names its runner")
+        risen = {self.setting: getattr(runner, _FIELD[self.setting])}
+        said = {
+            name: {**(settings if isinstance(settings, Mapping) else {}), **risen}
+            for name, settings in given.items()
+        }
+        return replace(workload, runner=runner, spec={**workload.spec, "runner": said})
+
+
+_FIELD = {"concurrency": "concurrency", "rps": "rate"}
+
+
+def _risen(workload: Workload, rising: RisingLoad, number: int) -> Runner | None:
+    runner, more = workload.runner, rising.by * number
+    match runner:
+        case Constant() if rising.setting == "concurrency":
+            risen = runner.concurrency + int(more)
+            return replace(runner, concurrency=risen) if risen <= runner.times else None
+        case ConstantForDuration() if rising.setting == "concurrency":
+            return replace(runner, concurrency=runner.concurrency + int(more))
+        case Rps(rate=float() | int() as rate) if rising.setting == "rps":
+            return replace(runner, rate=rate + more)
+        case _:
+            raise InvalidInput(
+                f"{workload.file}:{workload.line}: its runner has no {rising.setting} that --step "
+                "could raise; constant and constant_for_duration have concurrency, rps has rps"
+            )
+
+
+def rising_load(step: str | None, until: str | None) -> RisingLoad | None:
+    """Read --step and --until; None without them."""
+    if step is None and until is None:
+        return None
+    if step is None or until is None:
+        raise InvalidInput("--step and --until go together")
+    rise = _STEP.fullmatch(step.replace(" ", ""))
+    if rise is None or float(rise[2]) <= 0 or (rise[1] == "concurrency" and "." in rise[2]):
+        raise InvalidInput(f"--step {step}: write it like concurrency=+10 or rps=+2.5")
+    end = _UNTIL.fullmatch(until.replace(" ", ""))
+    if end is None or (end[1] == "success") != (end[4] == "%"):
+        raise InvalidInput(f"--until {until}: write it like success<100%, p99>2s or median>500ms")
+    if end[4] == "%" and float(end[3]) > 100:
+        raise InvalidInput(f"--until {until}: at most 100 % succeed")
+    bound = float(end[3]) * {"%": 0.01, "ms": 0.001, "s": 1.0}[end[4]]
+    return RisingLoad(rise[1], float(rise[2]), Until(end[1], "<" if end[2] == "<" else ">", bound))

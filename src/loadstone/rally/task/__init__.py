@@ -1,0 +1,1 @@
+"""Rally task files: reads and checks them, and returns typed values."""

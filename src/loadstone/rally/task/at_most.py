@@ -1,0 +1,108 @@
+"""Limits the size of a task from the command line, to try out whether a cloud can run it at all."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.model import Context, Users
+from loadstone.plan.json_value import Json
+from loadstone.rally.task.model import Constant, Runner, Task, Workload
+from loadstone.result import Reduction
+
+# Rally's names of the settings, and the fields that store them.
+_RUNNER = {"times": "times", "duration": "duration_s", "concurrency": "concurrency"}
+_USERS = {"tenants": "tenants", "users_per_tenant": "users_per_tenant"}
+SETTINGS = (*_RUNNER, *_USERS)
+_WORDS = re.compile(r"\s*(\w+)\s*=\s*(\d{1,9})\s*")
+
+Caps = Mapping[str, int]
+Part = TypeVar("Part", bound=Runner | Users)
+
+
+def at_most(words: Iterable[str]) -> Caps:
+    """Parse the value of the option, such as `times=2,tenants=1`."""
+    caps: dict[str, int] = {}
+    for part in (part for word in words for part in word.split(",")):
+        found = _WORDS.fullmatch(part)
+        if found is None or found[1] not in SETTINGS or int(found[2]) < 1:
+            raise InvalidInput(
+                f"--at-most {part}: write it like times=2,tenants=1, in whole numbers from 1; "
+                f"there are {', '.join(SETTINGS)}"
+            )
+        if found[1] in caps:
+            raise InvalidInput(f"--at-most: {found[1]} is given twice")
+        caps[found[1]] = int(found[2])
+    return caps
+
+
+def reduced(task: Task, caps: Caps) -> Task:
+    """Return the task with no setting above its cap; each workload lists its reductions."""
+    if not caps:
+        return task
+    subtasks = tuple(
+        replace(sub, workloads=tuple(_reduced(one, caps) for one in sub.workloads))
+        for sub in task.subtasks
+    )
+    return replace(task, subtasks=subtasks)
+
+
+def _reduced(workload: Workload, caps: Caps) -> Workload:
+    runner = _less_load(workload.runner, caps)
+    contexts = tuple(_fewer_users(one, caps) for one in workload.contexts)
+    found = _changes(workload.runner, runner, _RUNNER)
+    for old, fewer in zip(workload.contexts, contexts, strict=True):
+        found += _changes(old, fewer, _USERS)
+    spec = {
+        # Arguments of scenarios may have the same names.
+        part: _reduced_settings(settings, found) if part in ("runner", "contexts") else settings
+        for part, settings in workload.spec.items()
+    }
+    return replace(workload, runner=runner, contexts=contexts, spec=spec, reduced=found)
+
+
+def _less_load(runner: Runner, caps: Caps) -> Runner:
+    smaller: Runner = _capped(runner, _RUNNER, caps)
+    match smaller:
+        case Constant(times=times, concurrency=concurrency) if concurrency > times:
+            return replace(smaller, concurrency=times)
+        case _:
+            return smaller
+
+
+def _fewer_users(context: Context, caps: Caps) -> Context:
+    return _capped(context, _USERS, caps) if isinstance(context, Users) else context
+
+
+def _capped(part: Part, fields: Mapping[str, str], caps: Caps) -> Part:
+    values = {
+        field: min(getattr(part, field), caps[setting])
+        for setting, field in fields.items()
+        if setting in caps and hasattr(part, field)
+    }
+    return replace(part, **values)
+
+
+def _changes(
+    old: Runner | Context, new: Runner | Context, fields: Mapping[str, str]
+) -> tuple[Reduction, ...]:
+    pairs = (
+        (setting, getattr(old, field), getattr(new, field))
+        for setting, field in fields.items()
+        if hasattr(old, field)
+    )
+    return tuple(Reduction(name, old, new) for name, old, new in pairs if old != new)
+
+
+def _reduced_settings(part: Json, found: tuple[Reduction, ...]) -> Json:
+    """Return runner or contexts as in the file, with the reduced values."""
+    values = {one.setting: one.made for one in found}
+    if not isinstance(part, Mapping):
+        return part
+    return {
+        name: {key: values.get(key, value) for key, value in settings.items()}
+        if isinstance(settings, Mapping)
+        else settings
+        for name, settings in part.items()
+    }

@@ -1,0 +1,174 @@
+"""Contexts: what must exist before the load and is removed after it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel, model_validator
+
+from loadstone.keystone.contexts import model
+from loadstone.rally.task.catalogue.foreign import CLIENTS, QUOTAS
+from loadstone.rally.task.catalogue.form import ROOT_RULES, Count, Form, ListForm
+
+CHOICE = "user_choice_method"
+
+
+class UsersForm(Form):
+    """Projects and users for the load."""
+
+    tenants: Count = Field(1, description="How many projects.")
+    users_per_tenant: Count = Field(1, description="How many users in each.")
+    user_password: str = Field("", description="Their password; else a random one each.")
+    resource_management_workers: Count = Field(20, description="How many are made at a time.")
+    project_domain: str = Field("", description="The projects' domain.")
+    user_domain: str = Field("", description="The users' domain.")
+    user_choice_method: Literal["random", "round_robin"] = Field(
+        "random", description="Which user an iteration gets."
+    )
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Users(
+            tenants=self.tenants,
+            users_per_tenant=self.users_per_tenant,
+            password=self.user_password or None,
+            workers=self.resource_management_workers,
+            project_domain=self.project_domain or None,
+            user_domain=self.user_domain or None,
+            choice=self.user_choice_method,
+            may_be_existing=self.model_fields_set <= {CHOICE},
+        )
+
+
+class RolesForm(ListForm):
+    """Roles for every user."""
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Roles(tuple(self.root))
+
+
+class ApiVersionForm(Form):
+    """API version of one client, or one of service_type and service_name."""
+
+    version: str | float = Field("", description="Such as 3 or 2.1.")
+    service_type: str = Field("", description="Type in the catalog.")
+    service_name: str = Field("", description="Name in the catalog.")
+
+    @model_validator(mode="after")
+    def _says_what(self) -> "ApiVersionForm":
+        if not self.model_fields_set:
+            raise ValueError("needs version, service_type or service_name")
+        if {"service_type", "service_name"} <= self.model_fields_set:
+            raise ValueError("takes service_type or service_name, not both")
+        return self
+
+
+class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
+    """Mapping of client names to API versions."""
+
+    model_config = ROOT_RULES
+    root: Annotated[dict[str, ApiVersionForm], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_clients(self) -> "ApiVersionsForm":
+        for client, form in self.root.items():
+            if client not in CLIENTS:
+                raise ValueError(f"knows no client {client}, only {', '.join(CLIENTS)}")
+            if client != "keystone":
+                continue
+            if "version" not in form.model_fields_set or len(form.model_fields_set) > 1:
+                raise ValueError("takes only a version for keystone")
+            if _version(form.version) != "3":
+                raise ValueError("of keystone must be 3: Loadstone speaks no other")
+        return self
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        clients = (
+            model.ApiVersion(
+                client,
+                _version(form.version),
+                form.service_type or None,
+                form.service_name or None,
+            )
+            for client, form in self.root.items()
+        )
+        return model.ApiVersions(tuple(clients))
+
+
+def _version(value: str | float) -> str | None:
+    return (value or None) if isinstance(value, str) else f"{value:g}"
+
+
+class QuotasForm(RootModel[dict[str, dict[str, int]]]):
+    """Mapping of services to resources to limits; -1 means unlimited."""
+
+    model_config = ROOT_RULES
+    root: dict[str, dict[str, Annotated[int, Field(ge=-1)]]]
+
+    @model_validator(mode="after")
+    def _names_resources(self) -> "QuotasForm":
+        for service, limits in self.root.items():
+            known = QUOTAS.get(service)
+            if known is None:
+                raise ValueError(f"knows no quotas of {service}, only of {', '.join(QUOTAS)}")
+            unknown = sorted(set(limits) - set(known))
+            if unknown:
+                message = f"{service} has no quota of {', '.join(unknown)}"
+                raise ValueError(f"{message}, only of {', '.join(known)}")
+            if service == "designate" and min(limits.values(), default=1) < 1:
+                raise ValueError("designate's limits must be at least 1")
+        return self
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Quotas(self.root)
+
+
+class CleanupForm(ListForm):
+    """Services in which the users' remaining resources are removed."""
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Cleanup(tuple(self.root), as_admin=False)
+
+
+class AdminCleanupForm(ListForm):
+    """Services in which the administrator removes what the workload created."""
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Cleanup(tuple(self.root), as_admin=True)
+
+
+class DummyContextForm(Form):
+    """Does nothing, or fails on request."""
+
+    fail_setup: bool = Field(False, description="Fail when it is set up.")
+    fail_cleanup: bool = Field(False, description="Fail when it is cleaned up.")
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.DummyContext(self.fail_setup, self.fail_cleanup)
+
+
+ContextForm = (
+    UsersForm
+    | RolesForm
+    | ApiVersionsForm
+    | QuotasForm
+    | CleanupForm
+    | AdminCleanupForm
+    | DummyContextForm
+)
+
+# In Rally's order of set-up; cleaned up in reverse.
+CONTEXTS: dict[str, type[ContextForm]] = {
+    "users": UsersForm,
+    "api_versions": ApiVersionsForm,
+    "quotas": QuotasForm,
+    "roles": RolesForm,
+    "dummy_context": DummyContextForm,
+    "admin_cleanup": AdminCleanupForm,
+    "cleanup": CleanupForm,
+}
+NEED_USERS = ("quotas", "roles")

@@ -1,0 +1,83 @@
+"""Hooks: actions during the load, and their triggers."""
+
+import shlex
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel, ValidationInfo, field_validator
+
+from loadstone.plan.hooks import Event, Periodic, SysCall
+from loadstone.rally.task.catalogue.form import ROOT_RULES, Count, Form
+
+Moment = Annotated[int, Field(ge=0)]
+Unit = Annotated[
+    Literal["time", "iteration"], Field(description="Seconds of load, or iterations from 1.")
+]
+
+
+class SysCallForm(RootModel[str]):
+    """A command line. It is split like in a shell, but run without one."""
+
+    model_config = ROOT_RULES
+
+    @field_validator("root")
+    @classmethod
+    def _can_be_split(cls, value: str) -> str:
+        try:
+            command = shlex.split(value)
+        except ValueError as wrong:
+            raise ValueError(f"cannot be split into words: {wrong}") from None
+        if not command:
+            raise ValueError("names no command")
+        return value
+
+    def made(self) -> SysCall:
+        """Return the action."""
+        return SysCall(tuple(shlex.split(self.root)))
+
+
+class EventForm(Form):
+    """Triggers at given times or iterations."""
+
+    unit: Unit
+    at: Annotated[list[Moment], Field(min_length=1)] = Field(description="The moments.")
+
+    @field_validator("at")
+    @classmethod
+    def _differ(cls, value: list[int], info: ValidationInfo) -> list[int]:
+        if len(set(value)) < len(value):
+            raise ValueError("names a moment twice")
+        if info.data.get("unit") == "iteration" and min(value) < 1:
+            raise ValueError("iterations are counted from 1")
+        return value
+
+    def made(self) -> Event:
+        """Return the trigger."""
+        return Event(self.unit, tuple(self.at))
+
+
+class PeriodicForm(Form):
+    """Triggers repeatedly."""
+
+    unit: Unit
+    step: Count = Field(description="From one time to the next.")
+    start: Moment = Field(0, description="First time; default 0 s or iteration 1.")
+    end: Count = Field(0, description="Last time; default the end of the load.")
+
+    @field_validator("start")
+    @classmethod
+    def _is_an_iteration(cls, value: int, info: ValidationInfo) -> int:
+        if value == 0 and info.data.get("unit") == "iteration":
+            raise ValueError("iterations are counted from 1")
+        return value
+
+    def made(self) -> Periodic:
+        """Return the trigger."""
+        first = 0 if self.unit == "time" else 1
+        start = self.start if "start" in self.model_fields_set else first
+        return Periodic(self.unit, self.step, start, self.end or None)
+
+
+TriggerForm = EventForm | PeriodicForm
+
+ACTIONS: dict[str, type[SysCallForm]] = {"sys_call": SysCallForm}
+TRIGGERS: dict[str, type[TriggerForm]] = {"event": EventForm, "periodic": PeriodicForm}

@@ -1,0 +1,228 @@
+"""Identity scenarios: names, arguments and defaults of rally-openstack 4.1.0."""
+
+from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
+
+ADMIN, USER = "admin_cleanup", "cleanup"
+
+IGNORED_LENGTH = Argument("name_length", ArgType.WHOLE, "Ignored, as in Rally.", 10)
+USERNAME = Argument(
+    "username", ArgType.CHOSEN_NAME, "Must be left out: each user has a random name."
+)
+PASSWORD = Argument("password", ArgType.TEXT, "Password; without it the user has none.")
+PROJECT = Argument("project_id", ArgType.TEXT, "Default project, in which the role is given.")
+DOMAIN = Argument("domain_name", ArgType.TEXT, "Name or id of the domain.", "Default")
+ENABLED = Argument("enabled", ArgType.FLAG, "Whether the user may log in.", True)
+ROLE = Argument("default_role", ArgType.TEXT, "Role in the project.", "member")
+CREATE_USER = (USERNAME, PASSWORD, PROJECT, DOMAIN, ENABLED, ROLE)
+UPDATE_USER = (
+    Argument("enabled", ArgType.FLAG, "Whether the user may log in."),
+    Argument("name", ArgType.CHOSEN_NAME, "Must be left out: it would be taken."),
+    Argument("email", ArgType.TEXT, "New mail address."),
+    Argument("password", ArgType.TEXT, "New password."),
+)
+CREATE_PROJECT = (
+    Argument("project_name", ArgType.CHOSEN_NAME, "Must be left out: each has a random name."),
+    DOMAIN,
+)
+CREATE_ROLE = (
+    Argument("name", ArgType.CHOSEN_NAME, "Must be left out: each has a random name."),
+    Argument("domain_name", ArgType.TEXT, "Name or id of the domain; else a global role."),
+)
+LIST_ROLES = (
+    Argument("user_id", ArgType.TEXT, "Roles of this user."),
+    Argument("project_id", ArgType.TEXT, "Roles in this project."),
+    Argument("domain_name", ArgType.TEXT, "Roles in this domain."),
+)
+CREATE_SERVICE = (
+    Argument("name", ArgType.TEXT, "Ignored, as in Rally."),
+    Argument("service_type", ArgType.TEXT, "Type in the catalog; else a random one."),
+    Argument("description", ArgType.TEXT, "Description; else a random one."),
+)
+
+
+def _keystone(
+    name: str, about: str, actions: str, arguments: tuple[Argument, ...] = (), cleanup: str = ADMIN
+) -> CatalogueEntry:
+    return CatalogueEntry(
+        f"KeystoneBasic.{name}",
+        about,
+        arguments,
+        actions=tuple(actions.split()),
+        cleanup=cleanup,
+        cleanup_of=("keystone",),
+        needs_admin=cleanup == ADMIN,
+    )
+
+
+KEYSTONE = (
+    _keystone(
+        "create_user",
+        "Create a user.",
+        "create_user",
+        (IGNORED_LENGTH, *CREATE_USER),
+    ),
+    _keystone(
+        "create_delete_user",
+        "Create a user and delete it.",
+        "create_user delete_user",
+        (IGNORED_LENGTH, *CREATE_USER),
+    ),
+    _keystone(
+        "create_user_set_enabled_and_delete",
+        "Create a user, turn its enabled flag and delete it.",
+        "create_user update_user delete_user",
+        (ENABLED, USERNAME, PASSWORD, PROJECT, DOMAIN, ROLE),
+    ),
+    _keystone(
+        "create_tenant",
+        "Create a project.",
+        "create_project",
+        (IGNORED_LENGTH, *CREATE_PROJECT),
+    ),
+    _keystone(
+        "authenticate_user_and_validate_token",
+        "Issue a token and validate it.",
+        "fetch_token validate_token",
+    ),
+    _keystone(
+        "create_tenant_with_users",
+        "Create a project with users in it.",
+        "create_project create_users",
+        (
+            Argument(
+                "users_per_tenant", ArgType.WHOLE, "How many users.", is_required=True, least=1
+            ),
+            IGNORED_LENGTH,
+            *CREATE_PROJECT,
+        ),
+    ),
+    _keystone(
+        "create_and_list_users",
+        "Create a user and list all users.",
+        "create_user list_users",
+        # Rally ignores "name", which older task files set.
+        (IGNORED_LENGTH, Argument("name", ArgType.ANY, "Ignored, as in Rally."), *CREATE_USER),
+    ),
+    _keystone(
+        "create_and_list_tenants",
+        "Create a project and list all projects.",
+        "create_project list_projects",
+        (IGNORED_LENGTH, *CREATE_PROJECT),
+    ),
+    _keystone(
+        "add_and_remove_user_role",
+        "Create a role, give it to a user and take it away.",
+        "create_role add_role revoke_role",
+    ),
+    _keystone("create_and_delete_role", "Create a role and delete it.", "create_role delete_role"),
+    _keystone(
+        "create_add_and_list_user_roles",
+        "Create a role, give it to a user and list the user's roles.",
+        "create_role add_role list_roles",
+    ),
+    _keystone(
+        "get_entities",
+        "Create a project, a user and a role; get each, and a service, by id.",
+        "create_project create_user create_role get_project get_user get_role list_services"
+        " get_services",
+        (
+            Argument(
+                "service_name",
+                ArgType.TEXT,
+                "Service to get; null: create one and get that.",
+                "keystone",
+                takes_null=True,
+            ),
+        ),
+    ),
+    _keystone(
+        "create_and_delete_service",
+        "Create a service and delete it.",
+        "create_service delete_service",
+        CREATE_SERVICE,
+    ),
+    _keystone(
+        "create_update_and_delete_tenant",
+        "Create a project, rename it and delete it.",
+        "create_project update_project delete_project",
+        (IGNORED_LENGTH, *CREATE_PROJECT),
+    ),
+    _keystone(
+        "create_user_update_password",
+        "Create a user and change its password.",
+        "create_user update_user",
+        (IGNORED_LENGTH, Argument("password_length", ArgType.WHOLE, "Ignored, as in Rally.")),
+    ),
+    _keystone(
+        "create_and_list_services",
+        "Create a service and list all services.",
+        "create_service list_services",
+        CREATE_SERVICE,
+    ),
+    _keystone(
+        "create_and_list_ec2credentials",
+        "Create EC2 credentials of a user and list them.",
+        "create_ec2creds list_ec2creds",
+        cleanup=USER,
+    ),
+    _keystone(
+        "create_and_delete_ec2credential",
+        "Create EC2 credentials of a user and delete them.",
+        "create_ec2creds delete_ec2creds",
+        cleanup=USER,
+    ),
+    _keystone(
+        "create_and_get_role", "Create a role and get it.", "create_role get_role", CREATE_ROLE
+    ),
+    _keystone(
+        "create_and_list_roles",
+        "Create a role and list all roles.",
+        "create_role list_roles",
+        (
+            Argument("create_role_kwargs", ArgType.MAPPING, "For the creation.", keys=CREATE_ROLE),
+            Argument("list_role_kwargs", ArgType.MAPPING, "For the list.", keys=LIST_ROLES),
+        ),
+    ),
+    _keystone(
+        "create_and_update_user",
+        "Create a user and update it.",
+        "create_user update_user",
+        (
+            Argument("create_user_kwargs", ArgType.MAPPING, "For the creation.", keys=CREATE_USER),
+            Argument("update_user_kwargs", ArgType.MAPPING, "For the update.", keys=UPDATE_USER),
+        ),
+    ),
+)
+
+# Rally's service name -> the type in the catalog.
+VALIDATED = {
+    "nova": "compute",
+    "glance": "image",
+    "cinder": "block-storage",
+    "neutron": "network",
+    "heat": "orchestration",
+    "octavia": "load-balancer",
+    "ceilometer": "metering",
+    "monasca": "monitoring",  # in rally-openstack 3.0.0, but not in 4.1.0
+}
+REPETITIONS = Argument(
+    "repetitions",
+    ArgType.WHOLE,
+    "How many calls an iteration makes.",
+    is_required=True,
+    least=1,
+)
+
+AUTHENTICATE = (
+    CatalogueEntry("Authenticate.keystone", "Issue one token.", actions=("authenticate.keystone",)),
+    *(
+        CatalogueEntry(
+            f"Authenticate.validate_{name}",
+            f"Issue a token and use it on {name}, so many times.",
+            (REPETITIONS,),
+            actions=(f"authenticate.validate_{name}",),
+            service=service,
+        )
+        for name, service in VALIDATED.items()
+    ),
+)

@@ -1,0 +1,113 @@
+"""Runners: the load of a workload."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
+
+from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds
+from loadstone.rally.task.model import Constant, ConstantForDuration, Ramp, Rps, Runner, Serial
+
+Timeout = Annotated[Seconds, Field(description="Seconds that an iteration may take; 0: no limit.")]
+Cpus = Annotated[Count, Field(description="Rally's number of processes; the engine needs one.")]
+
+
+class ConstantForm(Form):
+    """A number of iterations at a fixed concurrency."""
+
+    times: Count = Field(1, description="Iterations in all.")
+    concurrency: Count = Field(1, description="Iterations at a time, at most `times`.")
+    timeout: Timeout = 0
+    max_cpu_count: Cpus = 1
+
+    @field_validator("concurrency")
+    @classmethod
+    def _at_most_times(cls, value: int, info: ValidationInfo) -> int:
+        times = info.data.get("times", value)
+        if value > times:
+            raise ValueError(f"must be at most times, which is {times}")
+        return value
+
+    def made(self) -> Runner:
+        """Return the runner."""
+        return Constant(self.times, self.concurrency, self.timeout or None)
+
+
+class ConstantForDurationForm(Form):
+    """Iterations at a fixed concurrency for a duration."""
+
+    duration: Seconds = Field(description="Seconds of load; 0: one iteration for each slot.")
+    concurrency: Count = Field(1, description="Iterations at a time.")
+    timeout: Annotated[float, Field(ge=1)] = Field(600, description="Seconds for an iteration.")
+
+    def made(self) -> Runner:
+        """Return the runner."""
+        return ConstantForDuration(self.duration, self.concurrency, self.timeout)
+
+
+Rate = Annotated[float, Field(ge=1)]
+
+
+class RampForm(Form):
+    """A rate that increases in steps."""
+
+    start: Rate = Field(description="Iterations per second at first.")
+    end: Rate = Field(description="Iterations per second at last, at least `start`.")
+    step: Rate = Field(description="By how much the rate rises each time.")
+    duration: Rate = Field(1, description="Seconds from one rise to the next.")
+
+    @field_validator("end")
+    @classmethod
+    def _not_below_start(cls, value: float, info: ValidationInfo) -> float:
+        start = info.data.get("start", value)
+        if value < start:
+            raise ValueError(f"must not be less than start, which is {start:g}")
+        return value
+
+
+def _form_of_rate(value: Any) -> str:
+    return "ramp" if isinstance(value, dict | RampForm) else "number"
+
+
+class RpsForm(Form):
+    """A fixed number of iterations per second, regardless of response times."""
+
+    times: Count = Field(description="Iterations in all.")
+    rps: Annotated[
+        Annotated[Annotated[float, Field(gt=0)], Tag("number")] | Annotated[RampForm, Tag("ramp")],
+        Discriminator(_form_of_rate),
+    ] = Field(description="Iterations per second, or a rate that rises.")
+    timeout: Timeout = 0
+    max_concurrency: Count = Field(0, description="At most so many in flight; else any number.")
+    max_cpu_count: Cpus = 1
+
+    def made(self) -> Runner:
+        """Return the runner."""
+        rate = self.rps
+        if isinstance(rate, RampForm):
+            return self._with(Ramp(rate.start, rate.end, rate.step, rate.duration))
+        return self._with(rate)
+
+    def _with(self, rate: float | Ramp) -> Runner:
+        return Rps(self.times, rate, self.timeout or None, self.max_concurrency or None)
+
+
+class SerialForm(Form):
+    """One iteration after the other; settings of other runners are accepted and ignored."""
+
+    model_config = ConfigDict({**RULES, "extra": "allow"})
+
+    times: Count = Field(1, description="Iterations in all.")
+
+    def made(self) -> Runner:
+        """Return the runner."""
+        return Serial(self.times)
+
+
+RunnerForm = ConstantForm | ConstantForDurationForm | RpsForm | SerialForm
+
+RUNNERS: dict[str, type[RunnerForm]] = {
+    "constant": ConstantForm,
+    "constant_for_duration": ConstantForDurationForm,
+    "rps": RpsForm,
+    "serial": SerialForm,
+}

@@ -1,0 +1,57 @@
+"""Description of a scenario: its arguments and requirements."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from loadstone.plan.json_value import Json
+
+
+class ArgType(Enum):
+    """Type of an argument's value."""
+
+    WHOLE = "a whole number"
+    NUMBER = "a number"
+    TEXT = "text"
+    URL = "http(s)://HOST[:PORT]/PATH"
+    CHOSEN_NAME = "a name that the scenario chooses itself"
+    FLAG = "true or false"
+    MAPPING = "a mapping"
+    MAPPINGS = "a list of mappings"
+    ANY = "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a scenario."""
+
+    name: str
+    kind: ArgType
+    about: str
+    default: Json = None
+    is_required: bool = False
+    takes_null: bool = False
+    least: float | None = None
+    most: float | None = None
+    keys: tuple["Argument", ...] = ()  # of a mapping, or of each item if a list may stand here
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueEntry:
+    """One scenario of the catalogue."""
+
+    name: str  # Rally's short name
+    about: str
+    arguments: tuple[Argument, ...] = ()
+    takes_any: bool = False  # unknown arguments are passed on unchanged
+    platform: str = "openstack"
+    # Atomic actions of rally-openstack 4.1.0 without prefixes such as "keystone_v3."
+    actions: tuple[str, ...] = ()
+    cleanup: str | None = None  # the context that Rally adds implicitly: admin_cleanup or cleanup
+    cleanup_of: tuple[str, ...] = ()
+    needs_admin: bool = False
+    service: str | None = None  # another service that the cloud must have
+
+    @property
+    def makes_users(self) -> bool:
+        """Whether users are created if the file asks for none, as for every OpenStack scenario."""
+        return self.platform == "openstack"

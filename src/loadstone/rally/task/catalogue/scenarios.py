@@ -1,0 +1,128 @@
+"""Scenarios other than identity, and the complete catalogue by name."""
+
+from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
+from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
+
+SLEEP = Argument("sleep", ArgType.NUMBER, "Seconds that an iteration sleeps.", 0, least=0)
+PROBABILITY = Argument(
+    "exception_probability",
+    ArgType.NUMBER,
+    "From 0, never, to 1, always.",
+    0.5,
+    least=0,
+    most=1,
+)
+IMAGE = Argument("image", ArgType.MAPPING, "id, name or regex of the image.", is_required=True)
+FLAVOR = Argument("flavor", ArgType.MAPPING, "id, name or regex of the flavor.", is_required=True)
+
+
+def _whole(name: str, about: str, default: int, least: float | None = None) -> Argument:
+    return Argument(name, ArgType.WHOLE, about, default, least=least)
+
+
+def _dummy(name: str, about: str, *arguments: Argument, takes_any: bool = False) -> CatalogueEntry:
+    platform = "openstack" if name == "openstack" else "default"
+    return CatalogueEntry(f"Dummy.{name}", about, arguments, takes_any, platform=platform)
+
+
+DUMMY = (
+    _dummy("dummy", "Sleep.", SLEEP, takes_any=True),
+    _dummy("openstack", "Sleep, with users of a cloud around it.", SLEEP, takes_any=True),
+    _dummy(
+        "dummy_exception",
+        "Sleep, then fail.",
+        _whole("size_of_message", "Characters of the message.", 1, least=1),
+        Argument("sleep", ArgType.NUMBER, "Seconds that an iteration sleeps.", 1, least=0),
+        Argument("message", ArgType.TEXT, "The message.", ""),
+    ),
+    _dummy("dummy_exception_probability", "Fail now and then.", PROBABILITY),
+    _dummy("dummy_output", "Give random figures.", _whole("random_range", "Highest figure.", 25)),
+    _dummy(
+        "dummy_random_action",
+        "Sleep in several actions.",
+        _whole("actions_num", "How many actions.", 5),
+        Argument("sleep_min", ArgType.NUMBER, "Shortest sleep in seconds.", 0, least=0),
+        Argument("sleep_max", ArgType.NUMBER, "Longest sleep in seconds.", 0, least=0),
+    ),
+    _dummy("dummy_random_fail_in_atomic", "Fail in an action now and then.", PROBABILITY),
+    _dummy(
+        "dummy_timed_atomic_actions",
+        "Sleep longer in each action.",
+        _whole("number_of_actions", "How many actions.", 5),
+        Argument("sleep_factor", ArgType.NUMBER, "Seconds more for each.", 1, least=0),
+    ),
+    _dummy(
+        "failure",
+        "Fail in chosen iterations.",
+        Argument("sleep", ArgType.NUMBER, "Seconds that an iteration sleeps.", 0.1, least=0),
+        _whole("from_iteration", "First iteration that fails.", 0),
+        _whole("to_iteration", "Last iteration that fails.", 0),
+        _whole("each", "Of these, each so many-th.", 1, least=1),
+    ),
+)
+
+URL = Argument("url", ArgType.URL, "Where to.", is_required=True)
+STATUS = Argument("status_code", ArgType.WHOLE, "Status that is expected.", is_required=True)
+HTTP = (
+    CatalogueEntry(
+        "HttpRequests.check_request",
+        "Make one HTTP request and check its status.",
+        (
+            URL,
+            Argument("method", ArgType.TEXT, "GET, POST, ...", is_required=True),
+            STATUS,
+        ),
+        takes_any=True,
+        platform="default",
+        actions=("requests.check_request",),
+    ),
+    CatalogueEntry(
+        "HttpRequests.check_random_request",
+        "Make one of several HTTP requests and check its status.",
+        (
+            Argument("requests", ArgType.MAPPINGS, "The requests.", is_required=True, keys=(URL,)),
+            STATUS,
+        ),
+        platform="default",
+        actions=("requests.check_request",),
+    ),
+)
+
+
+def _nova(name: str, about: str, actions: str, *arguments: Argument) -> CatalogueEntry:
+    return CatalogueEntry(
+        f"NovaServers.{name}",
+        about,
+        (IMAGE, FLAVOR, *arguments),
+        takes_any=True,
+        actions=tuple(actions.split()),
+        cleanup="cleanup",
+        cleanup_of=("nova",),
+        service="compute",
+    )
+
+
+NOVA = (
+    _nova(
+        "boot_server",
+        "Boot a server.",
+        "nova.boot_server",
+        Argument("auto_assign_nic", ArgType.FLAG, "Whether to choose a network.", False),
+    ),
+    _nova(
+        "boot_and_list_server",
+        "Boot a server and list all servers.",
+        "nova.boot_server nova.list_servers",
+        Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),
+    ),
+    _nova(
+        "boot_and_delete_server",
+        "Boot a server and delete it.",
+        "nova.boot_server nova.delete_server",
+        Argument("min_sleep", ArgType.NUMBER, "Shortest sleep between, in seconds.", 0, least=0),
+        Argument("max_sleep", ArgType.NUMBER, "Longest sleep between, in seconds.", 0, least=0),
+        Argument("force_delete", ArgType.FLAG, "Whether to force the deletion.", False),
+    ),
+)
+
+SCENARIOS = {entry.name: entry for entry in (*AUTHENTICATE, *KEYSTONE, *DUMMY, *HTTP, *NOVA)}

@@ -1,0 +1,182 @@
+"""Checks drafts against the catalogue: names, types and limits of all plugins and settings."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from loadstone.analysis.criteria import FailureRate, SlaRule
+from loadstone.keystone.contexts.model import Cleanup, Context, Users
+from loadstone.plan.hooks import Hook
+from loadstone.rally.task import messages
+from loadstone.rally.task.catalogue import foreign
+from loadstone.rally.task.catalogue.argument_form import form_of
+from loadstone.rally.task.catalogue.contexts import CONTEXTS, NEED_USERS
+from loadstone.rally.task.catalogue.hooks import ACTIONS, TRIGGERS
+from loadstone.rally.task.catalogue.runners import RUNNERS
+from loadstone.rally.task.catalogue.scenario import CatalogueEntry
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally.task.catalogue.slas import SLAS
+from loadstone.rally.task.checked import Checked
+from loadstone.rally.task.draft import HookDraft, NamedPlugin, Outline, SubtaskDraft, WorkloadDraft
+from loadstone.rally.task.model import Runner, Scenario, Serial, Subtask, Task, Workload
+from loadstone.rally.task.problem import Problem, TaskInvalid
+from loadstone.rally.task.spec import secrets, spec
+from loadstone.rally.task.tree import Tree
+
+TRAP = (
+    "this sla section has no failure_rate: as in Rally it can pass when every iteration fails; "
+    "add failure_rate: {max: 0}"
+)
+
+F = TypeVar("F", bound=BaseModel)
+
+
+def check(outline: Outline, tree: Tree) -> Checked:
+    """Return the task, or raise with all problems."""
+    checker = _Checker(tree, list(outline.problems), list(outline.warnings))
+    subtasks = tuple(checker.subtask(draft) for draft in outline.subtasks)
+    if checker.problems:
+        raise TaskInvalid(checker.problems)
+    task = Task(outline.title, subtasks, outline.description, outline.tags)
+    hidden = frozenset().union(
+        tree.secrets, *(one.secrets for subtask in subtasks for one in subtask.workloads)
+    )
+    return Checked(task, tuple(dict.fromkeys(checker.warnings)), hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    tree: Tree
+    problems: list[Problem]
+    warnings: list[Problem]
+
+    def subtask(self, draft: SubtaskDraft) -> Subtask:
+        workloads = [self._workload(one) for one in draft.workloads]
+        known = tuple(one for one in workloads if one is not None)
+        return Subtask(draft.title, known, draft.description, draft.tags)
+
+    def _workload(self, draft: WorkloadDraft) -> Workload | None:
+        entry = self._entry(draft.scenario)
+        scenario = None if entry is None else self._scenario(entry, draft.scenario)
+        runner = self._runner(draft.runner)
+        contexts = self._contexts(draft.contexts, entry)
+        sla = self._sla(draft)
+        hooks = tuple(hook for one in draft.hooks if (hook := self._hook(one)) is not None)
+        if entry is None or scenario is None or runner is None:
+            return None
+        file, line = self.tree.places[draft.path]
+        description = draft.description or entry.about
+        message, hidden = spec(draft), secrets(draft)
+        return Workload(
+            *(scenario, runner, contexts, sla, hooks, description, file, line, message),
+            secrets=hidden,
+            is_sla_implied=draft.sla is None,
+        )
+
+    def _say(self, part: NamedPlugin, message: str) -> None:
+        self.problems.append(self.tree.problem(part.name_path, message))
+
+    def _entry(self, part: NamedPlugin) -> CatalogueEntry | None:
+        name, _, platform = part.name.partition("@")
+        entry = SCENARIOS.get(name)
+        if entry is not None and platform in ("", entry.platform):
+            return entry
+        if entry is not None:
+            self._say(part, f"scenario {name} is of {entry.platform}, not of {platform}")
+        elif name in foreign.SCENARIOS or name.partition(".")[0] in foreign.SCENARIO_GROUPS:
+            there = messages.meant("", _siblings(name), "scenarios")
+            self._say(part, f"scenario {name} is Rally's, but Loadstone does not run it; {there}")
+        else:
+            meant = messages.meant(name, SCENARIOS, "arguments")
+            self._say(part, f'no scenario "{name}"; {meant}')
+        return None
+
+    def _scenario(self, entry: CatalogueEntry, part: NamedPlugin) -> Scenario | None:
+        form = self._filled(f"scenario {entry.name}", form_of(entry), part)
+        return None if form is None else Scenario(entry.name, form.model_dump())
+
+    def _filled(self, subject: str, form: type[F], part: NamedPlugin) -> F | None:
+        """Validate the settings; return None if problems were recorded."""
+        try:
+            return form.model_validate(part.settings)
+        except ValidationError as wrong:
+            self.problems.extend(messages.problems(wrong, self.tree, part.path, subject, form))
+            return None
+
+    def _known(self, what: str, forms: Mapping[str, type[F]], part: NamedPlugin) -> F | None:
+        """Validate the settings of the plugin that the part names."""
+        name, _, platform = part.name.partition("@")
+        form = forms.get(name)
+        if form is None or platform not in ("", "openstack", "default"):
+            self._say(part, f'no {what} "{part.name}"; {messages.meant(name, forms, what)}')
+            return None
+        return self._filled(f"{what} {name}", form, part)
+
+    def _runner(self, part: NamedPlugin | None) -> Runner | None:
+        if part is None:
+            return Serial()
+        if part.name == "serial" and set(part.settings) - {"times"}:
+            message = "serial takes only times; its other settings mean nothing, as in Rally"
+            self.warnings.append(self.tree.problem(part.name_path, message))
+        form = self._known("runner", RUNNERS, part)
+        return None if form is None else form.made()
+
+    def _contexts(
+        self, parts: Iterable[NamedPlugin], entry: CatalogueEntry | None
+    ) -> tuple[Context, ...]:
+        made: dict[str, Context] = {}
+        for part in parts:
+            name = part.name.partition("@")[0]
+            if name in foreign.CONTEXTS:
+                there = messages.meant("", CONTEXTS, "contexts")
+                message = f"context {name} is Rally's, but Loadstone does not make it; {there}"
+                self._say(part, message)
+                continue
+            form = self._known("context", CONTEXTS, part)
+            if form is not None:
+                made[name] = form.made()
+        if entry is not None:
+            made = _implied(entry) | made
+            for part in parts:
+                if part.name.partition("@")[0] in NEED_USERS and "users" not in made:
+                    self._say(part, f"context {part.name} needs the context users, too")
+        return tuple(made[name] for name in CONTEXTS if name in made)
+
+    def _sla(self, draft: WorkloadDraft) -> tuple[SlaRule, ...]:
+        if draft.sla is None:
+            return (FailureRate(max_percent=0.0),)
+        if not any(part.name.partition("@")[0] == "failure_rate" for part in draft.sla):
+            self.warnings.append(self.tree.problem((*draft.path, "sla"), TRAP))
+        forms = (self._known("sla", SLAS, part) for part in draft.sla)
+        return tuple(form.made() for form in forms if form is not None)
+
+    def _hook(self, draft: HookDraft) -> Hook | None:
+        name = draft.action.name.partition("@")[0]
+        if name in foreign.HOOK_ACTIONS:
+            there = messages.meant("", ACTIONS, "actions")
+            message = f"hook action {name} is Rally's, but Loadstone does not carry it out; {there}"
+            self._say(draft.action, message)
+            return None
+        action = self._known("hook action", ACTIONS, draft.action)
+        trigger = self._known("hook trigger", TRIGGERS, draft.trigger)
+        if action is None or trigger is None:
+            return None
+        return Hook(action.made(), trigger.made(), draft.description)
+
+
+def _siblings(name: str) -> Collection[str]:
+    """Return the supported scenarios of the same group, else all supported ones."""
+    group = name.partition(".")[0]
+    return [one for one in SCENARIOS if one.partition(".")[0] == group] or SCENARIOS
+
+
+def _implied(entry: CatalogueEntry) -> dict[str, Context]:
+    """Return the contexts that Rally adds implicitly."""
+    implied: dict[str, Context] = {}
+    if entry.makes_users:
+        implied["users"] = Users(may_be_existing=True)
+    if entry.cleanup is not None:
+        implied[entry.cleanup] = Cleanup(entry.cleanup_of, entry.cleanup == "admin_cleanup")
+    return implied

@@ -1,0 +1,94 @@
+"""Reads a task file and returns a checked task."""
+
+import pathlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
+
+from loadstone.rally.task import arguments, template
+from loadstone.rally.task.check import check
+from loadstone.rally.task.checked import Checked
+from loadstone.rally.task.draft import outline
+from loadstone.rally.task.limits import MAX_BYTES
+from loadstone.rally.task.problem import Problem, TaskInvalid
+from loadstone.rally.task.tree import Path, Tree, Value, parse
+from loadstone.redaction import Redaction, secrets_in
+
+
+def read(file: str, raw_arguments: str | None = None, arguments_file: str | None = None) -> Checked:
+    """Read, render and check a task file ("-": stdin); raise TaskInvalid with all problems."""
+    return check_tree(load(file, raw_arguments, arguments_file))
+
+
+def load(file: str, raw_arguments: str | None = None, arguments_file: str | None = None) -> Tree:
+    """Read and render a task file as Rally's own reader does, without checking its contents."""
+    if file == "-" and arguments_file == "-":
+        message = "only one of the task and --task-args-file can come from stdin"
+        raise TaskInvalid([Problem("stdin", None, message)])
+    source = _text(file)
+    file_text = None if arguments_file is None else _text(arguments_file)
+    values = arguments.merge(arguments_file or "", file_text, raw_arguments)
+    name = "stdin" if file == "-" else file
+    folder = pathlib.Path() if file == "-" else pathlib.Path(file).expanduser().parent
+    secrets = secrets_in(values)
+    with _without(secrets):
+        rendered = template.render(source, name, folder, values)
+        return replace(parse(rendered.text, name, rendered.origins), secrets=secrets)
+
+
+def check_tree(tree: Tree) -> Checked:
+    """Check a rendered file against the catalogue."""
+    with _without(tree.secrets):
+        _refuse_dates(tree)
+        return check(outline(tree), tree)
+
+
+@contextmanager
+def _without(secrets: frozenset[str]) -> Iterator[None]:
+    """Remove secrets from error messages."""
+    try:
+        yield
+    except TaskInvalid as wrong:
+        hidden = Redaction(secrets)
+        raise TaskInvalid(
+            replace(problem, message=hidden.text(problem.message)) for problem in wrong.problems
+        ) from None
+
+
+def _refuse_dates(tree: Tree) -> None:
+    found = [
+        tree.problem(path, "is read as a date or as bytes; quote it if it is text")
+        for path, value in _scalars(tree.value, ())
+        if isinstance(value, date | bytes)
+    ]
+    if found:
+        raise TaskInvalid(found)
+
+
+def _scalars(value: Value, path: Path) -> list[tuple[Path, Value]]:
+    if isinstance(value, dict):
+        return [one for key, part in value.items() for one in _scalars(part, (*path, key))]
+    if isinstance(value, list):
+        return [one for i, part in enumerate(value) for one in _scalars(part, (*path, i))]
+    return [(path, value)]
+
+
+def _text(file: str) -> str:
+    """Read a file up to the maximum size of a task."""
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with pathlib.Path(file).expanduser().open("rb") as opened:
+                data = opened.read(MAX_BYTES + 1)
+    except OSError as wrong:
+        raise TaskInvalid([Problem(file, None, f"cannot be read: {wrong.strerror}")]) from None
+    if len(data) > MAX_BYTES:
+        raise TaskInvalid([Problem(file, None, template.too_big("the file"))])
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = data.count(b"\n", 0, wrong.start) + 1
+        raise TaskInvalid([Problem(file, line, "is not UTF-8 text")]) from None

@@ -1,0 +1,58 @@
+"""Results of hooks and outputs of iterations in Rally's format."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loadstone.engine.callables.model import Output
+from loadstone.plan.hooks import HookRun
+from loadstone.result import Measurement
+
+
+def hooks(measurement: Measurement, given: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each hook of a workload with its results."""
+    for number, config in enumerate(given):
+        own = [run for run in measurement.hook_runs if run.hook == number]
+        yield {
+            "config": {
+                **config,
+                "action": pair(config["action"]),
+                "trigger": pair(config["trigger"]),
+            },
+            "results": [result(run) for run in own],
+            "summary": dict(Counter(run.status for run in own)),
+        }
+
+
+def pair(one: Any) -> Any:
+    """Return a name and its settings as a list of two.
+
+    Rally 5.1.1 writes a mapping, but neither its `task report` nor its export takes that back.
+    """
+    return (
+        next(([name, value] for name, value in one.items()), []) if isinstance(one, dict) else one
+    )
+
+
+def charts(output: Output) -> dict[str, list[Any]]:
+    """Return what an iteration gave."""
+    return {
+        "additive": [json.loads(chart) for chart in output.additive],
+        "complete": [json.loads(chart) for chart in output.complete],
+    }
+
+
+def result(run: HookRun) -> dict[str, Any]:
+    """Return one result."""
+    plain = {
+        "status": run.status,
+        "started_at": run.started_at_s,
+        "finished_at": run.finished_at_s,
+        "triggered_by": {"event_type": run.unit, "value": run.value},
+        "output": json.loads(run.output),
+    }
+    if run.error is not None:
+        words, details = run.error
+        plain["error"] = {"etype": "n/a", "msg": words, "details": details}
+    return plain

@@ -1,0 +1,38 @@
+"""Names that are unique within a run, for formats that tell measurements apart by name."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from loadstone.report.steps import load_of
+from loadstone.result import Measurement
+
+
+def of_measurements(measurements: Sequence[Measurement]) -> tuple[str, ...]:
+    """Name each measurement, with a number where two of one scenario would be alike."""
+    return _unique([(one.scenario, of_measurement(one)) for one in measurements])
+
+
+def of_each(measurements: Sequence[Measurement]) -> tuple[str, ...]:
+    """Name each of a workload's steps, taken apart by `Measurement.each`, with its load."""
+    return _unique([(one.scenario, _with_load(one)) for one in measurements])
+
+
+def of_measurement(measurement: Measurement) -> str:
+    """Return what was measured: "token issue"; of a step of a study "token issue, serially"."""
+    step = dict(measurement.parameters).get("step")
+    return f"{measurement.title}, {step}" if step else measurement.title
+
+
+def _with_load(measurement: Measurement) -> str:
+    load = f", {load_of(measurement)}" if measurement.policy == "steps" else ""
+    return of_measurement(measurement) + load
+
+
+def _unique(named: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    seen: Counter[tuple[str, str]] = Counter()
+    names = []
+    for scenario, name in named:
+        seen[scenario, name] += 1
+        number = seen[scenario, name]
+        names.append(name if number == 1 else f"{name} ({number})")
+    return tuple(names)

@@ -1,0 +1,116 @@
+"""Use of resources, as data and as a table."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.findings import Finding
+from loadstone.monitor.bottleneck import Bottleneck
+from loadstone.monitor.demand import ResourceUse
+from loadstone.report import figures
+from loadstone.result import Measurement
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FULL, NEAR = 0.9, 0.6  # shares from which a resource is shown in red and in yellow
+
+
+def of(measurement: Measurement) -> dict[str, Any]:
+    """Return what gave way in a measurement as JSON-compatible data; null: nothing was watched."""
+    found = measurement.resources
+    if found is None:
+        return {"bottleneck": None, "resources": None, "findings": None}
+    return {
+        "bottleneck": bottleneck_as_data(found.bottleneck),
+        "resources": as_data(found.observation.uses),
+        "findings": findings_as_data(found.findings),
+        "figures": {name: _number(value) for name, value in found.observation.figures},
+        "not_watched": list(found.not_watched),
+    }
+
+
+def as_data(uses: Sequence[ResourceUse]) -> list[dict[str, Any]]:
+    """Return the uses as JSON-compatible data, the most utilised first."""
+    return [
+        {
+            "name": one.name,
+            "kind": one.kind.value,
+            "role": str(one.role),
+            "busy": _number(one.busy),
+            "capacity": _number(one.capacity),
+            "unit": one.unit,
+            "utilisation": _number(one.utilisation),
+            "demand_ms": _milliseconds(one.demand_s),
+            "bound_rps": _number(one.bound_rps),
+        }
+        for one in uses
+    ]
+
+
+def bottleneck_as_data(one: Bottleneck) -> dict[str, Any]:
+    """Return the bottleneck as JSON-compatible data."""
+    return {
+        "kind": one.kind.value,
+        "role": str(one.role),
+        "utilisation": _number(one.utilisation),
+        "demand_ms": _milliseconds(one.demand_s),
+        "sentence": one.sentence,
+    }
+
+
+def findings_as_data(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return findings as JSON-compatible data."""
+    return [
+        {
+            "id": one.id,
+            "sentence": one.sentence,
+            "evidence": {figure.name: figure.value for figure in one.evidence},
+            "confidence": one.confidence.value,
+            "advice": one.advice,
+        }
+        for one in findings
+    ]
+
+
+def table(uses: Sequence[ResourceUse]) -> Table:
+    """Return a table of resources; demands and bounds only where requests were counted."""
+    found = Table(box=SIMPLE_HEAD, pad_edge=False)
+    has_demand = any(one.demand_s is not None for one in uses)
+    found.add_column("resource", no_wrap=True)
+    for head in ("used", "of", "utilised", *(("per request", "bound") if has_demand else ())):
+        found.add_column(head, justify="right")
+    for one in uses:
+        row: list[RenderableType] = [
+            one.name,
+            f"{one.busy:.2f}",
+            f"{one.capacity:.4g} {one.unit.removesuffix('s') if one.capacity == 1 else one.unit}",
+            Text(figures.percent(one.utilisation), _style(one)),
+        ]
+        if has_demand:
+            row += [cost(one), "-" if one.bound_rps is None else f"{one.bound_rps:.4g}/s"]
+        found.add_row(*row)
+    return found
+
+
+def cost(one: ResourceUse) -> str:
+    """Return what one request costs of a resource."""
+    return "-" if one.demand_s is None else figures.milliseconds(one.demand_s * 1000)
+
+
+def _style(one: ResourceUse) -> str:
+    if one.utilisation >= FULL:
+        return "red"
+    return "yellow" if one.utilisation >= NEAR else "green"
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else _number(seconds * 1000)
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

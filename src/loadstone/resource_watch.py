@@ -1,0 +1,48 @@
+"""Keeps the use of resources with each trial."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from loadstone.analysis.model import Cause, Trial
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.samples import Samples
+from loadstone.monitor.metrics import Metrics
+from loadstone.monitor.resources import Outcome, Watch, Watched
+from loadstone.observer import TrialObserver
+from loadstone.search.model import TrialRequest
+
+
+@dataclass(slots=True)
+class ResourceWatch(TrialObserver):
+    """Reads resources from the begin to the end of one trial's load."""
+
+    watch: Watch
+    keep: Callable[[int, Metrics], str]  # stores the readings of a trial; returns the file's name
+    say: Callable[[str], None]
+    _watched: Watched | None = field(default=None, init=False)
+
+    def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
+        """Read everything."""
+        self._watched = self.watch.begin()
+
+    def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
+        """Read everything again."""
+        if self._watched is not None:
+            self._watched.stop()
+
+    def on_trial_end(self, trial: Trial) -> Trial:
+        """Add what the load used, and what gave way."""
+        if self._watched is None:
+            return trial
+        outcome = Outcome(
+            requests=trial.stats.total.count,
+            is_generator_valid=trial.is_valid,
+            is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
+        )
+        try:
+            resources = self._watched.resources(outcome)
+        except Exception as problem:  # a monitor never ends a run
+            self.say(f"  resources are not shown: {type(problem).__name__}: {problem}")
+            return trial
+        file = self.keep(trial.number, self._watched.metrics)
+        return replace(trial, resources=replace(resources, readings_file=file))

@@ -1,0 +1,37 @@
+"""Users that an interrupted run has left, gone on with by a later one.
+
+They keep the names and the journal of the run that began to make them; the later run's folder links
+to that journal, so that `loadstone results clean` finds them under either id.
+"""
+
+import os
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.clean import require_same_cloud
+from loadstone.keystone.journal import JOURNAL, read
+from loadstone.store.store import Store
+from loadstone.target import Access
+
+
+def maker(store: Store, name: str, access: Access) -> str:
+    """Give the run by which the users of a run are named; InvalidInput where none are to be had."""
+    result = store.get(name)
+    if result.status == "running":
+        raise InvalidInput(
+            f"--resume-users: run {result.run_id} is at work with its users; end it first (Ctrl-C)"
+        )
+    store.require_files(result.run_id)
+    record = read(store.folder(result.run_id) / JOURNAL)
+    if record is None or not record.remaining:
+        raise InvalidInput(
+            f"--resume-users: run {result.run_id} has left nothing to go on with; without the "
+            "option all is made anew"
+        )
+    require_same_cloud(record, access)
+    return record.run_id
+
+
+def link(folder: Path, makers_folder: Path) -> None:
+    """Let a run's folder name what another run began to make."""
+    (folder / JOURNAL).symlink_to(os.path.relpath(makers_folder / JOURNAL, folder))

@@ -1,0 +1,509 @@
+"""N of a service that refuses requests before it saturates: a limiter, a short queue.
+
+1 flood    a constant rate well above what is accepted: what is accepted then is a limiter's rate
+2 above    a little above that must be refused, at once, while the limiter's bucket is empty
+3 below    a little below must not be
+4 narrow   where they disagree (refusals come by chance, from a short queue), rates between
+
+A limiter that counts what it refuses, or locks everyone out, accepts nothing while it is flooded.
+Then every trial after a refusal begins with a pause that is long enough for it to forget.
+"""
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.alarm import chance_of
+from loadstone.analysis.model import TICK_S, Cause, State, Trial
+from loadstone.plan.load import OpenLoad
+from loadstone.search.guard import no_more_than
+from loadstone.search.model import Capacity, Kind, Strategy, TrialRequest
+from loadstone.search.outage import is_deliberate
+from loadstone.search.ramp import FIRST_RPS, Knee
+from loadstone.search.session import OnlyErrors, Refusals, Session
+from loadstone.search.sprt import Decision, Sprt
+from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, tried
+
+SERVED_WELL = 3.0  # response time over the unloaded one that only a queue explains
+WAITED = 1.5  # response time over the unloaded one: accepted requests wait in a queue
+REFUSED_SHARE = 0.02  # of a trial: fewer may be the odd bad request
+FLOOD = 1.3  # times what was accepted
+FLOOD_S = 4.0  # of refusals
+FLOOD_REQUESTS = 100.0  # accepted
+LONGEST_FLOOD_S = 30.0
+LEAST_FLOODED = 0.05  # share refused that shows the accepted rate to be the limiter's
+RAISE = 1.5
+ABOVE, BELOW = 0.02, 0.01
+LONGEST_S = 60.0
+SHORTEST_S = 2.0
+RESERVE_S = 3.0
+LEAST_RPS = 0.25  # accepted before the first flood, at least
+FORGETS_S = 10.0  # before the first flood, in which most limiters forget the ramp
+MOST_FLOODS = 12
+MOST_FLOODED = 0.5  # of a flood: where less is accepted, a lower rate must confirm it
+MORE_PASSED = 1.15
+MUCH_MORE = 5.0
+LEAST_SILENT_RPS = 4.0  # above which a second without any is no chance
+AGAIN = 3.0  # times as long, where a flood was refused only at its end
+LEAST_ACCEPTED = 0.02  # of a flood
+CONTRADICTED = 0.9  # of a lower rate that held
+UNEVEN_REQUESTS = 3  # between two ticks
+UNEVEN = 0.15  # of the mean
+FIRST_REST_S = 1.0
+REST_GROWTH = 3.0
+LONGEST_REST_S = 60.0
+MORE = 2.1  # times as many requests as filled a limiter: a whole window is among them
+ENOUGH = 1.9
+CHANCE = 0.1  # of so many refusals where no more is refused than is allowed
+LEAST_RESTED = 8.0  # requests
+SURE_RESTED = 3.0  # one request more than a window accepts, in three windows
+SURE_AT_LOW = 200.0  # requests
+LEAST_FLOW = 0.9  # of the highest rate that held
+MOST_WIDTH = 0.05
+LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
+IDLE_S = 0.2  # between two trials, in which a limiter's bucket fills
+PROOF_SHARE = 0.2  # of the budget
+WIDTH = 0.01  # half an interval over N
+CONFIDENCE = 0.95
+LEAST_HALF_WIDTH = 0.005
+NARROW = 0.03  # between the highest good and the lowest bad rate
+SURE = 15.0  # refusals at a rate above a hard limit by the gap
+MOST_SHARE = 0.05  # refused; beyond it the odds rise otherwise than near N
+MOST_LOGIT = math.log(MOST_SHARE / (1 - MOST_SHARE))
+MOST_COUNT = 200
+FARTHEST = 0.4  # of the lowest rate refused: the first step down
+GRID = 400
+STEEPNESS = np.geomspace(10.0, 1000.0, 24)  # of the odds of a refusal, per logarithm of the rate
+
+
+def is_refusal(trial: Trial, response_s: float) -> bool:
+    """Whether requests are refused while those accepted are served as well as ever."""
+    stats = trial.stats
+    if stats.failed < REFUSED_SHARE * stats.due:
+        return False
+    if is_deliberate(trial):
+        return True
+    return stats.ok > 0 and stats.service.median_s <= SERVED_WELL * response_s
+
+
+def refusal(session: Session, refused: Trial, knee: Knee) -> Strategy:
+    """Find the highest rate of which no more is refused than is allowed."""
+    return (yield from _Refusal(session, refused, knee).run())
+
+
+class _Refusal:
+    def __init__(self, session: Session, refused: Trial, knee: Knee) -> None:
+        self._session = session
+        self._knee = knee
+        self._sprt = Sprt(session.settings.error_share)
+        self._refused = refused  # the trial that says how
+        # The first rate of the ramp was accepted, unless it is what was refused.
+        self._first_rps = 0.0 if refused.rate_rps else FIRST_RPS
+        self._tried: list[Tried] = []
+        self._limiter_rps: float | None = None
+        self._fill_s = IDLE_S  # of work that gathers before requests are refused
+        self._grain = 0.0  # half-width of that, as a share
+        self._is_even = False
+        self._burst = 0.0  # requests that pass before the first refusal
+        self._fills: list[Fill] = []  # of a limiter that remembers
+        self._rest_s = 0.0  # pause after which a limiter has forgotten the load before
+        self._is_rest_known = False
+        self._was_refused = True  # in the last trial
+        self._overall_rps = 0.0  # accepted in the last flood, its beginning included
+        if not refused.stats.ok:
+            self._rest_s = FIRST_REST_S
+        session.so_far = self._state
+
+    @property
+    def _remembers(self) -> bool:
+        """Whether a limiter refuses because of what came before a trial."""
+        return self._rest_s > 0
+
+    def run(self) -> Strategy:
+        """Flood, prove on both sides, and narrow where that does not agree."""
+        yield from self._flood(self._refused.stats.throughput_rps or self._knee.throughput_rps)
+        if self._remembers:
+            yield from self._fill_up()
+        elif self._limiter_rps is not None:
+            above_s = max(1.0 / ABOVE, PROOF_SHARE * self._session.settings.budget_s)
+            below_s = PROOF_SHARE * self._session.settings.budget_s
+            # What has flowed into the bucket since must flow out again.
+            yield from self._try(self._limiter_rps * (1 + ABOVE), "must be refused", above_s)
+            yield from self._try(self._limiter_rps * (1 - BELOW), "must not be refused", below_s)
+            if self._tried[-1].is_hopeless:
+                yield from self._repeat(self._tried[-1])
+        while self._session.left_s > SHORTEST_S + RESERVE_S and not self._is_done():
+            rate_rps, requests = self._next()
+            low, _, high = self._bracket()
+            # What waits before it is refused must have had the time to gather.
+            fill_s = self._fill_s / max(WIDTH, high / low - 1) if low else 0.0
+            seconds = max(requests / rate_rps, fill_s)
+            yield from self._try(rate_rps, "refusals", seconds, is_short=True)
+        return self._state()
+
+    def _flood(self, accepted_rps: float) -> Generator[TrialRequest, Trial, None]:
+        """Measure what is accepted while requests are refused all the time."""
+        ceiling_rps = self._session.settings.ceiling_rps
+        rate_rps = min(max(accepted_rps * FLOOD, self._first_rps, LEAST_RPS), ceiling_rps)
+        wanted_s = 2 * FLOOD_S
+        for _ in range(MOST_FLOODS):
+            if self._session.left_s < FLOOD_S:
+                return
+            seconds = min(LONGEST_FLOOD_S, wanted_s)
+            load = OpenLoad(rate_rps, seconds)
+            trial, is_rested = yield from self._offer(load, "flood", tolerates=True)
+            one = self._take(trial, rate_rps, is_rested=is_rested)
+            wanted_s = 2 * FLOOD_S
+            if one.refused <= LEAST_FLOODED * one.requests:
+                if rate_rps >= ceiling_rps:
+                    return
+                rate_rps = min(RAISE * rate_rps, ceiling_rps)
+                continue
+            self._refused = trial
+            found = self._flooded(trial, rate_rps, is_rested=is_rested)
+            if found is None and not self._remembers:
+                # It was refused only at its end.
+                wanted_s = AGAIN * len(trial.timeline.ok) * TICK_S
+            elif found is not None and seconds < min(LONGEST_FLOOD_S, FLOOD_REQUESTS / found):
+                wanted_s = 1.5 * FLOOD_REQUESTS / found
+            elif found is not None and found < MOST_FLOODED * rate_rps:
+                rate_rps = FLOOD * found  # it should be the same at a lower rate
+            else:
+                return
+
+    def _flooded(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> float | None:
+        """Return what a limiter accepts per second while it is flooded, if the trial shows that."""
+        service = trial.stats.service
+        self._fill_s = max(IDLE_S, service.p99_s - self._knee.response_s)
+        self._overall_rps = trial.stats.throughput_rps
+        counts = trial.timeline
+        begin = 0 if is_rested else leading(trial)
+        first = begin + int((counts.failed[begin:] > 0).argmax()) + 1
+        # What is accepted waits at first; it is answered later.
+        ok = (counts.ok + np.diff(counts.in_flight, prepend=0))[first:]
+        self._limiter_rps = None
+        if len(ok) * TICK_S < FLOOD_S / 2:
+            return None
+        accepted_rps = _accepted_rps(ok)
+        good = self._bracket()[0]
+        is_silent = bool(((ok[1:] == 0) & (ok[:-1] == 0)).any()) and accepted_rps > LEAST_SILENT_RPS
+        if is_silent or accepted_rps < max(LEAST_ACCEPTED * rate_rps, CONTRADICTED * (good or 0.0)):
+            # It accepts nothing for a second, or less than at a lower rate: it remembers.
+            self._rest_s = max(self._rest_s, FIRST_REST_S)
+            return None
+        self._limiter_rps = accepted_rps
+        # A bucket lets through the same in every tick; a window, much at first and then nothing.
+        spread = int(ok.max() - ok.min())
+        self._is_even = bool(spread <= UNEVEN_REQUESTS + UNEVEN * ok.mean())
+        # A queue that is full refuses by chance, a limiter does not.
+        waits = service.median_s > WAITED * self._knee.response_s
+        least = WIDTH if waits else LEAST_HALF_WIDTH
+        self._grain = max(least, (2 if self._is_even else spread) / float(ok.sum()))
+        passed = (first - 0.5) * TICK_S * (rate_rps - accepted_rps)
+        self._burst = max(0.0, passed)
+        return accepted_rps
+
+    def _repeat(self, hot: Tried) -> Generator[TrialRequest, Trial, None]:
+        """Offer a rate again after a pause: a limiter that remembers accepts much more then."""
+        self._rest_s = FORGETS_S
+        load = OpenLoad(hot.rate_rps, LONGEST_FLOOD_S)
+        trial, _ = yield from self._offer(load, "again")
+        accepted = hot.requests - hot.refused
+        if self._rest_s == FORGETS_S and trial.stats.ok <= MUCH_MORE * max(accepted, MUCH_MORE):
+            self._rest_s = 0.0
+            self._take(trial, hot.rate_rps, is_rested=True)
+            return
+        highest = max(one.rate_rps for one in self._tried)
+        self._tried = [one for one in self._tried if one.rate_rps == highest]
+        yield from self._fill_up()
+
+    def _fill_up(self) -> Generator[TrialRequest, Trial, None]:
+        """Flood the limiter from rest: how many requests it accepts at first, and after what rest.
+
+        The rest is long enough when a longer one lets no more of them pass.
+        """
+        rate_rps = self._bracket()[2]
+        self._limiter_rps, self._fills, enough_s = None, [], 0.0
+        self._rest_s = FIRST_REST_S
+        while self._session.left_s > FLOOD_S:
+            before = self._room
+            load = OpenLoad(rate_rps, LONGEST_FLOOD_S)
+            trial, _ = yield from self._offer(load, "from rest")
+            self._fills = []
+            self._take(trial, rate_rps, is_rested=True)
+            is_enough = before > 0 and self._room <= MORE_PASSED * before
+            if is_enough or not self._fills or self._rest_s >= LONGEST_REST_S:
+                self._rest_s = enough_s if is_enough else self._rest_s
+                self._is_rest_known = True
+                return
+            enough_s = self._rest_s
+            self._rest_s = min(LONGEST_REST_S, REST_GROWTH * self._rest_s)
+
+    def _offer(
+        self, load: OpenLoad, purpose: str, *, tolerates: bool = False
+    ) -> Generator[TrialRequest, Trial, tuple[Trial, bool]]:
+        """Offer a rate, after a longer and longer pause until something is accepted.
+
+        Return the trial, and whether the service was at rest before it.
+        """
+        refusals = Refusals(self._how(), tolerates)
+        while True:
+            pause_s = self._rest_s if self._was_refused else 0.0
+            if not self._tried:
+                pause_s = max(pause_s, FORGETS_S)
+            after = f" after a pause of {pause_s:.0f} s" if pause_s else ""
+            trial = yield from self._session.ask(
+                load, purpose + after, pause_s=pause_s, refusals=refusals
+            )
+            is_rested = not self._was_refused or (pause_s > 0 and self._is_rest_known)
+            self._was_refused = trial.stats.failed > 0
+            if trial.stats.ok or not trial.stats.failed:
+                return trial, is_rested
+            if self._rest_s >= LONGEST_REST_S:
+                raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.stats.errors))
+            self._rest_s = min(LONGEST_REST_S, max(FIRST_REST_S, REST_GROWTH * pause_s))
+
+    def _try(
+        self, rate_rps: float, purpose: str, least_s: float, *, is_short: bool = False
+    ) -> Generator[TrialRequest, Trial, None]:
+        """Offer a rate until it is clear whether too much of it is refused."""
+        rate_rps = min(rate_rps, self._session.settings.ceiling_rps)
+        requests = refused = 0
+        while self._session.left_s > SHORTEST_S:
+            enough_s = self._sprt.least_requests / rate_rps
+            wanted_s = max(SHORTEST_S, least_s if is_short else max(least_s, enough_s))
+            seconds = min(LONGEST_S, wanted_s, self._session.left_s)
+            trial, is_rested = yield from self._offer(OpenLoad(rate_rps, seconds), purpose)
+            one = self._take(trial, rate_rps, is_rested=is_rested)
+            requests += one.requests
+            refused += one.refused
+            is_clear = self._sprt.decide(requests, refused) is not Decision.OPEN
+            if (
+                is_short
+                or is_clear
+                or trial.verdict.state is State.DEGRADED
+                or seconds >= LONGEST_S
+            ):
+                return
+
+    def _take(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
+        one = tried(trial, rate_rps, is_rested=is_rested)
+        self._tried.append(one)
+        if one.refused or (not trial.stats.failed and self._is_enough(one)):
+            self._session.evidence.take(trial)
+        filled = fill(trial, rate_rps)
+        if is_rested and filled is not None:
+            self._fills.append(filled)
+        return one
+
+    @property
+    def _is_limiter(self) -> bool:
+        """Whether a little below what the flood accepted held, and a little above did not."""
+        low, bad, _ = self._bracket()
+        known = self._limiter_rps
+        if known is None or low is None or bad is None:
+            return False
+        if not self._is_even and self._grain > WIDTH:
+            return False
+        return known * (1 - 2 * BELOW) <= low <= known <= bad <= known * (1 + 2 * ABOVE)
+
+    @property
+    def _is_hard(self) -> bool:
+        """Whether a little above N far too much is refused, as by a limiter."""
+        bad = self._bracket()[1]
+        return any(
+            one.rate_rps == bad and one.refused > MOST_SHARE * one.requests for one in self._tried
+        )
+
+    def _is_done(self) -> bool:
+        if self._is_limiter:
+            return True
+        flows = self._bucket() if self._remembers else None
+        if flows is not None and flows.half_width_rps <= LEAST_HALF_WIDTH * flows.rate_rps:
+            return True
+        if self._is_hard or self._remembers:
+            low, _, high = self._bracket()
+            is_narrow = low is not None and high <= (1 + WIDTH) * low
+            return is_narrow and (not self._remembers or self._count_at(low) >= SURE_AT_LOW)
+        below, middle, above = self._interval()
+        return above - below <= 2 * WIDTH * middle
+
+    def _next(self) -> tuple[float, float]:
+        """Return a rate to try, and with how many requests."""
+        low, _, high = self._bracket()
+        enough = float(self._sprt.least_requests)
+        if self._remembers:
+            return self._next_rested(low, high, MORE * self._room)
+        if low is None:
+            return high * (1 - FARTHEST), enough / 4
+        gap = high / low - 1
+        if gap > NARROW:  # a rate in the middle is clearly good or clearly bad
+            return math.sqrt(low * high), min(enough, SURE / gap)
+        below, middle, above = self._interval()
+        # In turn on either side of the middle: both sides are wanted.
+        is_low = len(self._tried) % 2 == 0
+        return ((below + middle) / 2 if is_low else (middle + above) / 2), enough / 2
+
+    def _next_rested(self, low: float | None, high: float, most: float) -> tuple[float, float]:
+        """Return a rate to try from rest, and with how many requests, so that a limiter fills."""
+        flows = self._bucket()
+        if flows is not None and flows.half_width_rps > LEAST_HALF_WIDTH * flows.rate_rps:
+            seconds = min(LONGEST_EMPTY_S, self._session.left_s / 2)
+            rate_rps = flows.filled_by(seconds)
+            if rate_rps < high:
+                return rate_rps, 2 * seconds * rate_rps
+        if low is None:
+            farthest = high * (1 - FARTHEST)
+            likely = max(self._overall_rps, min(self._first_rps, farthest))
+            rate_rps = likely if self._overall_rps > 0 and likely < high else farthest
+            self._overall_rps = 0.0
+            return rate_rps, max(most, LEAST_RESTED)
+        gap = high / low - 1
+        if gap <= WIDTH:
+            return low, max(most, SURE_AT_LOW - self._count_at(low))
+        return math.sqrt(low * high), max(most, SURE_RESTED / gap, LEAST_RESTED)
+
+    def _count_at(self, rate_rps: float | None) -> int:
+        return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
+
+    def _bucket(self) -> Bucket | None:
+        """Return the bucket that empties at rates above N, where that is what limits."""
+        low, bad, _ = self._bracket()
+        found = bucket(self._fills)
+        if found is None or bad is None or not LEAST_FLOW * (low or 0.0) <= found.rate_rps < bad:
+            return None
+        return found
+
+    def _bracket(self) -> tuple[float | None, float | None, float]:
+        """Return the highest good rate below all bad ones, the lowest bad one, and a bound."""
+        bad = [one.rate_rps for one in self._tried if self._is_bad(one)]
+        lowest = min(bad, default=None)
+        good = [
+            one.rate_rps for one in self._tried if not self._is_bad(one) and self._is_enough(one)
+        ]
+        below = [rate for rate in good if lowest is None or rate < lowest]
+        bound = lowest if lowest is not None else self._session.settings.ceiling_rps
+        return max(below, default=None), lowest, bound
+
+    @property
+    def _room(self) -> float:
+        """Requests that a limiter which was at rest accepts before it refuses the first."""
+        if not self._remembers or not self._fills:
+            return 0.0
+        return max(self._fills, key=lambda one: one.rate_rps).accepted
+
+    def _is_enough(self, one: Tried) -> bool:
+        """Whether so many requests would have filled a limiter, in whichever window."""
+        return one.requests >= ENOUGH * self._room
+
+    def _is_bad(self, one: Tried) -> bool:
+        if self._remembers and chance_of(one.refused, one.requests * self._sprt.allowed) < CHANCE:
+            return True
+        return one.is_hopeless or self._sprt.decide(one.requests, one.refused) is Decision.BAD
+
+    def _interval(self) -> tuple[float, float, float]:
+        """Return the rate at which as much is refused as is allowed, with a 95 % interval.
+
+        The odds of a refusal rise as a power of the rate: two unknowns, on a grid, with an even
+        prior for their logarithms.
+        """
+        rates = np.array([one.rate_rps for one in self._tried])
+        counts = np.array([_limited(one) for one in self._tried])
+        n, f = counts[:, 0], counts[:, 1]
+        allowed = self._sprt.allowed
+        at = np.geomspace(*self._range(), GRID)
+        logit = math.log(allowed / (1 - allowed)) + STEEPNESS[:, None, None] * np.log(
+            rates[None, None, :] / at[None, :, None]
+        )
+        # Of rates that are far too high it only counts that they are.
+        logit = np.where(f >= MOST_SHARE * n, np.minimum(logit, MOST_LOGIT), logit)
+        # log(1 + exp(x)), without overflow.
+        likelihood = (f * logit - n * np.logaddexp(0.0, logit)).sum(axis=2)
+        weight = np.exp(likelihood - likelihood.max()).sum(axis=0)
+        return _quantiles(at, weight)
+
+    def _range(self) -> tuple[float, float]:
+        low, _, high = self._bracket()
+        return FARTHEST * (low or high), (1 + ABOVE) * high
+
+    def _state(self) -> Capacity:
+        low, bad, bound = self._bracket()
+        if not self._tried or bad is None:
+            return Capacity(low, low, None, CONFIDENCE, (f"at least {low or 0:.4g}/s",), None)
+        if low is None:
+            return no_more_than(
+                bound, (f"errors at every rate tried: {self._how()}",), (Cause.ERRORS,)
+            )
+        below, middle, above = self._interval()
+        # The odds of a refusal do not rise exactly as a power of the rate.
+        below, above = below - WIDTH * middle, above + WIDTH * middle
+        if self._is_limiter and self._limiter_rps is not None:
+            middle = self._limiter_rps
+            below, above = low - self._grain * middle, bad
+            if self._is_even:
+                above = min(bad, middle * (1 + self._grain))
+        elif self._remembers:
+            below, above = low * (1 - max(WIDTH, 1 / self._count_at(low))), bad
+            middle = (low + above) / 2
+            flows = self._bucket()
+            if flows is not None and flows.half_width_rps <= MOST_WIDTH * flows.rate_rps:
+                middle = flows.rate_rps
+                below = middle - flows.half_width_rps
+                above = min(bad, middle + flows.half_width_rps)
+        elif bad <= (1 + NARROW) * low:
+            below, above = min(below, low), max(above, bad)
+            middle = math.sqrt(low * bad) if self._is_hard else middle
+        below, above = min(below, middle), max(above, middle)
+        words = (self._words(low, bad), *self._burst_words(), *self._rest_words())
+        return Capacity(middle, below, above, CONFIDENCE, words, Kind.REFUSAL)
+
+    def _words(self, low: float, bad: float) -> str:
+        good = sum(one.requests for one in self._tried if one.rate_rps == low)
+        refused = sum(one.refused for one in self._tried if one.rate_rps == low)
+        at_bad = [one for one in self._tried if one.rate_rps == bad]
+        share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
+        none = "none" if not refused else f"{refused}"
+        return (
+            f"refuses with {self._how()} before it saturates: at {low:.4g}/s {none} of {good:,} "
+            f"was refused, at {bad:.4g}/s {share:.1%}"
+        )
+
+    def _how(self) -> str:
+        errors = self._refused.stats.errors
+        return errors[0][0] if errors else "an error"
+
+    def _rest_words(self) -> tuple[str, ...]:
+        if not self._remembers:
+            return ()
+        return (
+            f"what it refuses depends on the load before: after a refusal, trials began with a "
+            f"pause of {self._rest_s:.0f} s",
+        )
+
+    def _burst_words(self) -> tuple[str, ...]:
+        if self._limiter_rps is None or self._burst < max(5.0, 0.1 * self._limiter_rps):
+            return ()
+        return (f"about {self._burst:.0f} requests pass at once before it refuses (a bucket)",)
+
+
+def _accepted_rps(ok: NDArray[np.int64]) -> float:
+    """Return what is accepted per second, over whole windows where a limiter counts in windows."""
+    begins = np.flatnonzero((ok[1:] > 0) & (ok[:-1] == 0)) + 1
+    whole = ok[begins[0] : begins[-1]] if len(begins) > 1 else ok
+    return float(whole.mean()) / TICK_S
+
+
+def _limited(one: Tried) -> tuple[float, float]:
+    """Return requests and refusals, as few of them as say that far too much is refused."""
+    if one.refused <= MOST_SHARE * one.requests:
+        return float(one.requests), float(one.refused)
+    requests = min(one.requests, MOST_COUNT)
+    return float(requests), MOST_SHARE * requests
+
+
+def _quantiles(at: NDArray[np.float64], weight: NDArray[np.float64]) -> tuple[float, float, float]:
+    share = np.cumsum(weight) / weight.sum()
+    low, middle, high = np.interp([0.025, 0.5, 0.975], share, at)
+    return float(low), float(middle), float(high)

@@ -1,0 +1,55 @@
+"""Wald's sequential probability ratio test of a share of failures (Wald 1945).
+
+A. Wald, "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16 (1945).
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+LEVEL = 0.05  # of either error
+LEAST_BAD = 0.005  # a smaller share of failures is not told from the allowed one
+BAD = 3.0  # times the allowed share
+
+
+class Decision(StrEnum):
+    """What the requests so far show."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Sprt:
+    """Tests whether no more than the allowed share fails, or as much as the bad one."""
+
+    allowed: float
+
+    @property
+    def bad(self) -> float:
+        """The share that must be told from the allowed one."""
+        return min(0.9, max(LEAST_BAD, BAD * self.allowed))
+
+    @property
+    def least_requests(self) -> int:
+        """So many requests without a failure are needed to call a rate good."""
+        return math.ceil(_BOUND / -self._of_success)
+
+    def decide(self, requests: int, failed: int) -> Decision:
+        """Decide by the likelihood ratio of what was counted so far."""
+        ratio = failed * self._of_failure + (requests - failed) * self._of_success
+        if ratio >= _BOUND:
+            return Decision.BAD
+        return Decision.GOOD if ratio <= -_BOUND else Decision.OPEN
+
+    @property
+    def _of_failure(self) -> float:
+        return math.log(self.bad / self.allowed)
+
+    @property
+    def _of_success(self) -> float:
+        return math.log((1 - self.bad) / (1 - self.allowed))
+
+
+_BOUND = math.log((1 - LEVEL) / LEVEL)

@@ -1,0 +1,101 @@
+"""Where a store is: a folder, or a PostgreSQL database with a folder for its files."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from loadstone import paths
+from loadstone.errors import InvalidInput
+from loadstone.redaction import is_secret
+
+VARIABLE = "LOADSTONE_STORE"
+FORM = "postgresql://USER@HOST/DATABASE"
+FILES = "files"  # the part of the URL that names the folder for files
+_SCHEMES = ("postgresql", "postgres")
+_SCHEME = re.compile(r"([A-Za-z][\w+.-]*)://")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLocation:
+    """The folder of a store's files, and its database where that is not results.db in the folder.
+
+    Sample files, the folders of runs and the journals of studies lie in `folder`.
+    """
+
+    folder: Path
+    database: URL | None = None
+
+    def __str__(self) -> str:
+        """Return what `--store` takes, without passwords."""
+        if self.database is None:
+            return str(self.folder)
+        return without_secrets(self.database.update_query_dict({FILES: str(self.folder)}))
+
+    @classmethod
+    def of(cls, place: "Path | StoreLocation") -> "StoreLocation":
+        """Return the location of the store in a folder; a location is returned as it is."""
+        return place if isinstance(place, StoreLocation) else cls(place)
+
+
+def usual() -> StoreLocation:
+    """Return the location in LOADSTONE_STORE, else the platform's data folder."""
+    text = os.environ.get(VARIABLE)
+    return read(text, VARIABLE) if text else StoreLocation(paths.store())
+
+
+def read(text: str, source: str = "--store") -> StoreLocation:
+    """Read a folder or a URL; InvalidInput never repeats the URL, which may hold a password."""
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return StoreLocation(Path(text))
+    if scheme[1] not in _SCHEMES:
+        raise InvalidInput(f"{source}: {scheme[1]}:// is no store; use a folder or {FORM}")
+    url = _url(text, source)
+    files = url.query.get(FILES, "")
+    if not isinstance(files, str):
+        raise InvalidInput(f"{source}: {FILES}= is given twice")
+    url = url.difference_update_query([FILES])
+    folder = Path(files).expanduser().absolute() if files else _usual_folder(url)
+    return StoreLocation(folder, url)
+
+
+def without_secrets(url: URL) -> str:
+    """Return a URL as messages show it: without its password and without secret parameters."""
+    query = {name: value for name, value in url.query.items() if not is_secret(name)}
+    shown = URL.create(
+        "postgresql", url.username, None, url.host, url.port, url.database, query
+    ).render_as_string()
+    place, mark, parameters = shown.partition("?")
+    return place + mark + parameters.replace("%2F", "/")
+
+
+def secrets(url: URL) -> frozenset[str]:
+    """Return the password and the secret parameters of a URL."""
+    values = [value for name, value in url.query.items() if is_secret(name)]
+    known = (url.password, *(value for value in values if isinstance(value, str)))
+    return frozenset(str(value) for value in known if value)
+
+
+def _url(text: str, source: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as problem:
+        raise InvalidInput(f"{source}: not a URL of the form {FORM}") from problem
+    userinfo = text.partition("://")[2].partition("@")[0] if url.username is not None else ""
+    if re.search(r"[\s/'\"]", userinfo) or "@" in (url.host or ""):
+        raise InvalidInput(
+            f"{source}: write special characters of the URL in percent-encoding: "
+            "@ as %40, / as %2F, a space as %20"
+        )
+    return url.set(drivername="postgresql")
+
+
+def _usual_folder(url: URL) -> Path:
+    """Return this machine's own folder for the files of a database's runs."""
+    host = url.host or url.query.get("host") or "local"
+    parts = (str(host), str(url.port or 5432), url.database or url.username or "usual")
+    return paths.home() / "postgresql" / re.sub(r"[^\w.]+", "-", "-".join(parts)).strip("-")

@@ -1,0 +1,154 @@
+"""Results of a study as a self-contained HTML page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone import files
+from loadstone.report import figures
+from loadstone.report.html.charts import Chart, Series, Xy
+from loadstone.report.html.page import rendered
+from loadstone.study.disturbance import disturbed
+from loadstone.study.journal import Journal
+from loadstone.study.model import Cell, Study
+from loadstone.study.show import elsewhere
+from loadstone.study.table import Outcome, Row, rows
+from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
+
+MOST_TIMES = 2.0  # the largest value: an interval that reaches further is cut in the chart
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """One row of the table; `anchor` is its cell's."""
+
+    anchor: str
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One measurement of a cell; without an id it has not been made, or failed."""
+
+    repeat: int
+    run_id: str | None
+    values: tuple[str, ...]  # by step
+    command: str  # that shows it in full
+    failures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellSection:
+    """One cell with its runs."""
+
+    anchor: str
+    title: str
+    settings: str
+    runs: tuple[RunRow, ...]
+
+
+def write(journal: Journal, outcomes: Sequence[Outcome], path: Path) -> None:
+    """Write the page; of a study that has not ended, what there is."""
+    files.write(path, render(journal, outcomes))
+
+
+def render(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+    """Return the page as text."""
+    study = journal.begun.study()
+    lines = rows(study, outcomes)
+    words, numbers = heads(study)
+    charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
+    return rendered(
+        "study.html.j2",
+        charts,
+        title=study.title,
+        study=study,
+        drawn_charts=charts,
+        word_heads=words,
+        number_heads=numbers,
+        rows=[_row(study, row, len(words)) for row in lines],
+        cells=[_section(journal, study, cell, outcomes) for cell in study.cells],
+        reasons=reasons(lines),
+        published=list(published(lines)),
+        compared=[*compared(study, outcomes), *disturbed(outcomes)],
+        missing=sum(one.result is None for one in outcomes),
+        count=len(outcomes),
+        resume=f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}",
+        when=when_and_where(journal, outcomes),
+    )
+
+
+def _anchor(study: Study, cell: Cell) -> str:
+    return f"cell-{study.cells.index(cell) + 1}"
+
+
+def _row(study: Study, row: Row, words: int) -> CellRow:
+    shown = cells(row)
+    return CellRow(_anchor(study, row.cell), shown[:words], shown[words:])
+
+
+def _section(
+    journal: Journal, study: Study, cell: Cell, outcomes: Sequence[Outcome]
+) -> CellSection:
+    own = sorted((o for o in outcomes if o.turn.cell == cell), key=lambda o: o.turn.repeat)
+    return CellSection(
+        anchor=_anchor(study, cell),
+        title=str(cell),
+        settings=" ".join(f"{key}={value}" for key, value in cell.settings),
+        runs=tuple(_run(journal, study, outcome) for outcome in own),
+    )
+
+
+def _run(journal: Journal, study: Study, outcome: Outcome) -> RunRow:
+    run_id = outcome.result.run_id if outcome.result else None
+    found = outcome.found(study)
+    values = (one.estimate if (one := found.get(step)) else None for step in study.steps)
+    return RunRow(
+        repeat=outcome.turn.repeat,
+        run_id=run_id,
+        values=tuple(figures.rate(one.value if one else None) for one in values),
+        command=f"loadstone report {run_id}{elsewhere(journal)}" if run_id else "",
+        failures=outcome.failures(study),
+    )
+
+
+def _chart(study: Study, step: str | None, lines: Sequence[Row]) -> Chart | None:
+    """Return the figure of each cell with its interval, a row for each; None without any."""
+    own = [row for row in lines if row.step == step]
+    named = [(float(len(own) - number), row) for number, row in enumerate(own)]
+    values = tuple(
+        (row.estimate.value, y) for y, row in named if row.estimate and row.estimate.value
+    )
+    if not values:
+        return None
+    others = tuple((row.published.value, y) for y, row in named if row.published)
+    limit = MOST_TIMES * max(x for x, _ in (*values, *others))
+    name, unit = study.figure
+    shown = "N" if name == "N" else name
+    cut = any(((row.estimate and row.estimate.high) or 0.0) > limit for row in own)
+    note = " Intervals that end at the edge reach further." if cut else ""
+    series = [
+        Series("interval", "intervals", "p50", _intervals(named, limit)),
+        Series(shown, "points", "p50", values),
+        Series("published", "points", "undecided", others),
+    ]
+    return Chart(
+        id=f"chart-{study.steps.index(step) + 1}",
+        title=f"{step}: {shown}" if step else f"{shown} of each cell",
+        summary=f"{shown} ({unit}), with its interval where one is known.{note}",
+        x_label=f"{shown} {unit}",
+        y_label="",
+        series=tuple(one for one in series if one.data),
+        from_zero_x=True,
+        rows=tuple(str(row.cell) for row in own),
+    )
+
+
+def _intervals(named: Sequence[tuple[float, Row]], limit: float) -> tuple[Xy, ...]:
+    return tuple(
+        (min(end, limit), y)
+        for y, row in named
+        if row.estimate and row.estimate.low is not None and row.estimate.high is not None
+        for end in (row.estimate.low, row.estimate.high)
+    )

@@ -1,0 +1,139 @@
+"""Universal Scalability Law: how capacity grows with workers or nodes.
+
+    X(n) = lambda n / (1 + sigma (n - 1) + kappa n (n - 1))
+
+N. J. Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4. `sigma` is contention (the
+serial share), `kappa` coherence (the cost of keeping replicas consistent).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.errors import InvalidInput
+from loadstone.report import figures
+from loadstone.study.table import Row
+
+LEAST_LEVELS = 4  # three parameters, and a level to judge the fit by
+FACTORS = ("workers", "nodes")  # counts of what serves in parallel
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingLaw:
+    """A fitted law."""
+
+    rate_rps: Parameter  # lambda: of one
+    contention: Parameter
+    coherence: Parameter
+    residual: float  # standard deviation of the logarithm of the rates around the law
+
+    def at(self, count: float) -> float:
+        """Return the capacity that the law gives for `count` workers or nodes."""
+        values = (self.rate_rps.value, self.contention.value, self.coherence.value)
+        return float(_law(np.array([count]), *values)[0])
+
+    @property
+    def peak(self) -> float:
+        """The count at which capacity is highest; infinite without coherence cost."""
+        kappa, sigma = self.coherence.value, self.contention.value
+        return sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else inf
+
+
+def sentences(lines: Iterable[Row]) -> Iterator[str]:
+    """Yield how capacity grows with workers or nodes, for each combination of other factors.
+
+    Nothing where there are fewer than four counts.
+    """
+    for factor in FACTORS:
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for row in lines:
+            levels = dict(row.cell.levels)
+            level = levels.pop(factor, "")
+            if level.isdigit():
+                about = ", ".join([*levels.values(), *([row.step] if row.step else [])])
+                points = groups.setdefault(about, [])
+                points += [(float(level), value) for value in row.values if value]
+        for about, points in groups.items():
+            if len({count for count, _ in points}) >= LEAST_LEVELS:
+                yield f"{factor}{f' ({about})' if about else ''}: {_sentence(points)}"
+
+
+def _sentence(points: Sequence[tuple[float, float]]) -> str:
+    try:
+        law = fit(points)
+    except InvalidInput as refused:
+        return str(refused)
+    most = max(count for count, _ in points)
+    gain = law.at(most + 1) / law.at(most) - 1
+    highest = f"highest at {law.peak:.0f}" if isfinite(law.peak) else "no highest point"
+    return (
+        f"Universal Scalability Law: {figures.rate(law.rate_rps.value)}/s of one, contention "
+        f"{_parameter(law.contention)}, coherence {_parameter(law.coherence)}; the next after "
+        f"{most:g} brings {gain:+.1%}; {highest}"
+    )
+
+
+def _parameter(one: Parameter) -> str:
+    return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+
+
+def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
+    """Fit the law to (count, capacity per second) by least squares of the logarithms.
+
+    Raises InvalidInput where the points do not carry a fit: fewer than four different counts, a
+    capacity of zero, or fewer than five points.
+    """
+    from scipy import optimize, stats
+
+    counts = np.array([count for count, _ in points], dtype=np.float64)
+    rates = np.array([rate for _, rate in points], dtype=np.float64)
+    levels = len(set(counts.tolist()))
+    if levels < LEAST_LEVELS or len(points) < LEAST_LEVELS + 1:
+        raise InvalidInput(
+            f"{len(points)} measurements at {levels} different counts do not carry a scaling law; "
+            f"measure at least {LEAST_LEVELS} counts, {LEAST_LEVELS + 1} times in all"
+        )
+    if not (rates > 0).all():
+        raise InvalidInput("a capacity of 0 does not fit a scaling law")
+    start = (float((rates / counts).max()), 0.05, 0.0)
+    bounds = ((1e-9, -0.9, 0.0), (inf, 1.5, 1.0))
+    found = optimize.least_squares(
+        _residuals, start, bounds=bounds, x_scale="jac", args=(counts, rates)
+    )
+    freedom = len(points) - 3
+    residual = float(np.sqrt((found.fun**2).sum() / freedom))
+    slopes = np.asarray(found.jac, dtype=np.float64)
+    covariance = np.linalg.pinv(slopes.T @ slopes) * residual**2
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(np.diag(covariance))
+    rate, contention, coherence = (
+        Parameter(float(value), float(value - reach), float(value + reach))
+        for value, reach in zip(found.x, half, strict=True)
+    )
+    return ScalingLaw(rate, contention, coherence, residual)
+
+
+def _law(
+    counts: NDArray[np.float64], rate: float, contention: float, coherence: float
+) -> NDArray[np.float64]:
+    slowdown = 1 + contention * (counts - 1) + coherence * counts * (counts - 1)
+    capacity: NDArray[np.float64] = rate * counts / np.maximum(slowdown, 1e-9)
+    return capacity
+
+
+def _residuals(
+    values: NDArray[np.float64], counts: NDArray[np.float64], rates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    difference: NDArray[np.float64] = np.log(_law(counts, *values.tolist())) - np.log(rates)
+    return difference

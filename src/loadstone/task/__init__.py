@@ -1,1 +1,0 @@
-"""What the user asks for: task files in Rally's words, read, checked and made values."""

@@ -1,0 +1,146 @@
+"""One trial: a load, what it showed, and whether that is what must hold."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from loadstone.analysis.alarm import Alarm
+from loadstone.analysis.model import Trial
+from loadstone.analysis.trial import alarm, assess, checked
+from loadstone.config.model import MeasurementConfig
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable
+from loadstone.gate import Allowance
+from loadstone.generator.model import Load, Loaded, LoadTerms
+from loadstone.keystone.target import Target
+from loadstone.monitor.usage import Meter, deaths
+from loadstone.observer import TrialObserver
+from loadstone.search.model import TrialRequest
+
+Keep = Callable[[Trial, Samples | SampleFile | None], Trial]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which a trial is run."""
+
+    config: MeasurementConfig
+    target: Target
+    number: int  # in its measurement, from 1
+    allowance: Allowance
+    file: Path  # for the samples, where they are not kept in memory
+    observers: Sequence[TrialObserver]
+    keep: Keep  # stores the trial
+    say: Callable[[str], None]
+
+
+def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tuple[Trial, bool]:
+    """Put one load on the target; return the trial, and whether the load time was used up."""
+    observers = conditions.observers
+    began_s = time.monotonic()
+    for observer in observers:
+        observer.on_trial_begin(request)
+    watch = _Watch(conditions, _alarm(request, conditions.config), Meter(conditions.target.members))
+    reads = [observer for observer in observers if observer.reads_samples]
+
+    def on_samples(samples: Samples, actions: tuple[str, ...]) -> None:
+        for observer in reads:
+            observer.on_samples(samples, actions)
+
+    loaded = load(
+        request,
+        LoadTerms(
+            conditions.allowance,
+            conditions.file if conditions.config.goal is None else None,
+            watch,
+            on_samples if reads else None,
+        ),
+    )
+    usage = watch.meter.usage()
+    for observer in observers:
+        observer.on_load_end(loaded.samples)
+    trial = replace(
+        _judged(request, loaded, conditions),
+        usage=replace(usage, generator_cpu_s=max(usage.generator_cpu_s, loaded.health.cpu_s)),
+        start_s=watch.start_s,
+        runner=request.runner,
+        outputs=loaded.outputs,
+        outputs_dropped=loaded.outputs_dropped,
+    )
+    trial = conditions.keep(trial, loaded.samples)
+    try:
+        if loaded.interrupted:
+            raise KeyboardInterrupt
+        trial = _completed(trial, conditions)
+        for line in deaths(usage):
+            conditions.say(f"  {line}")
+        require_alive(conditions.target)
+    except BaseException as error:
+        status = "failed" if isinstance(error, EnvironmentUnusable) else "interrupted"
+        conditions.keep(replace(trial, status=status), None)
+        raise
+    if request.runner:
+        trial = conditions.keep(replace(trial, wall_s=time.monotonic() - began_s), None)
+    return trial, loaded.health.is_cut_short
+
+
+def require_alive(target: Target) -> None:
+    """Stop the run when a part of the service has died."""
+    if why := target.failure():
+        raise EnvironmentUnusable(why)
+
+
+def _completed(trial: Trial, conditions: Conditions) -> Trial:
+    """Return the trial with what observers add to it."""
+    whole = trial
+    for observer in conditions.observers:
+        whole = observer.on_trial_end(whole)
+    return whole if whole is trial else conditions.keep(whole, None)
+
+
+def _alarm(request: TrialRequest, config: MeasurementConfig) -> Alarm | None:
+    """Return what stops a hopeless trial; a load without a goal is made to its end."""
+    if config.goal is None:
+        return None
+    return alarm(
+        request.load,
+        request.alarm_s,
+        config.goal,
+        request.settle_s,
+        tolerates_errors=request.tolerates_errors,
+    )
+
+
+def _judged(request: TrialRequest, loaded: Loaded, conditions: Conditions) -> Trial:
+    spec, config = request.spec(conditions.number), conditions.config
+    if config.goal is not None and isinstance(loaded.samples, Samples):
+        trial = assess(spec, loaded.samples, loaded.health, config.goal, loaded.actions)
+    else:
+        trial = checked(spec, loaded.samples, loaded.health, config.criteria, loaded.actions)
+    if not loaded.failures:
+        return trial
+    return replace(trial, stats=replace(trial.stats, failures=loaded.failures))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Is called a few times a second during the load; False ends it."""
+
+    conditions: Conditions
+    alarm: Alarm | None
+    meter: Meter
+    start_s: float = field(default_factory=time.time)  # Unix time of the load's first instant
+    _least_s: float = field(default=math.inf, init=False)
+
+    def __call__(self, progress: Progress) -> bool:
+        # Before its first instant a load may have waited for its workers; a late call would put
+        # that instant later than it was.
+        self._least_s = self.start_s = min(self._least_s, time.time() - progress.elapsed_s)
+        self.meter.look()
+        goes_on = [observer.on_progress(progress) for observer in self.conditions.observers]
+        is_hopeless = self.alarm is not None and not self.alarm(progress)
+        return all(goes_on) and not is_hopeless and self.conditions.target.failure() is None

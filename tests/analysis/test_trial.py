@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from loadstone.analysis.goal import Goal
+from loadstone.analysis.trial import assess
+from loadstone.engine.health import Health
+from loadstone.engine.samples import Outcome, Samples
+from loadstone.plan.load import ClosedLoad
+from loadstone.search.model import TrialRequest
+
+HEALTH = Health(0.0, 0.0, 0.0, 0.1, 6.5, 0.0, 1)
+
+
+def one_after_the_other(count: int, each_s: float) -> Samples:
+    ends = (np.arange(1, count + 1) * each_s * 1e9).astype(np.int64)
+    begins = ends - int(each_s * 1e9)
+    return Samples(
+        due_ns=begins,
+        sent_ns=begins,
+        done_ns=ends,
+        first_byte_us=np.zeros(count, np.uint32),
+        iteration=np.arange(count, dtype=np.uint32),
+        connection=np.zeros(count, np.uint16),
+        status=np.full(count, 201, np.uint16),
+        outcome=np.full(count, Outcome.OK, np.uint8),
+        action=np.zeros(count, np.uint8),
+        retried=np.zeros(count, np.uint8),
+    )
+
+
+@pytest.mark.parametrize("count", [6, 60, 61])
+def test_the_throughput_of_so_many_iterations_is_over_the_time_that_they_took(count):
+    samples = one_after_the_other(count, 6.5 / 60)
+    offer = TrialRequest(ClosedLoad(1, 600.0, count), "serially").spec(1)
+    summary = assess(offer, samples, HEALTH, Goal()).stats
+    assert summary.throughput_rps == pytest.approx(60 / 6.5)
+    assert summary.throughput_rps == summary.completed_rps

@@ -1,0 +1,94 @@
+"""Guests by memory: both formulas, and what they are fed with."""
+
+import json
+
+import pytest
+from audited import document
+from click.testing import CliRunner
+from fake_cloud import PASSWORD, fake_cloud
+
+from loadstone.audit import archive
+from loadstone.audit.transport import Collected
+from loadstone.cli import loadstone
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+
+
+def guests(*words):
+    done = CliRunner().invoke(loadstone, ["audit", "guests", *words], standalone_mode=False)
+    if done.exception:
+        raise done.exception
+    return done.stdout
+
+
+def rows(*words):
+    return json.loads(guests(*words, "--json", "-"))
+
+
+def test_both_formulas():
+    node = ("--node", "c1=262144:100000", "--reserved-mb", "2048", "--overcommit", "1.5")
+    # (262144 - 2048) x 1.5 / 2048 = 190.5; 100000 / 2048 = 48.8
+    assert rows(*node, "--flavor", "m1.small=2048") == [
+        {"node": "c1", "flavor": "m1.small", "total": 190, "additional": 48}
+    ]
+
+
+def test_free_memory_that_is_not_known_is_not_guessed():
+    text = guests("--node", "c1=8192", "--flavor", "small=1024", "--reserved-mb", "0")
+    assert text.splitlines()[1].split() == ["c1", "small", "8", "?"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--node", "c1", "--flavor", "a=1"), "--node c1: must be NAME=MB or NAME=MB:FREE"),
+        (("--node", "c1=10", "--flavor", "a=0"), "--flavor a=0: must be NAME=MB"),
+        (("--node", "c1=10"), "name flavors"),
+    ],
+)
+def test_a_mistake_is_told(words, says):
+    with pytest.raises(InvalidInput, match=says):
+        guests(*words)
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    with fake_cloud() as (fake, settings):
+        fake.token_is_good = True
+        for name, value in {
+            "OS_AUTH_URL": settings["auth_url"],
+            "OS_USERNAME": "admin",
+            "OS_PASSWORD": PASSWORD,
+            "OS_PROJECT_NAME": "admin",
+            "OS_USER_DOMAIN_NAME": "Default",
+            "OS_PROJECT_DOMAIN_NAME": "Default",
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield fake
+
+
+@pytest.mark.usefixtures("cloud")
+def test_nova_tells_nodes_and_flavors():
+    found = rows("--reserved-mb", "0")
+    assert [(r["node"], r["flavor"], r["total"], r["additional"]) for r in found] == [
+        ("c1", "m1.tiny", 512, 195),
+        ("c1", "m1.tiny2", 128, 48),
+        ("c2", "m1.tiny", 128, 0),  # overcommitted: Nova's free memory is negative
+        ("c2", "m1.tiny2", 32, 0),
+    ]
+
+
+def test_who_may_not_list_nodes_is_told_so(cloud):
+    cloud.down.add("compute")
+    with pytest.raises(EnvironmentUnusable, match="Nova answers 503 to /os-hypervisors/detail"):
+        guests()
+
+
+def test_facts_of_compute_nodes_have_their_own_reserve(tmp_path):
+    conf = "[DEFAULT]\nreserved_host_memory_mb = 2000\nram_allocation_ratio = 2.0\n"
+    node = document({"nova": {"/etc/nova/nova.conf": conf}})
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps(archive.as_tree([Collected("c1", node)], is_lab=False)))
+    # 16000 MB in all, 10000 available: (16000 - 2000) x 2 / 1000 = 28
+    assert rows(str(path), "--flavor", "one=1000") == [
+        {"node": "c1", "flavor": "one", "total": 28, "additional": 10}
+    ]

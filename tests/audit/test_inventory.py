@@ -1,0 +1,105 @@
+"""Hosts from lists and from Ansible's inventories."""
+
+import pytest
+
+from loadstone.audit import inventory
+from loadstone.audit.transport import SshOptions, container, ssh
+from loadstone.errors import InvalidInput
+
+
+def hosts(tmp_path, text, name="hosts"):
+    path = tmp_path / name
+    path.write_text(text)
+    return inventory.read(path)
+
+
+def test_a_plain_list_of_hosts(tmp_path):
+    assert list(hosts(tmp_path, "# control\nadmin@a.example\n\nb.example\n")) == [
+        "admin@a.example",
+        "b.example",
+    ]
+
+
+def test_an_inventory_in_ini_form(tmp_path):
+    text = """
+bastion ansible_host=10.0.0.9
+
+[control]
+control[1:3] ansible_user=stack
+[compute]
+compute-[a:b].x
+[all:vars]
+ansible_port=2222
+[cloud:children]
+control
+[cloud:vars]
+ansible_ssh_common_args='-J bastion'
+"""
+    found = hosts(tmp_path, text)
+    assert list(found) == [
+        *("bastion", "control1", "control2", "control3"),
+        *("compute-a.x", "compute-b.x"),
+    ]
+    assert found["control2"] == {
+        "ansible_user": "stack",
+        "ansible_port": "2222",
+        "ansible_ssh_common_args": "-J bastion",
+    }
+    assert found["bastion"] == {"ansible_host": "10.0.0.9", "ansible_port": "2222"}
+
+
+def test_an_inventory_in_yaml_form(tmp_path):
+    text = """
+all:
+  vars: {ansible_user: stack}
+  children:
+    control:
+      hosts:
+        control1: {ansible_host: 10.0.0.1}
+        control2:
+"""
+    assert hosts(tmp_path, text, "hosts.yaml") == {
+        "control1": {"ansible_user": "stack", "ansible_host": "10.0.0.1"},
+        "control2": {"ansible_user": "stack"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "says"),
+    [
+        ("", "hosts", "no hosts in it"),
+        ("-oProxyCommand=id\n", "hosts", "hosts:1: '-oProxyCommand=id' is not the name of a host"),
+        ("a;id\n", "hosts", "hosts:1: 'a;id' is not the name of a host"),
+        ("node[1:99999]\n", "hosts", "more than 1000 hosts"),
+        ('a ansible_user="x\n', "hosts", "hosts:1: "),
+        ("[]", "hosts.yaml", "must be a mapping of groups"),
+        ("all: [a]", "hosts.yaml", "group all must be a mapping"),
+        (": :", "hosts.yaml", "not YAML"),
+    ],
+)
+def test_a_mistake_names_file_and_line(tmp_path, text, name, says):
+    with pytest.raises(InvalidInput) as told:
+        hosts(tmp_path, text, name)
+    assert says in str(told.value)
+    assert str(tmp_path) in str(told.value)
+
+
+def test_variables_become_options_of_ssh():
+    variables = {
+        "ansible_host": "10.0.0.1",
+        "ansible_port": "2222",
+        "ansible_user": "stack",
+        "ansible_ssh_common_args": "-J bastion",
+    }
+    host = ssh("control1", SshOptions(become=True), variables)
+    assert host.name == "control1"
+    assert host.command[-3:] == ("--", "10.0.0.1", "sudo -n sh -s")
+    assert " ".join(host.command[:-3]) == (
+        "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -p 2222 -l stack -J bastion"
+    )
+
+
+def test_containers_and_pods_read_the_script_from_their_input():
+    assert container("docker", "api").command == ("docker", "exec", "-i", "api", "sh", "-s")
+    pod = container("kubectl", "keystone-0").command
+    assert pod == ("kubectl", "exec", "-i", "keystone-0", "--", "sh", "-s")

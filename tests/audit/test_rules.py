@@ -1,0 +1,51 @@
+"""Every rule, against a node that is as it should be and one that is not."""
+
+import pytest
+import yaml
+from audited import AUDIT, CONTEXT, document
+
+from loadstone.audit import rule as rules
+from loadstone.audit.evaluate import State, evaluate
+from loadstone.audit.extract import extract
+
+FIXTURES = AUDIT / "fixtures"
+
+
+def judged(rule, changes):
+    changes = dict(changes)
+    context = {**CONTEXT, **changes.pop("context", {})}
+    (result,) = evaluate([rule], [extract("control1", document(changes), context)]).results
+    return result
+
+
+def fixture(rule):
+    return yaml.safe_load((FIXTURES / f"{rule.id}.yaml").read_text())
+
+
+@pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
+def test_the_good_fixture_passes(rule):
+    result = judged(rule, fixture(rule)["good"])
+    assert (result.state, result.message) == (State.PASS, rule.title)
+
+
+@pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
+def test_the_bad_fixture_is_found(rule):
+    result = judged(rule, fixture(rule)["bad"])
+    expected = State.WARN if rule.severity is rules.Severity.INFO else State.FAIL
+    if rule.critical_if and result.severity is rules.Severity.CRITICAL:
+        expected = State.FAIL
+    assert result.state is expected, result.message
+    assert result.severity.rank >= rule.severity.rank
+    assert "{" not in result.message
+    assert result.message != rule.title
+
+
+def test_every_fixture_belongs_to_a_rule():
+    assert {path.stem for path in FIXTURES.iterdir()} == {rule.id for rule in rules.every()}
+
+
+def test_a_healthy_node_has_no_finding():
+    host = extract("control1", document(), CONTEXT)
+    audit = evaluate(rules.chosen(()), [host])
+    wrong = {State.FAIL, State.WARN, State.UNKNOWN}
+    assert [(r.rule.id, r.message) for r in audit.results if r.state in wrong] == []

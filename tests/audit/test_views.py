@@ -1,0 +1,130 @@
+"""An audit in each format, read as its readers read it."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+import yaml
+from audited import CONTEXT, document
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_of
+from prometheus_client.parser import text_string_to_metric_families as prometheus_of
+
+from loadstone.audit import rule as rules
+from loadstone.audit.evaluate import evaluate
+from loadstone.audit.extract import extract
+from loadstone.audit.facts import HostFacts
+from loadstone.audit.views import (
+    browbeat,
+    fix_playbook,
+    junit,
+    markdown,
+    sarif,
+    textfile,
+)
+
+BAD = {
+    "keystone": {
+        "/etc/keystone/keystone.conf": "[DEFAULT]\ndebug = true\n[cache]\nenabled = true\n"
+    },
+    "uwsgi": {"/etc/keystone/uwsgi.ini": "[uwsgi]\nprocesses = 1\nlisten = 10\n"},
+    "sysctl": {"net/core/somaxconn": 128},
+}
+SCHEMA = Path(__file__).parent.parent / "data" / "sarif-2.1.0-used.schema.json"
+
+
+@pytest.fixture(scope="module")
+def audit():
+    hosts = [
+        extract("control1", document(BAD), CONTEXT),
+        HostFacts("control2", failure="no complete answer within 60 s <&>\x1b"),
+    ]
+    return evaluate(rules.chosen(()), hosts)
+
+
+def test_sarif_is_valid_and_points_to_the_line(audit):
+    log = json.loads(sarif.render(audit))
+    jsonschema.validate(log, json.loads(SCHEMA.read_text()))
+    (run,) = log["runs"]
+    found = {r["ruleId"]: r for r in run["results"] if r["properties"]["host"] == "control1"}
+    place = found["WEB-06"]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "file:///etc/keystone/uwsgi.ini"
+    assert place["region"]["startLine"] == 3
+    assert found["WEB-01"]["level"] == "error"
+    assert found["WEB-06"]["level"] == "warning"
+    assert found["KS-05"]["kind"] == "pass"
+    assert run["tool"]["driver"]["rules"][found["KS-01"]["ruleIndex"]]["id"] == "KS-01"
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def test_junit_has_a_case_per_rule_and_host(audit):
+    suites = ElementTree.fromstring(junit.render(audit))
+    control1, control2 = suites
+    assert control1.attrib["name"] == "control1"
+    assert int(control1.attrib["tests"]) == len(rules.chosen(()))
+    failed = {
+        case.attrib["name"].split()[0]: case.find("failure").attrib["type"]
+        for case in control1
+        if case.find("failure") is not None
+    }
+    assert failed["WEB-01"] == "critical"
+    assert failed["KS-12"] == "warning"
+    assert (control2.attrib["errors"], control2.attrib["tests"]) == ("1", "1")
+
+
+@pytest.mark.parametrize("parser", [openmetrics_of, prometheus_of])
+def test_the_textfile_is_read_by_prometheus(audit, parser):
+    families = {family.name: family for family in parser(textfile.render(audit))}
+    reached = families["loadstone_audit_host_reached"].samples
+    assert {s.labels["host"]: s.value for s in reached} == {"control1": 1, "control2": 0}
+    states = families["loadstone_audit_rule_state"].samples
+    of_rule = [s.labels for s in states if s.labels["rule"] == "WEB-01"]
+    assert of_rule == [
+        {"host": "control1", "rule": "WEB-01", "state": "fail", "severity": "critical"}
+    ]
+
+
+def test_markdown_names_findings_with_their_fix(audit):
+    text = markdown.render(audit)
+    assert "## control1" in text
+    assert "### WEB-06 (warning): uWSGI's listen queue is long enough for a burst" in text
+    assert "`/etc/keystone/uwsgi.ini:3`" in text
+    assert "HOST-00: no complete answer within 60 s \\<&>" in text
+
+
+def test_markdown_does_not_let_a_host_write_markup():
+    host = HostFacts("x", failure="<script>alert(1)</script> [a](http://b)\n# c")
+    text = markdown.render(evaluate(rules.chosen(()), [host]))
+    assert "\\<script>" in text
+    assert "\n# c" not in text
+    assert "\\[a](" in text
+
+
+def test_browbeats_report_has_its_form(audit):
+    text = browbeat.render(audit)
+    assert text.startswith("# Browbeat generated bug report\n---")
+    assert "| Issues for host : control1\n" in text
+    bug = text[text.index("Bug: bz1347305") :].split("\n\n")[0].splitlines()
+    names = [line.split(":")[0] for line in bug]
+    assert names == ["Bug", "Description", "URL", "Severity", "Impact"]
+    assert bug[3] == "Severity: Critical"
+    assert set(re.findall(r"^Severity: (.*)$", text, re.MULTILINE)) == {"Critical", "Suggestion"}
+
+
+def test_the_playbook_changes_files_that_it_first_copies(audit):
+    (play,) = yaml.safe_load(fix_playbook.render(audit))
+    assert play["hosts"] == "control1"
+    tasks = play["tasks"]
+    changed = [t["community.general.ini_file"] for t in tasks if "community.general.ini_file" in t]
+    wanted = {"path": "/etc/keystone/uwsgi.ini", "section": "uwsgi", "option": "processes"}
+    assert {**wanted, "value": "16"} in changed
+    copies = [t["ansible.builtin.copy"] for t in tasks if "ansible.builtin.copy" in t]
+    kept = {c["src"]: c["dest"] for c in copies if not c["force"]}
+    back = {c["src"]: c["dest"] for c in copies if c["force"]}
+    assert set(kept) == {c["path"] for c in changed}
+    assert back == {copy: path for path, copy in kept.items()}
+    assert all("never" in t["tags"] for t in tasks if "undo" in t["tags"])
+    kernel = [t["ansible.posix.sysctl"] for t in tasks if "ansible.posix.sysctl" in t]
+    assert {k["name"]: k["value"] for k in kernel} == {"net.core.somaxconn": "4096"}

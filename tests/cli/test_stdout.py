@@ -1,0 +1,57 @@
+"""Where standard output goes: a full disk, a closed pipe, a terminal that knows only ASCII."""
+
+import os
+import subprocess
+
+import pytest
+import realistic
+from command_line import environment
+
+from loadstone.store import Store
+
+READING = (("results", "list"), ("results", "show", "latest"), ("report", "--as", "junit"))
+
+
+@pytest.fixture
+def kept(loadstone):
+    """The command line with a run in its store."""
+    with Store.open(loadstone.home / "results") as store:
+        result, _ = realistic.keystone()
+        store.begin(result)
+        store.finish(result)
+    return loadstone
+
+
+def printed(loadstone, words, stdout, **variables):
+    return subprocess.run(
+        loadstone.words(*words),
+        env=environment("http://127.0.0.1:9/v3", loadstone.home) | variables,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_a_full_disk_is_one_line(kept, words):
+    with open("/dev/full", "w") as full:
+        ended = printed(kept, words, full)
+    line = "loadstone: cannot write to standard output: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (3, line)
+
+
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_a_reader_that_has_gone_ends_the_command_as_it_ends_others(kept, words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        ended = printed(kept, words, closed)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_ascii_is_enough(kept):
+    for words in READING:
+        ended = printed(kept, words, subprocess.PIPE, PYTHONIOENCODING="ascii")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout.isascii()

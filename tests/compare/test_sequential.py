@@ -1,0 +1,106 @@
+"""The sequential comparison of pairs keeps its error rate and finds known differences."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bench.comparison import NOISES, Noise, answer
+from loadstone.compare.answer import Answer, Criteria, Metric, answer_of, compare
+from loadstone.compare.sequential import FEWEST_PAIRS, critical_value, interval, pairs_needed
+
+RATE = Metric("rate", "/s", is_higher_better=True)
+LATENCY = Metric("p95", "s", is_higher_better=False)
+
+
+def test_a_single_test_is_student_s_t() -> None:
+    expected = stats.t.ppf(0.975, FEWEST_PAIRS - 1)
+    assert critical_value(FEWEST_PAIRS, FEWEST_PAIRS, 0.05) == pytest.approx(expected, rel=0.02)
+
+
+def test_intervals_of_all_looks_hold_the_truth_together() -> None:
+    random = np.random.default_rng(3)
+    most, missed = 20, 0
+    for _ in range(1000):
+        differences = random.normal(0.5, 1.0, most)
+        looks = (interval(differences[:n], most, 0.05) for n in range(FEWEST_PAIRS, most + 1))
+        missed += any(not look.low <= 0.5 <= look.high for look in looks)
+    # 5 % of 1,000 and three standard deviations.
+    assert missed <= 71
+
+
+def test_too_few_pairs_say_nothing() -> None:
+    found = interval([0.1, 0.1, 0.1], 20, 0.05)
+    assert (found.low, found.high) == (-inf, inf)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.title)
+def test_equal_services_are_seldom_called_different(noise: Noise) -> None:
+    random = np.random.default_rng(7)
+    found = [answer(1.0, noise, Criteria(), random)[0] for _ in range(400)]
+    wrong = sum(one in (Answer.FASTER, Answer.SLOWER) for one in found)
+    assert wrong / len(found) <= 0.05
+    assert found.count(Answer.SAME) / len(found) >= 0.9
+
+
+@pytest.mark.parametrize("ratio", [0.95, 1.05])
+def test_a_difference_of_5_percent_is_found_with_the_right_sign(ratio: float) -> None:
+    random = np.random.default_rng(11)
+    found = [answer(ratio, NOISES[1], Criteria(), random)[0] for _ in range(100)]
+    right = Answer.FASTER if ratio > 1 else Answer.SLOWER
+    assert found.count(right) >= 98
+
+
+def test_services_that_differ_by_the_margin_are_seldom_called_the_same() -> None:
+    random = np.random.default_rng(13)
+    found = [answer(1.03, NOISES[0], Criteria(), random)[0] for _ in range(200)]
+    assert found.count(Answer.SAME) / len(found) <= 0.05
+
+
+def test_pairs_needed_gives_the_promised_power() -> None:
+    count = pairs_needed(deviation=0.04, difference=0.02, alpha=0.05)
+    random = np.random.default_rng(17)
+    drawn = random.normal(0.02, 0.04, (4000, count))
+    _, p_values = stats.ttest_1samp(drawn, 0.0, axis=1)
+    assert (p_values < 0.05).mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_more_metrics_do_not_raise_the_error_rate() -> None:
+    random = np.random.default_rng(19)
+    metrics = [Metric(f"m{n}", "", is_higher_better=True) for n in range(6)]
+    wrong = 0
+    for _ in range(300):
+        values = np.exp(random.normal(0.0, 0.03, (len(metrics), 20, 2)))
+        found = compare(
+            {
+                metric: [(a, b) for a, b in one.tolist()]
+                for metric, one in zip(metrics, values, strict=True)
+            },
+            Criteria(most_pairs=20),
+        )
+        wrong += any(one.answer in (Answer.FASTER, Answer.SLOWER) for one in found)
+    assert wrong / 300 <= 0.06
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "expected"),
+    [
+        (RATE, 1.01, 1.10, Answer.FASTER),
+        (LATENCY, 1.01, 1.10, Answer.SLOWER),
+        (RATE, 0.80, 0.95, Answer.SLOWER),
+        (LATENCY, 0.80, 0.95, Answer.FASTER),
+        (RATE, 0.98, 1.02, Answer.SAME),
+        (RATE, 1.005, 1.02, Answer.SAME),
+        (RATE, 0.90, 1.10, Answer.UNKNOWN),
+    ],
+)
+def test_the_answer_follows_from_the_interval(
+    metric: Metric, low: float, high: float, expected: Answer
+) -> None:
+    assert answer_of(metric, low, high, 0.03) is expected
+
+
+def test_identical_figures_are_the_same() -> None:
+    [found] = compare({RATE: [(100.0, 100.0)] * 5}, Criteria())
+    assert (found.ratio, found.answer) == (1.0, Answer.SAME)

@@ -1,0 +1,136 @@
+"""--max-rate and --budget hold for everything that the commands load; counted at the target."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_keystone import PASSWORD, FakeKeystone, serving
+
+from loadstone.search.strategies import STRATEGIES
+
+MOST_RPS = 50
+# What two requests may come closer together at the target than they were begun: a busy machine.
+JITTER_S = 0.2
+RUNNERS = {
+    "constant": "constant: {times: 150, concurrency: 20}",
+    "constant_for_duration": "constant_for_duration: {duration: 3, concurrency: 20}",
+    "serial": "serial: {times: 150}",
+    "rps": "rps: {times: 100, rps: 50}",
+}
+
+
+class Logged(FakeKeystone):
+    """A fake Keystone that notes when tokens are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_s: list[float] = []
+        self.noting = threading.Lock()
+
+    def issue(self, body):
+        with self.noting:
+            self.at_s.append(time.monotonic())
+        return super().issue(body)
+
+
+@pytest.fixture
+def target() -> Iterator[tuple[Logged, str]]:
+    fake = Logged()
+    with serving(fake.handler()) as url:
+        yield fake, url
+
+
+def loadstone(url: str, home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "loadstone", *words],
+        env=kept
+        | {
+            "LOADSTONE_HOME": str(home),
+            "OS_AUTH_URL": f"{url}/v3",
+            "OS_USERNAME": "admin",
+            "OS_PASSWORD": PASSWORD,
+            "OS_USER_DOMAIN_ID": "default",
+        },
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=115,
+    )
+
+
+def require_slow(at_s: list[float], beside: int) -> None:
+    """`beside` requests are no load: they prepare it."""
+    most = MOST_RPS + 1 + beside
+    pairs = zip(at_s, at_s[most:], strict=False)
+    fastest_s = min((later - first for first, later in pairs), default=1.0)
+    assert fastest_s > 1 - JITTER_S, f"{most + 1} requests in {fastest_s:.3f} s"
+
+
+# Those of ISP RAS 2015 take an hour; they offer constant rates below the ceiling only.
+METHODS = sorted(name for name in STRATEGIES if not name.startswith("isp-ras-2015"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_search_method_sends_more_than_it_may_or_for_longer(
+    target: tuple[Logged, str], tmp_path: Path, method: str
+) -> None:
+    fake, url = target
+    limits = ("--max-rate", str(MOST_RPS), "--budget", "20s")
+    # One step of step-concurrency, which rests a minute before the next.
+    narrow = ("--max-connections", "10") if method == "step-concurrency" else ()
+    words = ("--method", method, "--users", "1", *limits, *narrow, "--json", "-")
+    told = loadstone(url, tmp_path, "capacity", *words)
+    assert told.returncode in (0, 4), told.stderr
+    assert fake.at_s
+    require_slow(fake.at_s, beside=4)
+    found = json.loads(told.stdout)
+    # No search takes what it was allowed for what the service bears.
+    assert found["capacity"]["high_rps"] is None, found["capacity"]
+    assert found["load_seconds"] < 20 + 2
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_no_runner_of_a_task_sends_more_than_it_may(
+    target: tuple[Logged, str], tmp_path: Path, runner: str
+) -> None:
+    fake, url = target
+    (tmp_path / "task.yaml").write_text(
+        "version: 2\ntitle: t\nsubtasks:\n"
+        "  - title: s\n    scenario: {Authenticate.keystone: {}}\n"
+        f"    runner: {{{RUNNERS[runner]}}}\n"
+        "    contexts: {users: {tenants: 1, users_per_tenant: 1}}\n"
+    )
+    words = ("run", "task.yaml", "--max-rate", str(MOST_RPS), "--json", "-")
+    told = loadstone(url, tmp_path, *words)
+    assert told.returncode in (0, 4), told.stderr
+    assert len(fake.at_s) >= 100
+    require_slow(fake.at_s, beside=2)
+
+
+def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
+    target: tuple[Logged, str], tmp_path: Path
+) -> None:
+    _, url = target
+    (tmp_path / "task.yaml").write_text(
+        "Dummy.dummy:\n"
+        "  - {args: {sleep: 0.01}, runner: {type: constant_for_duration, duration: 5,"
+        " concurrency: 1}}\n"
+        "  - {args: {sleep: 0.01}, runner: {type: constant_for_duration, duration: 60,"
+        " concurrency: 1}}\n"
+        "  - {args: {sleep: 0.01}, runner: {type: constant_for_duration, duration: 60,"
+        " concurrency: 1}}\n"
+    )
+    told = loadstone(url, tmp_path, "run", "task.yaml", "--budget", "20s", "--json", "-")
+    assert told.returncode == 4, told.stderr
+    assert "the load was ended after 20 s, in workload 2 of 3; raise --budget" in told.stderr
+    first, second = json.loads(told.stdout)["workloads"]
+    assert 4.9 < first["load_seconds"] < 6
+    assert 13 < second["load_seconds"] < 17

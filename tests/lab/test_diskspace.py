@@ -1,0 +1,39 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import diskspace
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil._ntuple_diskusage(100 * diskspace.MB, 95 * diskspace.MB, 5 * diskspace.MB)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_is_said_before_anything_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    with pytest.raises(EnvironmentUnusable, match=r"not enough space .*100 MB needed, 5 MB free"):
+        diskspace.copy(tmp_path / "source", tmp_path / "deep" / "target")
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "kept").write_text("x")
+    (source / "broken").symlink_to("nowhere")
+    with pytest.raises(EnvironmentUnusable, match="cannot copy"):
+        diskspace.copy(source, tmp_path / "target")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
+
+
+def test_a_copy_is_whole(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "kept").write_text("x")
+    diskspace.copy(source, tmp_path / "target")
+    assert (tmp_path / "target" / "kept").read_text() == "x"

@@ -1,0 +1,52 @@
+"""Targets that are limited on purpose: what gives way is known from outside."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadstone.keystone.deployment import Deployment
+
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(300)]
+
+TASK = """\
+version: 2
+title: Logins
+subtasks:
+  - title: Logins
+    scenario: {{Authenticate.keystone: {{}}}}
+    runner: {runner}
+    contexts: {{users: {{tenants: 1, users_per_tenant: 2}}}}
+"""
+
+
+def measured(deployment: Deployment, runner: str, folder: Path) -> dict:
+    """Load logins; return the workload as data."""
+    task, found = folder / "task.yaml", folder / "found.json"
+    task.write_text(TASK.format(runner=runner))
+    command = [sys.executable, "-m", "loadstone", "run", task, "--lab", deployment.name]
+    command += ["--store", folder / "store", "--json", found]
+    subprocess.run(command, check=True, capture_output=True, timeout=200)
+    return json.loads(found.read_text())["workloads"][0]
+
+
+def test_a_balancer_that_lets_few_requests_through_is_named(start, tmp_path):
+    deployment = start("nodes=2", "workers=2", "maxconn=1", "database=mariadb")
+    runner = "{constant_for_duration: {duration: 10, concurrency: 16}}"
+    found = measured(deployment, runner, tmp_path)
+    assert (found["bottleneck"]["kind"], found["bottleneck"]["role"]) == ("balancer", "balancer")
+    assert "sessions" in found["bottleneck"]["sentence"]
+    assert found["findings"][0]["id"] == "balancer-maxconn"
+
+
+def test_a_service_that_has_little_to_do_has_no_bottleneck(start, tmp_path):
+    deployment = start("workers=4", "database=mariadb")
+    runner = "{rps: {times: 10, rps: 1}}"
+    found = measured(deployment, runner, tmp_path)
+    assert found["bottleneck"]["kind"] == "none", found["bottleneck"]["sentence"]
+    assert found["resources"]
+    assert found["not_watched"] == []
+    # Each login writes and reads; the database's own counters say how often.
+    assert found["figures"]["statements_per_request"] > 10

@@ -1,0 +1,38 @@
+"""`loadstone compare` and `prove` on real Keystones: a difference that is known is found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadstone.keystone import deployment
+from loadstone.keystone.deployment import Deployment
+
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(300)]
+
+# A password check at cost 10 takes 64 times as long as one at cost 4.
+COSTLY = "hash-rounds=10"
+SHORT = ("--seconds=2", "--users=2", "--concurrency=2", "--pairs=6")
+
+
+def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: Path) -> None:
+    words = ("prove", f"--lab={lab_keystone.name}", f"--set={COSTLY}", *SHORT, "--json=out.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert {one["name"] for one in found["settings"]} == {"hash rounds"}
+    rows = found["metrics"]["token issue"]
+    assert rows["throughput"]["answer"] == "slower"
+    assert rows["CPU per request"]["ratio"] > 1.2
+    assert f"With {COSTLY}, throughput of token issue is" in done.stdout
+    assert "memory" in done.stdout
+    assert "To repeat it: loadstone prove" in done.stdout
+    assert not any(one.name.startswith("compare-") for one in deployment.every())

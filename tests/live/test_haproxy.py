@@ -1,0 +1,82 @@
+"""N of a real Keystone behind a real haproxy that refuses requests."""
+
+import json
+import os
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from haproxy import ISSUES, VALIDATIONS, haproxy, limited
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.alone, pytest.mark.slow]
+
+
+@pytest.fixture
+def searched(lab_keystone, tmp_path):
+    """Search through a port by the command line; return how it ended, and the data."""
+
+    def search(port, *words):
+        variables = lab_keystone.environment_variables()
+        variables["OS_AUTH_URL"] = f"http://127.0.0.1:{port}/v3"
+        ended = subprocess.run(
+            (
+                *(sys.executable, "-m", "loadstone", "capacity", "--users", "0"),
+                *("--store", str(tmp_path), "--json", "-", *words),
+            ),
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in ended.stderr
+        print(ended.stdout)
+        return ended, json.loads(ended.stdout)
+
+    return search
+
+
+def port_of(deployment):
+    return urlsplit(deployment.url).port
+
+
+def assert_n(ended, found, limit_rps):
+    """N is the limit, or what Keystone itself does where that is less, on a busy machine."""
+    capacity = found["capacity"]
+    if ended.returncode == 4:
+        assert capacity["rate_rps"] is None
+        assert "the load generator was the limit" in ended.stderr
+        return
+    assert ended.returncode == 0, ended.stderr
+    if capacity["kind"] == "saturation":
+        assert capacity["rate_rps"] < 1.1 * limit_rps
+        return
+    assert capacity["kind"] == "refusal"
+    most_rps = max(trial["throughput_rps"] for trial in found["trials"])
+    if most_rps < limit_rps:  # Keystone was slower than the limit
+        assert capacity["rate_rps"] < 1.1 * limit_rps
+    else:
+        assert capacity["rate_rps"] == pytest.approx(limit_rps, rel=0.15)
+        assert "refuses with 429" in capacity["words"][0]
+
+
+@pytest.mark.parametrize(("scenario", "condition"), [("issue", ISSUES), ("validate", VALIDATIONS)])
+def test_n_behind_a_limit_that_counts_what_it_refuses(searched, lab_keystone, scenario, condition):
+    with haproxy(port_of(lab_keystone), frontend=limited(5, "1s", condition)) as port:
+        ended, found = searched(port, "--scenario", scenario, "--budget", "120s")
+    assert_n(ended, found, 5.0)
+
+
+def test_n_behind_a_queue_with_a_time_out_is_that_of_the_service(searched, lab_keystone):
+    backend = "timeout queue 1s"
+    with haproxy(port_of(lab_keystone), backend=backend, server="maxconn 2") as port:
+        ended, found = searched(port, "--scenario", "validate", "--budget", "90s")
+    capacity = found["capacity"]
+    if ended.returncode == 4:
+        assert capacity["rate_rps"] is None
+        return
+    assert ended.returncode == 0, ended.stderr
+    assert capacity["kind"] in ("saturation", "refusal")
+    most_rps = max(trial["throughput_rps"] for trial in found["trials"])
+    # A queue that ends after a second refuses by chance a little below what two workers do.
+    assert 0.6 * most_rps <= capacity["rate_rps"] <= 1.1 * most_rps

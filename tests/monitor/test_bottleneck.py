@@ -1,0 +1,218 @@
+"""Verdicts on targets whose limit is known by construction."""
+
+import pytest
+
+from loadstone.monitor.bottleneck import Case, name_bottleneck
+from loadstone.monitor.demand import Kind, Observation, ResourceUse, Setup
+from loadstone.monitor.roles import Role
+
+
+def cpu(role, busy, capacity, demand_s=0.1):
+    names = {"keystone": "Keystone's CPU", "machine": "the machine's CPU"}
+    return ResourceUse(
+        names.get(role, f"the {role}'s CPU"), Kind.CPU, role, busy, capacity, "cores", demand_s
+    )
+
+
+def slots(busy, capacity):
+    name = "Keystone's worker threads"
+    return ResourceUse(name, Kind.WORKERS, Role.KEYSTONE, busy, capacity, "threads", 0.1)
+
+
+def judged(*uses, setup=None, is_generator_valid=True, **figures):
+    ranked = tuple(sorted(uses, key=lambda one: one.utilisation, reverse=True))
+    seen = Observation(10.0, 100, ranked, tuple(figures.items()))
+    return name_bottleneck(Case(seen, setup or Setup(), is_generator_valid))
+
+
+def test_two_workers_on_two_cores_are_limited_by_cpu():
+    verdict = judged(
+        cpu("keystone", 1.96, 2, demand_s=0.274),
+        cpu("database", 0.12, 2),
+        cpu("machine", 1.99, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=1.0,
+        workers=2,
+    )
+    found = verdict.bottleneck
+    assert (found.kind, found.role) == (Kind.CPU, "keystone")
+    assert found.sentence == (
+        "Keystone's CPU: 1.96 of 2 cores busy; a request costs 274 ms; next is the database's CPU "
+        "at 6%."
+    )
+    assert found.utilisation == pytest.approx(0.98)
+    assert found.demand_s == pytest.approx(0.274)
+
+
+def test_one_worker_on_an_idle_machine_is_limited_by_its_workers():
+    verdict = judged(
+        cpu("keystone", 0.97, 1),
+        cpu("machine", 1.1, 4),
+        slots(1, 1),
+        setup=Setup(workers=1, threads=1),
+        worker_cpu=0.98,
+        workers=1,
+    )
+    assert verdict.bottleneck.kind is Kind.WORKERS
+    assert "Run more workers." in [one.advice for one in verdict.findings]
+
+
+def test_cores_that_other_programs_take_are_named_before_keystones_cpu():
+    verdict = judged(
+        cpu("keystone", 0.33, 2),
+        cpu("machine", 1.99, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.16,
+        worker_cpu_wait=0.74,
+        others_cores=1.6,
+        workers=2,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CPU, "machine")
+    assert verdict.findings[0].id == "other-work"
+    assert "1.6 of 2 cores" in verdict.bottleneck.sentence
+
+
+def test_other_programs_beside_a_load_that_is_small_are_no_bottleneck():
+    verdict = judged(
+        cpu("keystone", 0.1, 2),
+        cpu("machine", 2, 2),
+        slots(0.3, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.05,
+        worker_cpu_wait=0.1,
+        others_cores=1.8,
+        workers=2,
+    )
+    assert verdict.bottleneck.kind is Kind.NONE
+
+
+def test_a_busy_machine_says_nothing_of_a_service_whose_processes_are_not_seen():
+    verdict = judged(cpu("machine", 2, 2), others_cores=1.9)
+    assert verdict.bottleneck.kind is Kind.NONE
+
+
+def test_many_threads_in_one_worker_are_limited_by_pythons_global_lock():
+    verdict = judged(
+        cpu("keystone", 1.02, 4),
+        cpu("machine", 1.4, 4),
+        slots(16, 16),
+        setup=Setup(workers=1, threads=16, pool=55),
+        worker_cpu=1.05,
+        workers=1,
+        transactions_open=9,
+    )
+    assert verdict.bottleneck.kind is Kind.LOCK
+    assert verdict.findings[0].id == "keystone-gil"
+
+
+def test_a_database_on_a_full_core_is_the_limit_though_keystone_waits():
+    verdict = judged(
+        cpu("database", 0.98, 1),
+        cpu("keystone", 0.6, 2),
+        cpu("machine", 1.6, 4),
+        slots(4, 4),
+        setup=Setup(workers=4, threads=1),
+        worker_cpu=0.2,
+        workers=4,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CPU, "database")
+    # That all workers wait is its effect, and stands behind it.
+    assert [one.id for one in verdict.findings] == ["database-cpu", "keystone-workers-wait"]
+
+
+def test_threads_that_share_one_connection_are_limited_by_the_pool():
+    pool = ResourceUse("pools", Kind.CONNECTIONS, Role.KEYSTONE, 0.96, 1, "connections", 0.1)
+    verdict = judged(
+        pool,
+        cpu("keystone", 0.9, 2),
+        cpu("machine", 1.1, 2),
+        slots(8, 8),
+        setup=Setup(workers=1, threads=8, pool=1),
+        worker_cpu=0.9,
+        workers=1,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CONNECTIONS, "keystone")
+
+
+def test_a_queue_before_servers_that_are_full_is_the_balancers_limit():
+    sessions = ResourceUse("sessions", Kind.BALANCER, Role.BALANCER, 2, 2, "sessions", 0.1)
+    verdict = judged(
+        sessions,
+        slots(1.5, 4),
+        setup=Setup(workers=4, threads=1),
+        balancer_queue=37,
+        worker_cpu=0.4,
+        workers=4,
+    )
+    assert verdict.bottleneck.kind is Kind.BALANCER
+    assert "2.0 of 2" in verdict.bottleneck.sentence
+
+
+def test_commits_that_wait_for_the_disk_are_the_limit():
+    verdict = judged(
+        slots(4, 4),
+        cpu("keystone", 0.3, 2),
+        setup=Setup(workers=4, threads=1),
+        committing=3.4,
+        worker_cpu=0.1,
+        workers=4,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.DISK, "database")
+
+
+def test_sessions_that_wait_for_row_locks_are_the_limit():
+    verdict = judged(slots(4, 4), lock_waiters=2.5, worker_cpu=0.1, workers=4)
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.LOCK, "database")
+
+
+def test_a_database_without_free_connections_is_the_limit():
+    full = ResourceUse("c", Kind.CONNECTIONS, Role.DATABASE, 100, 100, "connections")
+    verdict = judged(full, slots(4, 4), worker_cpu=0.1)
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CONNECTIONS, "database")
+
+
+def test_a_cache_that_is_off_is_named_before_the_cpu_that_it_costs():
+    figures = {"worker_cpu": 1.0, "workers": 2.0, "statements_per_request": 44.0}
+    uses = (cpu("keystone", 1.9, 2), slots(2, 2))
+    off = judged(*uses, setup=Setup(workers=2, threads=1, cache="off"), **figures)
+    on = judged(*uses, setup=Setup(workers=2, threads=1, cache="memcached"), **figures)
+    assert off.bottleneck.kind is Kind.CACHE
+    assert "44 SQL statements" in off.bottleneck.sentence
+    assert on.bottleneck.kind is Kind.CPU
+    assert [one.id for one in off.findings] == ["keystone-cache-off", "keystone-cpu"]
+
+
+def test_a_generator_that_fell_behind_is_the_limit_whatever_else_is_busy():
+    verdict = judged(cpu("keystone", 1.9, 2), is_generator_valid=False, worker_cpu=1.0)
+    assert verdict.bottleneck.kind is Kind.GENERATOR
+
+
+def test_swapping_is_named():
+    assert judged(swap_bytes_per_s=8e6).bottleneck.kind is Kind.MEMORY
+
+
+def test_a_full_listen_queue_is_named():
+    assert judged(listen_overflows_per_s=12.0).bottleneck.kind is Kind.QUEUE
+
+
+def test_nothing_saturated_is_said_to_be_so_with_what_comes_nearest():
+    verdict = judged(cpu("keystone", 0.6, 2), slots(0.7, 2), setup=Setup(workers=2), worker_cpu=0.3)
+    assert verdict.bottleneck.kind is Kind.NONE
+    (finding,) = verdict.findings
+    assert finding.id == "no-bottleneck"
+    assert "Keystone's worker threads: 0.7 of 2" in finding.sentence
+
+
+def test_a_service_on_another_machine_of_which_nothing_is_known_has_no_bottleneck():
+    assert judged().bottleneck.kind is Kind.NONE
+
+
+def test_a_finding_carries_its_figures():
+    verdict = judged(cpu("keystone", 1.96, 2, 0.274), worker_cpu=1.0, workers=2)
+    evidence = {one.name: one.value for one in verdict.findings[0].evidence}
+    assert evidence["utilisation"] == "0.98"
+    assert evidence["demand_ms"] == "274"
+    assert evidence["bound_rps"] == "7.299"
+    assert evidence["throughput_rps"] == "10"

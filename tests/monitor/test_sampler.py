@@ -1,0 +1,82 @@
+"""Monitors never end a run, and name once what they cannot read."""
+
+import threading
+from dataclasses import dataclass, field
+
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.source import Unreadable
+
+
+@dataclass
+class Script:
+    """A source that gives what its script says, one entry a read, the last one forever."""
+
+    name: str
+    entries: list
+    is_remote: bool = False
+    reads: int = 0
+    is_closed: bool = False
+    has_read: threading.Event = field(default_factory=threading.Event)
+
+    def read(self):
+        entry = self.entries[min(self.reads, len(self.entries) - 1)]
+        self.reads += 1
+        self.has_read.set()
+        if isinstance(entry, Exception):
+            raise entry
+        yield Reading(self.name, "value", entry)
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_a_source_that_cannot_be_read_is_named_once_and_the_others_go_on():
+    bad, good = Script("bad", [Unreadable("no such socket")]), Script("good", [1, 2, 3])
+    with Monitor([bad, good], every_s=1000) as monitor:
+        for _ in range(3):
+            monitor.look()
+    assert [str(one) for one in monitor.missing] == ["bad is not watched: no such socket"]
+    assert bad.reads == 1
+    assert bad.is_closed
+    assert good.is_closed
+    assert monitor.metrics().of("good", "value")[1].tolist()[-2:] == [3, 3]
+
+
+def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
+    late = Script("late", [1, TimeoutError("timed out"), 2])
+    gone = Script("gone", [1, OSError("broken"), OSError("broken"), OSError("broken"), 2])
+    with Monitor([late, gone], every_s=1000) as monitor:
+        for _ in range(6):
+            monitor.look()
+    assert [one.source for one in monitor.missing] == ["gone"]
+    assert gone.reads == 4
+
+
+def test_an_error_that_nobody_foresaw_ends_nothing():
+    with Monitor([Script("odd", [ZeroDivisionError("division by zero")])], every_s=1000) as monitor:
+        monitor.look()
+    (missing,) = monitor.missing
+    assert missing.why == "ZeroDivisionError: division by zero"
+
+
+def test_a_slow_source_on_another_machine_does_not_delay_a_look():
+    release = threading.Event()
+
+    class Slow(Script):
+        def read(self):
+            release.wait()
+            return super().read()
+
+    slow, fast = Slow("slow", [1], is_remote=True), Script("fast", [1])
+    with Monitor([slow, fast], every_s=1000) as monitor:
+        monitor.look()
+        assert monitor.metrics().of("fast", "value")[1].tolist()
+        release.set()
+
+
+def test_the_monitors_own_cpu_is_among_the_readings():
+    with Monitor([Script("one", [1])], every_s=1000) as monitor:
+        monitor.look()
+        monitor.look()
+    assert monitor.metrics().increase("monitor", "cpu_seconds_total") >= 0

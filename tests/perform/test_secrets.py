@@ -1,0 +1,177 @@
+"""No secret of a task is kept, shown, or seen in the list of processes."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from fake_keystone import PASSWORD
+
+SECRETS = {
+    "a template's argument": "argument-hunter2",
+    "a file of arguments": "argfile-hunter2",
+    "a hook": "hook-hunter2",
+    "a header": "header-hunter2",
+    "auth": "auth-hunter2",
+    "admin_pass": "admin-hunter2",
+    "a number": "20261122073",
+    "a URL": "url-hunter2",
+    "a query": "query-hunter2",
+    "the environment": PASSWORD,
+}
+TASK = """
+version: 2
+title: "A title with {{ api_token }}"
+subtasks:
+  - title: Requests
+    scenario:
+      HttpRequests.check_request:
+        url: "URL/v3?token=query-hunter2"
+        method: GET
+        status_code: 200
+        headers: {X-Auth-Token: header-hunter2, Cookie: "session=header-hunter2"}
+        auth: [admin, auth-hunter2]
+        json: {adminPass: 20261122073, note: "{{ api_token }}"}
+    runner: {constant: {times: 4, concurrency: 2}}
+    hooks:
+      - action: {sys_call: "sh -c 'echo -u admin:hook-hunter2 $OS_PASSWORD header-hunter2; exit 3'"}
+        description: "prints {{ api_token }}"
+        trigger: {event: {unit: iteration, at: [1]}}
+      - action: {sys_call: "curl-that-is-not-there -u admin:hook-hunter2"}
+        trigger: {event: {unit: iteration, at: [2]}}
+      - action: {sys_call: "cat chart.json"}
+        trigger: {event: {unit: iteration, at: [3]}}
+  - title: Users
+    scenario: {Authenticate.keystone: {}}
+    runner: {serial: {times: 2}}
+    contexts: {users: {tenants: 1, users_per_tenant: 1, user_password: "{{ user_password }}"}}
+  - title: Function
+    scenario: {Secretive.fail: {admin_pass: admin-hunter2, url: "http://ann:url-hunter2@x/"}}
+    runner: {constant: {times: 2, concurrency: 1}}
+    sla: {failure_rate: {max: 100}}
+"""
+PLUGIN = """
+from loadstone.functions.plugin import scenario
+
+@scenario("Secretive.fail")
+def fail(context, admin_pass: str, url: str):
+    raise RuntimeError(f"no {admin_pass} at {url} with 20261122073: " + 200 * "x " + admin_pass)
+"""
+CHART = {"title": "of argfile-hunter2", "chart_plugin": "Pie", "data": [["hook-hunter2", 3]]}
+REPORTS = ("--json", "--junit", "--rally-json")
+
+
+@pytest.fixture
+def folder(loadstone, write, tmp_path):  # noqa: ARG001  (loadstone sets the environment)
+    write(TASK.replace("URL/v3", os.environ["OS_AUTH_URL"]))
+    write(PLUGIN, "plugin.py")
+    write(json.dumps({"api_token": "argfile-hunter2"}), "arguments.yaml")
+    write(json.dumps({"complete": [CHART]}), "chart.json")
+    return tmp_path
+
+
+def files_with(secret, *places):
+    return [
+        path
+        for place in places
+        for path in place.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
+
+
+def command_lines(leader):
+    """Yield the command lines of a process's descendants, but its own, which a fork still has."""
+    own = Path(f"/proc/{leader}/cmdline").read_bytes()
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            stat = (entry / "stat").read_text()
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    family, grown = {leader}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        grown, family = bool(more), family | more
+    for pid in family:
+        with contextlib.suppress(OSError):
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if line != own:
+                yield line
+
+
+def watched(words, **given):
+    """Run a command; gives what it printed, and the command lines of what it started."""
+    seen, over = set(), threading.Event()
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadstone", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+
+        def look():
+            while not over.wait(0.01):
+                with contextlib.suppress(OSError):
+                    seen.update(command_lines(process.pid))
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        try:
+            printed, _ = process.communicate(given.get("stdin", ""), timeout=300)
+        finally:
+            over.set()
+            watcher.join()
+    return process.returncode, printed, seen
+
+
+def test_no_secret_of_a_task_is_kept_or_shown(loadstone, folder):
+    reports = folder / "reports"
+    reports.mkdir()
+    code, printed, seen = watched([
+        *("run", "task.yaml", "--plugin", "plugin.py", "--task-args-file", "arguments.yaml"),
+        *("--task-args", '{"user_password": "argument-hunter2", "other": "argument-hunter2"}'),
+        *(word for flag in REPORTS for word in (flag, str(reports / f"run{flag}"))),
+    ])  # fmt: skip
+    assert code == 0, printed
+    assert "Secretive.fail" in printed
+    shown = loadstone("results", "show", "latest")
+    data = loadstone("results", "show", "latest", "--json", "-")
+    (reports / "show").write_text(shown.stdout + shown.stderr + data.stdout)
+    for form in ("html", "junit", "openmetrics", "rally-json"):
+        told = loadstone("report", "latest", "--as", form, "-o", str(reports / f"report.{form}"))
+        assert told.returncode == 0, told.stderr
+    assert loadstone("results", "export", "latest", str(folder / "run.zip")).returncode == 0
+    ZipFile(folder / "run.zip").extractall(reports / "bundle")
+    (first, _, third) = json.loads(data.stdout)["workloads"]
+    assert len(first["hooks"]) == 3
+    assert third["failures"]
+    assert len(seen) > 3, "the watcher saw what was started"
+    for whence, secret in SECRETS.items():
+        assert secret not in printed, whence
+        assert files_with(secret, folder / "home", reports) == [], whence
+        if whence != "a hook":  # whose own command line is as the file has it
+            assert [line for line in seen if secret.encode() in line] == [], whence
+
+
+def test_arguments_on_stdin_are_in_no_command_line(folder):  # noqa: ARG001
+    given = "api_token=argfile-hunter2,user_password=argument-hunter2"
+    code, printed, seen = watched(
+        ["run", "task.yaml", "--plugin", "plugin.py", "--task-args", "-"], stdin=given
+    )
+    assert code == 0, printed
+    assert not [line for line in seen if b"hunter2" in line and b"hook-hunter2" not in line]
+    assert "argument" not in printed
+
+
+def test_what_is_wrong_with_a_task_is_said_without_its_secrets(loadstone, write):
+    write("KeystoneBasic.create_user: [{args: {enabled: '{{ api_token }}', password: [hunter2]}}]")
+    for command in (("run", "task.yaml"), ("task", "check", "task.yaml")):
+        told = loadstone(*command, "--task-args", "api_token=argument-hunter2")
+        assert told.returncode == 2
+        assert "enabled" in told.stdout + told.stderr
+        assert "hunter2" not in told.stdout + told.stderr

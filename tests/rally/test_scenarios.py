@@ -1,0 +1,127 @@
+import re
+
+import pytest
+from stated import stated
+
+from loadstone.errors import InvalidInput
+from loadstone.keystone.compile import compile_elsewhere
+from loadstone.keystone.resources import is_of_run
+from loadstone.keystone.scenarios.atomics import atomics
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.script import Text
+from loadstone.rally.scenarios import BuildContext, is_data, scenario
+from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
+
+RUN = "20261121-0931-ab12cd"
+
+
+class ExistingResources:
+    """Finds everything, under an id that says what was asked for."""
+
+    def role_id(self, name):
+        return f"role-{name}"
+
+    def domain_id(self, name_or_id):
+        return f"domain-{name_or_id}"
+
+    def service_id(self, name):
+        return f"service-{name}"
+
+
+LOAD = ClosedLoad(workers=1, iterations=1)
+GROUND = BuildContext(RUN, ExistingResources())
+LEAST = {"KeystoneBasic.create_tenant_with_users": {"users_per_tenant": 2}}
+
+
+@pytest.mark.parametrize("entry", [*KEYSTONE, AUTHENTICATE[0]], ids=lambda entry: entry.name)
+def test_the_actions_are_those_of_the_catalogue(entry):
+    built = scenario(entry.name, LEAST.get(entry.name, {}), GROUND)
+    names = [
+        one.name.removeprefix("keystone_v3.") for one in atomics([s.action for s in built.steps])
+    ]
+    optional = {"create_service"} if entry.name.endswith("get_entities") else set()
+    assert names == [name for name in entry.actions if name not in optional]
+
+
+@pytest.mark.parametrize("entry", [*KEYSTONE, AUTHENTICATE[0]], ids=lambda entry: entry.name)
+def test_what_is_sent_is_what_is_stated(entry):
+    built = scenario(entry.name, LEAST.get(entry.name, {}), GROUND)
+    sent = [
+        f"{step.method} "
+        + "".join(
+            re.sub("(role|service)-.*", "ID", part.text) if isinstance(part, Text) else "ID"
+            for part in step.path
+        )
+        for step in built.steps
+    ]
+    assert sent == stated()[entry.name]
+
+
+def test_every_keystone_scenario_is_data():
+    assert all(is_data(entry.name) for entry in KEYSTONE)
+    assert not is_data("Authenticate.validate_nova")
+
+
+def test_names_of_two_stretches_of_load_differ_and_are_known_as_the_runs_own():
+    first, second = (scenario("KeystoneBasic.create_user", {}, GROUND) for _ in range(2))
+    assert first.values["made"] != second.values["made"]
+    assert is_of_run(RUN, first.values["made"][0] + "17-2")
+
+
+def test_a_password_of_the_file_is_not_in_the_steps():
+    built = scenario("KeystoneBasic.create_user", {"password": "s3cret"}, GROUND)
+    assert "s3cret" not in repr(built)
+    assert built.values["new_password"] == ("s3cret",)
+
+
+def test_users_of_a_project_are_made_one_after_the_other():
+    built = scenario("KeystoneBasic.create_tenant_with_users", {"users_per_tenant": 3}, GROUND)
+    _, users = atomics([step.action for step in built.steps])
+    assert users.name == "keystone_v3.create_users"
+    assert [child.name for child in users.children] == ["keystone_v3.create_user"] * 3
+    assert [one.name for one in users.children[2].children] == [
+        "keystone_v3.list_roles",
+        "keystone_v3.add_role",
+    ]
+
+
+def test_a_request_of_the_file_goes_where_its_url_says():
+    wanted = {
+        "url": "https://shop.example/a b?x=1",
+        "method": "post",
+        "status_code": 200,
+        "params": {"y": "2"},
+        "headers": {"X-Key": "s3cret"},
+        "json": {"a": [1]},
+        "auth": ["ann", "pw"],
+    }
+    built = scenario("HttpRequests.check_request", wanted)
+    assert (built.origin.scheme, built.origin.host, built.origin.port) == (
+        "https",
+        "shop.example",
+        443,
+    )
+    (step,) = built.steps
+    assert (step.method, step.expect_status) == ("POST", (200,))
+    assert built.values["path"] == ("a%20b?x=1&y=2",)
+    assert built.values["body"] == ('{"a": [1]}',)
+    assert [name for name, _ in step.headers] == ["X-Key", "Content-Type", "Authorization"]
+    assert "s3cret" not in repr(built)
+    assert compile_elsewhere(built, LOAD).without_secrets().columns["body"] == ("1 values",)
+
+
+def test_one_of_several_requests_is_chosen_at_random():
+    requests = [{"url": f"http://h:81/{n}", "method": "GET"} for n in range(3)]
+    built = scenario(
+        "HttpRequests.check_random_request", {"requests": requests, "status_code": 200}
+    )
+    assert set(built.values["path"]) == {"0", "1", "2"}
+    requests[1]["method"] = "PUT"
+    with pytest.raises(InvalidInput, match="same scheme"):
+        scenario("HttpRequests.check_random_request", {"requests": requests, "status_code": 200})
+
+
+def test_what_cannot_be_sent_as_asked_is_refused():
+    wanted = {"url": "http://h/", "method": "GET", "status_code": 200, "cookies": {}}
+    with pytest.raises(InvalidInput, match=r"check_request: cookies"):
+        scenario("HttpRequests.check_request", wanted)

@@ -1,0 +1,108 @@
+"""What gave way, in each form in which a result is shown."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from made_workloads import workload
+from realistic import keystone
+
+from loadstone.monitor.bottleneck import Case, name_bottleneck
+from loadstone.monitor.demand import Kind, Observation, ResourceUse, Setup
+from loadstone.monitor.resources import Resources, Timeline
+from loadstone.monitor.roles import Role
+from loadstone.report import html, terminal
+from loadstone.report.data import as_data
+from loadstone.result import Run
+from loadstone.store import codec
+
+SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
+SENTENCE = "Keystone's CPU: 1.96 of 2 cores busy; a request costs 272 ms."
+RUN, SAMPLES = keystone()
+
+
+def resources(demand_s=0.272):
+    use = ResourceUse("Keystone's CPU", Kind.CPU, Role.KEYSTONE, 1.96, 2, "cores", demand_s)
+    seen = Observation(30.0, 216, (use,), (("worker_cpu", 0.98), ("workers", 2.0)))
+    verdict = name_bottleneck(Case(seen, Setup(workers=2, threads=1)))
+    timeline = Timeline("Keystone's CPU", ((0.5, 0.9), (1.5, 1.0)))
+    missing = ("mariadb is not watched: Access denied",)
+    return Resources(seen, verdict.bottleneck, verdict.findings, (timeline,), missing)
+
+
+def watched() -> Run:
+    """A search of which every trial was watched; the third one has the highest valid rate."""
+    search = RUN.measurements[0]
+    trials = tuple(replace(one, resources=resources()) for one in search.trials)
+    return replace(RUN, kind="capacity", measurements=(replace(search, trials=trials),))
+
+
+def test_json_names_the_bottleneck_ranks_resources_and_gives_findings():
+    data = as_data(watched())
+    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    assert data["bottleneck"]["kind"] == "cpu"
+    assert data["bottleneck"]["role"] == "keystone"
+    assert data["bottleneck"]["utilisation"] == pytest.approx(0.98)
+    assert data["bottleneck"]["demand_ms"] == pytest.approx(272)
+    assert data["bottleneck"]["sentence"] == SENTENCE
+    assert data["resources"][0]["bound_rps"] == pytest.approx(2 / 0.272)
+    assert data["findings"][0]["id"] == "keystone-cpu"
+    assert data["findings"][0]["evidence"]["demand_ms"] == "272"
+    assert data["not_watched"] == ["mariadb is not watched: Access denied"]
+
+
+def test_without_a_monitor_they_are_null():
+    data = as_data(replace(RUN, measurements=RUN.measurements[:1]))
+    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    assert data["bottleneck"] is None
+    assert data["resources"] is None
+
+
+def test_the_terminal_says_first_what_gives_way():
+    written = io.StringIO()
+    terminal.show(watched(), terminal.console(written, 120))
+    shown = written.getvalue()
+    points = [line for line in shown.splitlines() if line.startswith("  - ")]
+    assert points[0] == f"  - {SENTENCE}".ljust(len(points[0]))
+    assert "98 %" in shown
+    assert "[red]" not in shown
+    assert "The CPU is the limit" not in shown  # of the machine: its sentence says more
+
+
+def test_the_page_has_the_resources_below_the_latency_over_time():
+    page = html.render(watched(), lambda trial: SAMPLES[0, trial.number])
+    assert "What gives way" in page
+    assert "mariadb is not watched: Access denied" in page
+    latency, used = page.index("Latency over time"), page.index("Resources over time")
+    assert latency < used < page.index("Backlog over time")
+
+
+def test_a_task_shows_it_with_each_workload():
+    one = workload(SAMPLES[0, 3])
+    trial = replace(one.trials[0], resources=resources())
+    run = replace(RUN, kind="task", measurements=(replace(one, trials=(trial,)),))
+    data = as_data(run)["workloads"][0]
+    assert data["bottleneck"]["sentence"] == SENTENCE
+    written = io.StringIO()
+    terminal.show(run, terminal.console(written, 120))
+    assert SENTENCE in written.getvalue()
+
+
+def test_the_store_gives_back_what_it_kept():
+    kept = resources()
+    assert codec.loads(Resources, codec.dumps(kept)) == kept
+
+
+def test_a_trial_that_the_generator_spoiled_does_not_name_the_bottleneck():
+    search = watched().measurements[0]
+    fast = max(search.trials, key=lambda one: one.stats.throughput_rps)
+    spoiled = replace(fast.health, limits=("sends were late",))
+    trials = tuple(
+        replace(one, health=spoiled, resources=replace(resources(9.0))) if one is fast else one
+        for one in search.trials
+    )
+    found = replace(search, trials=trials).resources
+    assert found.observation.uses[0].demand_s == 0.272

@@ -1,0 +1,170 @@
+"""N of services that refuse before they saturate: limiters, short queues, time-outs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulator.families import draw
+from simulator.service import Law, Limiter, Lockout, Service, WindowLimiter
+from simulator.simulator import Simulator
+from simulator.truth import sustained_rps
+
+from loadstone.analysis.model import Trial
+from loadstone.plan.load import ClosedLoad
+from loadstone.search.model import Capacity, Kind, TrialRequest
+from loadstone.search.run import search
+from loadstone.search.settings import Settings
+from loadstone.search.sprt import Decision, Sprt
+from loadstone.search.strategies import STRATEGIES
+
+
+def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]:
+    settings = Settings(budget_s=240.0)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed).measure)
+
+
+@pytest.mark.parametrize("burst_s", [0.1, 2.0])
+def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None:
+    service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, burst_s))
+    capacity, trials = found(service)
+    assert capacity.kind is Kind.REFUSAL
+    assert capacity.rate_rps == pytest.approx(90.0, rel=0.02)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= 90.0 <= capacity.high_rps
+    assert "refuses with connection reset before it saturates" in capacity.words[0]
+    assert len(trials) < 20
+    assert not any("no more than" in word for word in capacity.words)
+
+
+def test_a_bucket_that_was_seen_to_empty_is_told() -> None:
+    service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, 2.0))
+    capacity, _ = found(service)
+    assert any("requests pass at once before it refuses" in word for word in capacity.words)
+
+
+def test_a_limiter_that_slows_is_saturation() -> None:
+    service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, 0.1, delays=True))
+    capacity, _ = found(service)
+    assert capacity.kind is Kind.SATURATION
+    assert capacity.rate_rps == pytest.approx(90.0, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "family", ["limiter", "short-queue", "queue-timeout", "counting-window", "sliding-window"]
+)
+def test_accuracy_over_a_family_of_services_that_refuse(family: str) -> None:
+    errors, covered = [], 0
+    for index in range(10):
+        service = draw(family, 700 + index)
+        capacity, _ = found(service, index)
+        truth = sustained_rps(service)
+        assert capacity.rate_rps is not None
+        assert capacity.low_rps is not None
+        assert capacity.high_rps is not None
+        errors.append(abs(capacity.rate_rps / truth - 1))
+        covered += capacity.low_rps <= truth <= capacity.high_rps
+    assert np.median(errors) <= 0.015
+    assert covered >= 8
+
+
+def test_walds_test_keeps_its_errors() -> None:
+    test = Sprt(0.001)
+    random = np.random.default_rng(1)
+    decided = {share: _decisions(test, share, random) for share in (test.allowed, test.bad)}
+    assert decided[test.allowed].count(Decision.BAD) <= 0.08 * 300
+    assert decided[test.bad].count(Decision.GOOD) <= 0.08 * 300
+
+
+def test_without_a_failure_a_rate_is_good_after_enough_requests() -> None:
+    test = Sprt(0.001)
+    assert test.decide(test.least_requests, 0) is Decision.GOOD
+    assert test.decide(test.least_requests - 1, 0) is Decision.OPEN
+    assert test.decide(20, 5) is Decision.BAD
+
+
+def _decisions(test: Sprt, share: float, random: np.random.Generator) -> list[Decision]:
+    return [_decision(test, share, random) for _ in range(300)]
+
+
+def _decision(test: Sprt, share: float, random: np.random.Generator) -> Decision:
+    failed = requests = 0
+    while (decision := test.decide(requests, failed)) is Decision.OPEN:
+        failed += int(random.uniform() < share)
+        requests += 1
+    return decision
+
+
+def test_refusals_that_come_fast_are_not_taken_for_the_ceiling() -> None:
+    service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(5.0, 0.1))
+    simulator = Simulator(service, 1)
+
+    def measure(ask: TrialRequest) -> Trial:
+        # A closed loop that is refused at once starts as many as `--max-rate` allows.
+        trial = simulator.measure(ask)
+        if not isinstance(ask.load, ClosedLoad) or not trial.stats.failed:
+            return trial
+        return replace(trial, health=replace(trial.health, ceiling="held at 5000/s"))
+
+    capacity, trials = search(STRATEGIES["meter"](Settings(budget_s=240.0)), measure)
+    assert max(trial.rate_rps or 0.0 for trial in trials) < 100.0
+    assert capacity.kind is Kind.REFUSAL
+    assert capacity.rate_rps == pytest.approx(5.0, rel=0.05)
+
+
+@pytest.mark.parametrize("window_s", [1.0, 10.0])
+@pytest.mark.parametrize("law", list(Law))
+@pytest.mark.parametrize("limit_rps", [5.0, 50.0])
+def test_a_limiter_that_counts_in_windows_is_found(
+    law: Law, window_s: float, limit_rps: float
+) -> None:
+    limiter = WindowLimiter(limit_rps, window_s, law)
+    service = Service(workers=8, capacity_rps=400.0, limiter=limiter, refuses_with="status")
+    capacity, _ = found(service)
+    assert capacity.kind is Kind.REFUSAL
+    assert capacity.rate_rps == pytest.approx(limit_rps, rel=0.03)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= limit_rps <= capacity.high_rps
+    assert "refuses with 429 Too Many Requests" in capacity.words[0]
+    assert not any("restarted" in word for word in capacity.words)
+
+
+def test_a_limiter_that_counts_what_it_refuses_is_said_to_need_pauses() -> None:
+    limiter = WindowLimiter(5.0, 10.0, Law.COUNTING)
+    service = Service(workers=8, capacity_rps=400.0, limiter=limiter, refuses_with="status")
+    capacity, trials = found(service)
+    assert any("what it refuses depends on the load before" in one for one in capacity.words)
+    assert any("after a pause of" in trial.purpose for trial in trials)
+
+
+@pytest.mark.parametrize("lasting_s", [5.0, 40.0])
+def test_a_lockout_after_refusals_is_waited_for(lasting_s: float) -> None:
+    service = Service(
+        workers=8,
+        capacity_rps=200.0,
+        limiter=Limiter(20.0, 0.1),
+        lockout=Lockout(10, lasting_s),
+        refuses_with="status",
+    )
+    capacity, _ = found(service)
+    assert capacity.kind is Kind.REFUSAL
+    assert capacity.rate_rps == pytest.approx(20.0, rel=0.05)
+
+
+@pytest.mark.parametrize("refuses_with", ["refused", "reset"])
+def test_a_limit_on_connections_is_no_restart(refuses_with: str) -> None:
+    service = Service(
+        workers=8, capacity_rps=100.0, variation=0.2, connections=12, refuses_with=refuses_with
+    )
+    capacity, _ = found(service)
+    truth = sustained_rps(service)
+    assert capacity.rate_rps == pytest.approx(truth, rel=0.03)
+    assert not any("restarted" in word for word in capacity.words)
+
+
+def test_a_limit_below_the_first_rate_is_found() -> None:
+    limiter = WindowLimiter(2.0, 1.0, Law.COUNTING)
+    service = Service(workers=4, capacity_rps=100.0, limiter=limiter, refuses_with="status")
+    capacity, _ = found(service)
+    assert capacity.rate_rps == pytest.approx(2.0, rel=0.1)

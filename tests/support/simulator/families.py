@@ -1,0 +1,122 @@
+"""Random services, by the kind of trouble that they have."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from simulator.service import (
+    Bursts,
+    Change,
+    Crowding,
+    Fsync,
+    Law,
+    Limiter,
+    Lockout,
+    Service,
+    Stalls,
+    WindowLimiter,
+)
+
+FAMILIES = {
+    "deterministic": Service(),  # evenly spaced arrivals, nothing disturbs
+    "poisson": Service(is_poisson=True),
+    "leak": Service(leak_per_minute=0.001),
+    "bursts": Service(bursts=Bursts(gap_s=60.0)),
+    "gc": Service(stalls=Stalls(gap_s=5.0)),
+    "overflow": Service(queue_limit=64),
+    "fsync": Service(fsync=Fsync(share=0.3, variation=2.0)),
+    "mix": Service(
+        bursts=Bursts(gap_s=90.0),
+        stalls=Stalls(gap_s=8.0),
+        fsync=Fsync(share=0.2, variation=1.5),
+        leak_per_minute=0.0005,
+        cold=0.3,
+    ),
+}
+# Without one true capacity: it depends on the backlog.
+ILL_POSED = {
+    "thrash": Service(crowding=Crowding(0.08)),
+    "batching": Service(crowding=Crowding(-0.08)),
+    "split": Service(is_split=True),
+}
+# Something refuses, or slows, before or when the service saturates.
+LIMITED = {
+    "limiter": Service(limiter=Limiter(1.0)),
+    "limiter-per-user": Service(limiter=Limiter(1.0, users=2)),
+    "slowing-limiter": Service(limiter=Limiter(1.0, delays=True)),
+    "short-queue": Service(queue_limit=1),
+    "queue-timeout": Service(queue_timeout_s=1.0),
+    "fixed-window": Service(limiter=WindowLimiter(1.0, 1.0, Law.FIXED), refuses_with="status"),
+    "sliding-window": Service(limiter=WindowLimiter(1.0, 1.0, Law.SLIDING), refuses_with="status"),
+    "counting-window": Service(
+        limiter=WindowLimiter(1.0, 1.0, Law.COUNTING), refuses_with="status"
+    ),
+    "lockout": Service(limiter=Limiter(1.0), lockout=Lockout(5, 10.0), refuses_with="status"),
+    "connection-limit": Service(connections=1),
+}
+# The capacity changes during the search: what counts is the one at its end.
+CHANGING = {"step": Service(), "step-back": Service()}
+CHANGE_S = 240.0  # within the first so many seconds
+QUEUE_LIMIT = 512  # the usual listen backlog, where the family names none
+
+
+def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0) -> Service:
+    """Give the `index`-th random service of a family."""
+    kind = (FAMILIES | ILL_POSED | LIMITED | CHANGING)[family]
+    random = np.random.default_rng([index, *family.encode()])
+    service = replace(
+        kind,
+        capacity_rps=float(np.exp(random.uniform(math.log(low_rps), math.log(high_rps)))),
+        workers=int(random.choice([2, 4, 8, 16])),
+        variation=float(random.uniform(0.05, 0.5)),
+        queue_limit=min(kind.queue_limit, QUEUE_LIMIT),
+    )
+    if family in CHANGING:
+        return replace(service, change=_change(family, random))
+    return _limited(service, family, random) if family in LIMITED else service
+
+
+def _limited(service: Service, family: str, random: np.random.Generator) -> Service:
+    """Return a service with a limit of its family, drawn at random."""
+    if family == "short-queue":  # 0 to 200 places; so does a limit on connections
+        return replace(service, queue_limit=int(np.exp(random.uniform(0, math.log(201)))) - 1)
+    if family == "queue-timeout":
+        return replace(service, queue_timeout_s=_geometric(random, 0.1, 3.0))
+    if family == "connection-limit":  # fewer than the workers, or a few times as many
+        most = max(1, round(service.workers * _geometric(random, 0.5, 8.0)))
+        refuses_with = str(random.choice(["refused", "reset"]))
+        return replace(service, connections=most, refuses_with=refuses_with)
+    rate_rps = service.capacity_rps * float(random.uniform(0.2, 0.9))
+    if isinstance(service.limiter, WindowLimiter):
+        return replace(service, limiter=_window(service.limiter, rate_rps, random))
+    if service.lockout is not None:
+        lasting_s = _geometric(random, 5.0, 60.0)
+        service = replace(service, lockout=Lockout(int(random.integers(3, 30)), lasting_s))
+    if service.limiter is None:
+        return service
+    limiter = replace(
+        service.limiter,
+        rate_rps=rate_rps,
+        burst_s=_geometric(random, 0.02, 0.2 if family == "lockout" else 2.0),
+        users=int(random.choice([2, 5, 10])) if family == "limiter-per-user" else 1,
+    )
+    return replace(service, limiter=limiter)
+
+
+def _window(limiter: WindowLimiter, rate_rps: float, random: np.random.Generator) -> WindowLimiter:
+    """Return a window of 1 or 10 s that accepts a whole number of requests."""
+    window_s = float(random.choice([1.0, 10.0]))
+    most = max(1, round(rate_rps * window_s))
+    return replace(limiter, rate_rps=most / window_s, window_s=window_s)
+
+
+def _geometric(random: np.random.Generator, low: float, high: float) -> float:
+    return float(np.exp(random.uniform(math.log(low), math.log(high))))
+
+
+def _change(family: str, random: np.random.Generator) -> Change:
+    """Return a step of 5 to 50 % up or down at a random instant; back again at a later one."""
+    factor = 1 + float(random.uniform(0.05, 0.5)) * float(random.choice([-1, 1]))
+    at_s, back_at_s = sorted(float(random.uniform(0, CHANGE_S)) for _ in range(2))
+    return Change(at_s, 1 / factor, back_at_s if family == "step-back" else math.inf)

@@ -1,0 +1,103 @@
+"""The service itself: requests in, departures out, in operational time."""
+
+import heapq
+from collections import deque
+from math import exp, inf, log1p, sqrt
+
+import numpy as np
+
+from simulator.service import Service
+
+COLD_S = 3.0
+DRAWN_AT_ONCE = 1024
+
+
+class Workers:
+    """First come, first served by whoever is free first; keeps its state between trials."""
+
+    def __init__(self, service: Service, random: np.random.Generator) -> None:
+        self._service = service
+        self._random = random
+        self._free_s = [0.0] * service.workers
+        self._waiting: deque[float] = deque()  # when those who wait will be begun
+        self._open_s: list[float] = []  # when each open connection is done with its request
+        self._drawn: list[float] = []
+        self._served = 0
+        self._leak = service.leak_per_minute / (60.0 * service.capacity_rps)
+        most = min(service.queue_limit, service.queue_timeout_s)
+        self._is_plain = service.crowding is None and most == inf
+
+    def serve(self, at_s: float) -> float | None:
+        """Take a request and say when it departs; None: refused, the queue is full."""
+        if self._service.connections == inf:
+            return self._serve(at_s)
+        while self._open_s and self._open_s[0] <= at_s:
+            heapq.heappop(self._open_s)
+        if len(self._open_s) >= self._service.connections:
+            return None
+        departs_s = self._serve(at_s)
+        if departs_s is not None:
+            heapq.heappush(self._open_s, departs_s)
+        return departs_s
+
+    def _serve(self, at_s: float) -> float | None:
+        service = self._service
+        if service.is_split:
+            return self._serve_split(at_s)
+        if self._is_plain:
+            begin_s = max(at_s, self._free_s[0])
+            departs_s = begin_s + self._service_s()
+            heapq.heapreplace(self._free_s, departs_s)
+            return departs_s
+        waiting = self._waiting
+        while waiting and waiting[0] <= at_s:
+            waiting.popleft()
+        if len(waiting) >= service.queue_limit and self._free_s[0] > at_s:
+            return None
+        begin_s = max(at_s, self._free_s[0])
+        if begin_s - at_s > service.queue_timeout_s:
+            return None
+        departs_s = begin_s + self._service_s() * self._crowd(len(waiting))
+        heapq.heapreplace(self._free_s, departs_s)
+        if begin_s > at_s:
+            waiting.append(begin_s)
+        return departs_s
+
+    def _serve_split(self, at_s: float) -> float:
+        worker = int(self._random.integers(self._service.workers))
+        self._free_s[worker] = max(at_s, self._free_s[worker]) + self._service_s()
+        return self._free_s[worker]
+
+    def _crowd(self, waiting: int) -> float:
+        crowding = self._service.crowding
+        if crowding is None:
+            return 1.0
+        return 1.0 + crowding.slower * min(1.0, waiting / crowding.full_at)
+
+    def _service_s(self) -> float:
+        if not self._drawn:
+            self._drawn = self._draw()
+        self._served += 1
+        seconds = self._drawn.pop()
+        if self._leak:
+            seconds *= 1 + self._leak * self._served
+        if self._service.cold:
+            fading = exp(-self._served / (self._service.capacity_rps * COLD_S))
+            seconds *= 1 + self._service.cold * fading
+        return seconds
+
+    def _draw(self) -> list[float]:
+        service = self._service
+        disk = service.fsync.share if service.fsync else 0.0
+        seconds = self._lognormal(service.mean_service_s * (1 - disk), service.variation)
+        if service.fsync:
+            variation = service.fsync.variation
+            seconds = seconds + self._lognormal(service.mean_service_s * disk, variation)
+        drawn: list[float] = seconds.tolist()
+        return drawn
+
+    def _lognormal(
+        self, mean: float, variation: float
+    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        sigma = sqrt(log1p(variation**2))
+        return mean * np.exp(self._random.normal(-(sigma**2) / 2, sigma, DRAWN_AT_ONCE))

@@ -1,0 +1,105 @@
+"""What counts as a secret, and what is left of it."""
+
+import pytest
+
+from loadstone.redaction import MASK, Redaction, masked, secrets_in
+
+SECRET = "hunter2-Zq/9\"it's"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"admin_pass": SECRET},
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"headers": {"X-Auth-Token": SECRET, "x-subject-token": SECRET, "Cookie": SECRET}},
+        {"auth": ["admin", SECRET]},
+        {"passwords": ["one-of-them", SECRET]},
+        {"params": {"token": SECRET}},
+        {"credentials": {"blob": SECRET}},
+        {"password": {"user": {"name": "ann", "password": SECRET}}},
+    ],
+)
+def test_secrets_are_known_by_their_names_and_places(given):
+    assert SECRET not in str(masked(given))
+    assert any(SECRET in found for found in secrets_in(given))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("http://ann:s3cr3t@host/v3", "s3cr3t"),
+        ("http://host/?x=1&token=s3cr3t&y=2", "s3cr3t"),
+        ('{"user": "ann", "password": "a s3cr3t"}', "a s3cr3t"),
+        ("user=ann&password=s3%20cr3t", "s3 cr3t"),
+    ],
+)
+def test_secrets_in_urls_and_bodies_are_found(text, secret):
+    assert secret in secrets_in({"data": text})
+    assert "cr3t" not in masked({"data": text})["data"]
+    assert "ann" not in text or "ann" in masked(text) or "@" in text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl -u admin:s3cr3t http://x/",
+        "curl -uadmin:s3cr3t http://x/",
+        "curl --user=admin:s3cr3t http://x/",
+        "sh -c 'curl --user \"admin:s3cr3t\" http://x/ | tee out'",
+        "env OS_PASSWORD=s3cr3t openstack token issue",
+        "openstack --os-password s3cr3t token issue",
+        "curl -H 'X-Auth-Token: s3cr3t' http://x/",
+        "curl -H 'Authorization: Basic YWRtaW46czNjcjN0' http://x/",  # admin:s3cr3t
+        "curl http://admin:s3cr3t@x/",
+        "sshpass -ps3cr3t ssh host",
+    ],
+)
+def test_secrets_in_the_command_of_a_hook_are_found(command):
+    hidden = masked({"sys_call": command})["sys_call"]
+    assert "s3cr3t" not in hidden
+    assert "YWRtaW46czNjcjN0" not in hidden
+    assert MASK in hidden
+    assert "s3cr3t" in secrets_in({"sys_call": command})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"password_length": 10, "token": True, "tokens_path": "/v3/tokens", "name": "token"},
+        {"sys_call": "sh -c 'echo $HOME; exit 3'"},
+        {"methods": ["password"], "auth": ["one"], "url": "http://host:5000/v3"},
+    ],
+)
+def test_what_is_no_secret_stays(given):
+    assert masked(given) == given
+    assert not secrets_in(given)
+
+
+def test_numbers_under_secret_names_are_masked():
+    assert masked({"admin_pass": 123456, "pins": [1]}) == {"admin_pass": MASK, "pins": [1]}
+
+
+def test_a_known_secret_is_replaced_in_all_its_spellings():
+    hidden = Redaction(frozenset({SECRET, "key word", "short", "123456"}))
+    assert hidden.text(f"a {SECRET} b") == f"a {MASK} b"
+    assert hidden.text('\\"hunter2-Zq/9\\"it\'s').endswith(MASK)
+    assert hidden.text("?x=key%20word&y=key+word") == f"?x={MASK}&y={MASK}"
+    # A short value or a number is only known where it stands alone.
+    assert hidden.text("shorter short") == f"shorter {MASK}"
+    assert hidden.text("0.123456 s, 1234567, pin 123456") == f"0.123456 s, 1234567, pin {MASK}"
+
+
+def test_data_stays_json_and_its_keys_stay():
+    hidden = Redaction(frozenset({SECRET, "users", "1234"}))
+    inner = '{"users": "users", "times": 1234}'
+    assert hidden.data({"users": [SECRET, 1234], "status": "users", "given": inner}) == {
+        "users": [MASK, 1234],
+        "status": MASK,
+        "given": f'{{"users": "{MASK}", "times": 1234}}',
+    }
+    assert hidden.data({"status": "users"}, frozenset({"status"})) == {"status": "users"}
+
+
+def test_a_redaction_does_not_show_what_it_hides():
+    assert SECRET not in repr(Redaction(frozenset({SECRET})))
