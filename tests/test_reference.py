@@ -399,7 +399,7 @@ def test_a_connection_above_the_limit_is_refused_until_another_ends():
             assert reads_an_answer(two)
             until_refused(address)
             one.close()
-            until_taken(address)
+            assert seen_once_taken(f"http://127.0.0.1:{port}")
 
 
 def until_refused(address):
@@ -409,13 +409,12 @@ def until_refused(address):
             socket.create_connection(address).close()
 
 
-def until_taken(address):
+def seen_once_taken(base):
+    """The counts, as soon as the one connection that is allowed is free."""
     while True:
         try:
-            with socket.create_connection(address) as again:
-                assert reads_an_answer(again)
-                return
-        except ConnectionError:
+            return seen_by(base)
+        except requests.ConnectionError:
             continue
 
 
@@ -426,8 +425,7 @@ def test_a_connection_above_the_limit_is_reset():
             assert reads_an_answer(one)
             with socket.create_connection(address) as two, pytest.raises(ConnectionResetError):
                 two.recv(1)
-        until_taken(address)
-        assert seen_by(f"http://127.0.0.1:{port}")["connections_reset"] >= 1
+        assert seen_once_taken(f"http://127.0.0.1:{port}")["connections_reset"] >= 1
 
 
 def test_a_connection_above_the_limit_waits_for_another_to_end():
