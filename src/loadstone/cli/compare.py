@@ -256,8 +256,8 @@ def shown(
     measured: "Measured", options: LoadOptions, most_slower: float | None = None
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
-    from loadstone.compare.settings import differences
     from loadstone.compare.show import Compared
+    from loadstone.report.settings import differences
 
     a, b = measured.runs
     [one], [other] = a.measurements, b.measurements
