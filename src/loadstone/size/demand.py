@@ -1,6 +1,6 @@
 """What one iteration of a scenario costs, from the trials of stored runs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log
@@ -18,7 +18,8 @@ ROLES = (Role.KEYSTONE, Role.WEB, Role.DATABASE, Role.CACHE, Role.BALANCER, Role
 MOST_FAILED = 0.01  # share of iterations: what fails costs something else
 # Of the highest throughput: in a slower trial much of the CPU is what the service does when idle.
 LEAST_SHARE = 0.5
-LEAST_ITERATIONS = 10
+LIGHT_SHARE = 0.7  # of the highest throughput: up to here hardly anything queues
+LEAST_ITERATIONS = 5
 RUNS_FOR_SCATTER = 3  # from so many runs on, the interval is that between runs
 MOST_RUNS = 5  # of the same settings, the newest
 
@@ -69,7 +70,7 @@ def demands(wanted: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]:
 
 def settings_that_differ(found: Sequence[Demand]) -> tuple[SettingDifference, ...]:
     """Return the settings in which the runs of the scenarios differ."""
-    return differences([one.environment.settings for one in found])
+    return differences([one.environment.settings for one in found], _NOT_A_COST)
 
 
 def usable_trials(measurement: Measurement) -> tuple[Trial, ...]:
@@ -111,7 +112,7 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
     taken = of_same[:MOST_RUNS]
     newest, measurement = taken[0]
     seen = [(run.run_id, trial) for run, one in taken for trial in usable_trials(one)]
-    light = [t for _, one in taken for t in _lightest(one)]
+    light = [_fastest(one) for _, one in taken]
     roles = (*ROLES, Role.GENERATOR)
     return Demand(
         scenario=name,
@@ -119,8 +120,8 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
         cpu_s=tuple(
             (role, estimate) for role in roles if (estimate := _estimate(seen, role)) is not None
         ),
-        service_s=_service_s(light or [trial for _, trial in seen]),
-        is_light=bool(light),
+        service_s=_service_s([trial for trial, _ in light]),
+        is_light=all(is_light for _, is_light in light),
         statements=_figure(seen, "statements_per_request"),
         cache_gets=_figure(seen, "cache_gets_per_request"),
         connection_s=_connection_s(seen),
@@ -161,14 +162,15 @@ def _cpu(seen: Observation, role: Role) -> float:
     return sum(one.demand_s or 0.0 for one in uses)
 
 
-def _lightest(measurement: Measurement) -> Iterable[Trial]:
-    """Return the trial at the lowest rate, where nothing queues; none where no rate was offered."""
-    rated = [
-        trial
-        for trial in measurement.trials
-        if trial.rate_rps and trial.is_valid and trial.stats.ok >= LEAST_ITERATIONS
-    ]
-    return [min(rated, key=lambda trial: trial.rate_rps or 0.0)] if rated else []
+def _fastest(measurement: Measurement) -> tuple[Trial, bool]:
+    """Return the trial in which an iteration took the least time, and whether it was a light one.
+
+    That is the one without queueing where there was one, as in the first step of a search's ramp.
+    """
+    ended = [t for t in measurement.trials if t.is_valid and t.stats.ok >= LEAST_ITERATIONS]
+    fastest = min(ended, key=lambda trial: trial.stats.service.mean_s)
+    most = max(trial.stats.throughput_rps for trial in ended)
+    return fastest, fastest.stats.throughput_rps <= LIGHT_SHARE * most
 
 
 def _service_s(trials: Sequence[Trial]) -> Estimate:

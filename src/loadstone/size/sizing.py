@@ -190,7 +190,7 @@ def _assumptions(
     for load in loads:
         if not load.demand.is_light:
             yield (
-                f"{load.demand.title}: no trial at a low rate was stored, so the time that a "
+                f"{load.demand.title}: no trial with little load was stored, so the time that a "
                 "worker is held contains queueing, and the workers are too many."
             )
         if load.demand.service_s.low is None:
