@@ -124,6 +124,8 @@ def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "count": one.ratio.count,
                 "unit": one.unit,
                 "p": one.p,
+                "p_holm": one.p_holm,
+                "answer": one.answer.value,
                 "words": str(one),
             }
             for one in differences(study, outcomes)
