@@ -6,7 +6,7 @@ import pytest
 from loadstone.errors import InvalidInput
 from loadstone.study.model import Cell
 from loadstone.study.scaling import fit, sentences
-from loadstone.study.table import Row
+from loadstone.study.table import TableRow
 
 RATE, CONTENTION, COHERENCE = 20.0, 0.06, 0.004
 
@@ -61,9 +61,9 @@ def test_points_that_do_not_carry_a_fit_are_refused(
         fit(points)
 
 
-def row(workers: int, cache: str, *values: float | None) -> Row:
+def row(workers: int, cache: str, *values: float | None) -> TableRow:
     cell = Cell(levels=(("workers", str(workers)), ("cache", cache)), settings=(), scenario="issue")
-    return Row(cell, None, None, values, len(values), True, None, (), ())
+    return TableRow(cell, None, None, values, len(values), True, None, (), ())
 
 
 def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:

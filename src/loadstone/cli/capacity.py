@@ -23,7 +23,7 @@ _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
 _OF_TASK = {"workload": "--workload", "raw": TASK_ARGS, "args_file": "--task-args-file"}
 
 
-class Options(TypedDict):
+class CapacityOptions(TypedDict):
     """The values of the options."""
 
     lab: str | None
@@ -114,7 +114,7 @@ def search_options(command: Command) -> Command:
 @STORE
 @JSON
 @click.pass_context
-def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
+def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     """Find N: the highest request rate that the target sustains without degradation.
 
     Ends with 0 when N was found, with 1 when the target fell short before there could be a number
@@ -152,7 +152,7 @@ def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
     ctx.exit(code)
 
 
-def _terms(options: Options) -> "SearchTerms":
+def _terms(options: CapacityOptions) -> "SearchTerms":
     from loadstone.config.capacity import SearchTerms
     from loadstone.plan.model import Placement
 
@@ -168,7 +168,7 @@ def _terms(options: Options) -> "SearchTerms":
     )
 
 
-def _searched(ctx: click.Context, options: Options) -> "Searched":
+def _searched(ctx: click.Context, options: CapacityOptions) -> "Searched":
     """Return what N is searched for: --scenario, or a workload of --task."""
     from loadstone.config.capacity import by_name, of_task
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.store.location import StoreLocation
-    from loadstone.study.journal import Journal
-    from loadstone.study.table import Outcome
+    from loadstone.study.journal import StudyJournal
+    from loadstone.study.table import TurnOutcome
 
 QUICK = click.option("--quick", is_flag=True, help="The study's shorter form, where it has one.")
 SEED = click.option(
@@ -21,7 +21,7 @@ SEED = click.option(
 )
 
 
-class Shown(TypedDict):
+class StudyShowOptions(TypedDict):
     """What the command line says of a study that is to be shown."""
 
     name: str
@@ -33,7 +33,7 @@ class Shown(TypedDict):
     page: Path | None
 
 
-class Options(TypedDict):
+class StudyRunOptions(TypedDict):
     """What the command line says of a study that is to be run."""
 
     name: str | None
@@ -76,7 +76,7 @@ def list_(location: "StoreLocation") -> None:
     metavar="FILE",
     help="Write a page with the table, charts and the runs of each cell.",
 )
-def show(**options: Unpack[Shown]) -> None:
+def show(**options: Unpack[StudyShowOptions]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
     from loadstone.report.terminal import console
     from loadstone.study import read
@@ -109,7 +109,7 @@ def show(**options: Unpack[Shown]) -> None:
 @STORE
 @JSON
 @click.pass_context
-def run(ctx: click.Context, **options: Unpack[Options]) -> None:
+def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """Measure each cell of a study and print the table; Ctrl-C keeps what was measured.
 
     Ends with 0 when N was found in every cell, else as the worst of its measurements.
@@ -132,7 +132,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
         ctx.exit(exit_code(journal, store, ended))
 
 
-def _journal(options: Options) -> "Journal":
+def _journal(options: StudyRunOptions) -> "StudyJournal":
     """Return the journal of the study to go on with, or begin that of a new one."""
     from loadstone.study import journal, read
 
@@ -144,7 +144,7 @@ def _journal(options: Options) -> "Journal":
     return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
 
 
-def _begun(name: str, store: "StoreLocation") -> "Journal | None":
+def _begun(name: str, store: "StoreLocation") -> "StudyJournal | None":
     """Return the study that has begun under this id, or the beginning of it.
 
     None: it is the name or the file of one that is not looked up here.
@@ -157,8 +157,8 @@ def _begun(name: str, store: "StoreLocation") -> "Journal | None":
 
 
 def _show(
-    journal: "Journal",
-    outcomes: "Sequence[Outcome]",
+    journal: "StudyJournal",
+    outcomes: "Sequence[TurnOutcome]",
     to: TextIO | None = None,
     *,
     markdown: bool = False,

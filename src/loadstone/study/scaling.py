@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.study.table import Row
+from loadstone.study.table import TableRow
 
 LEAST_LEVELS = 4  # three parameters, and a level to judge the fit by
 FACTORS = ("workers", "nodes")  # counts of what serves in parallel
@@ -51,7 +51,7 @@ class ScalingLaw:
         return sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else inf
 
 
-def sentences(lines: Iterable[Row]) -> Iterator[str]:
+def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
     """Yield how capacity grows with workers or nodes, for each combination of other factors.
 
     Nothing where there are fewer than four counts.

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
 from loadstone.result import Run
-from loadstone.study.figure import Estimate, Found, of_turn, unsteady
+from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
 from loadstone.study.order import Turn
 
@@ -18,14 +18,14 @@ MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powe
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """One turn with what came of it; neither result nor failure: it has not been measured."""
 
     turn: Turn
     result: Run | None
     failure: str | None = None
 
-    def found(self, study: Study) -> dict[str | None, Found]:
+    def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """What it showed, by step."""
         return of_turn(self.result, study.measurement) if self.result else {}
 
@@ -42,7 +42,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One cell, or one step of it, over all repeats."""
 
     cell: Cell
@@ -90,9 +90,9 @@ def _side(ratio: float) -> str:
     return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
-def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
+def rows(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[TableRow, ...]:
     """Return a row for each cell, in the order of the file."""
-    of_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    of_cell: dict[Cell, list[TurnOutcome]] = defaultdict(list)
     for outcome in outcomes:
         of_cell[outcome.turn.cell].append(outcome)
     return tuple(
@@ -100,12 +100,12 @@ def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
     )
 
 
-def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) -> Row:
+def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]) -> TableRow:
     measured = sorted((o for o in outcomes if o.result), key=lambda o: o.turn.repeat)
     found = [o.found(study).get(step) for o in measured]
     valid = [one.is_valid for one in found if one is not None and one.is_valid is not None]
     estimates = [one.estimate if one else None for one in found]
-    return Row(
+    return TableRow(
         cell=cell,
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
@@ -129,7 +129,7 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
-def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, ...]:
+def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Difference, ...]:
     """Return the ratios that the study asks for, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
@@ -145,7 +145,7 @@ def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, 
 
 
 def _differences(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Difference]:
     pairs = _paired(study, comparison, step, outcomes)
     over: dict[str, list[tuple[Pairs, float]]] = defaultdict(list)
@@ -169,7 +169,7 @@ def _difference(
 
 
 def _paired(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[float]]:
     """Return the logarithms of other / base by what else the two have in common."""
     values: dict[tuple[str, Pairs, int], float] = {}

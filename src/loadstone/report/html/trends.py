@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone import files
-from loadstone.report.html.charts import Chart, Series, Tone, Xy
+from loadstone.report.html.charts import Chart, ChartSeries, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, Trend, cells
 from loadstone.report.workload import load_of_given
@@ -64,7 +64,9 @@ def _durations(anchor: str, trend: Trend) -> Chart:
         summary="Of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="seconds",
-        series=tuple(Series(name, "line", tone, _data(values)) for name, tone, values in wanted),
+        series=tuple(
+            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in wanted
+        ),
         from_zero_y=True,
         from_zero_x=True,
     )
@@ -78,7 +80,7 @@ def _success(anchor: str, trend: Trend) -> Chart:
         summary="The share of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="% of the iterations",
-        series=(Series("ended well", "line", "sustained", _data(shares)),),
+        series=(ChartSeries("ended well", "line", "sustained", _data(shares)),),
         from_zero_y=True,
         from_zero_x=True,
     )
