@@ -136,11 +136,11 @@ class WeightedScript:
 
 
 def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[WeightedScript, ...]]:
-    """Give the steps and the mix of a plan for weighted scripts; actions count through them all."""
+    """Return steps and mix of a plan for weighted scripts; actions count through them all."""
     steps = tuple(step for script, _ in scripts for step in script)
     return steps, tuple(WeightedScript(len(script), weight) for script, weight in scripts)
 
 
 def text(value: str) -> Template:
-    """Give a template without holes."""
+    """Return a template without holes."""
     return (Text(value),)
