@@ -21,7 +21,7 @@ class Interval:
 
 
 def of_logs(logs: Sequence[float]) -> Interval:
-    """Give exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
+    """Return exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
     mean = fmean(logs)
     if len(logs) < 2:
         return Interval(exp(mean), None, None, len(logs))
@@ -31,7 +31,7 @@ def of_logs(logs: Sequence[float]) -> Interval:
 
 
 def p_of_no_difference(logs: Sequence[float]) -> float | None:
-    """Give the p of a two-sided t test that the logarithms' mean is 0; None below two values."""
+    """Return the p of a two-sided t test that the logarithms' mean is 0; None below two values."""
     if len(logs) < 2:
         return None
     spread = stdev(logs)

@@ -10,7 +10,7 @@ LEAST = 2
 
 
 def combined(searches: Sequence[Capacity]) -> Capacity:
-    """Give the geometric mean of their N, with an interval that holds what differs between them.
+    """Return the geometric mean of their N, with an interval that covers the spread between them.
 
     Student's t over the logarithms of the N (rates scatter in proportion), one value a search, with
     one degree of freedom less: noise slower than a search is seen between searches only (Kalibera &
