@@ -9,6 +9,7 @@ from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import FloorOutcome, judge_floor
 from loadstone.store.store import Store
 
 
@@ -29,7 +30,7 @@ def _codes(measurement: Measurement) -> list[int]:
     if measurement.spec:
         return [_code_of_workload(one) for one in measurement.each]
     if measurement.policy == "search":
-        return [_code_of_search(measurement)]
+        return [_code_of_search(measurement), _code_of_floor(measurement)]
     return [_code_of_fixed_load(measurement)]
 
 
@@ -48,6 +49,18 @@ def _code_of_search(measurement: Measurement) -> int:
         return MeasurementInvalid.exit_code
     # No number because of noise says nothing of the service; errors do.
     return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
+
+
+def _code_of_floor(measurement: Measurement) -> int:
+    found = measurement.capacity
+    # Without N, _code_of_search says why.
+    if measurement.least_rps is None or found is None or found.rate_rps is None:
+        return 0
+    return {
+        FloorOutcome.REACHED: 0,
+        FloorOutcome.MISSED: FELL_SHORT,
+        FloorOutcome.UNDECIDED: MeasurementInvalid.exit_code,
+    }[judge_floor(found, measurement.least_rps)]
 
 
 def _code_of_fixed_load(measurement: Measurement) -> int:

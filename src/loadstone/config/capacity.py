@@ -229,6 +229,7 @@ class SearchTerms:
     max_connections: int = MOST_CONNECTIONS
     curve_s: float = 0.0
     repeats: int = 1
+    least_rps: float | None = None  # N below this falls short
     placement: Placement = field(default_factory=Placement)
 
 
@@ -243,6 +244,7 @@ def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementG
         contexts=wanted[0].contexts,
         most_existing=wanted[0].most_existing,
         is_repeated=terms.repeats > 1,
+        least_rps=terms.least_rps,
     )
 
 
@@ -274,7 +276,11 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
     )
     return MeasurementConfig(
         record=Measurement(
-            scenario=scenario.name, title=title, request=scenario.request, parameters=parameters
+            scenario=scenario.name,
+            title=title,
+            request=scenario.request,
+            parameters=parameters,
+            least_rps=terms.least_rps if terms.repeats == 1 else None,
         ),
         generator=Requests(
             scenario,
