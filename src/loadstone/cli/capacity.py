@@ -9,7 +9,7 @@ from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_op
 from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import TASK_ARGS, command_line, show
-from loadstone.cli.stored import JSON, STORE, Output, open_store, write
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
@@ -119,7 +119,7 @@ def search_options(command: Command) -> Command:
     type=Number(0.001, HIGHEST_RPS),
     help="End with 1 if N is below this rate (all of its interval), with 4 if that cannot be told.",
 )
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @STORE
 @JSON
 @click.pass_context

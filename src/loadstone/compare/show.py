@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison
-from loadstone.compare.pairs import Outcome, verdict
+from loadstone.compare.pairs import GuardOutcome, verdict
 from loadstone.report import figures
 from loadstone.report.junit import clean
 from loadstone.report.settings import SettingDifference

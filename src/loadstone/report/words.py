@@ -9,7 +9,7 @@ from loadstone.report import figures
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
 BUSY = 0.9

@@ -13,8 +13,8 @@ from loadstone.analysis.model import Durations, Trial
 from loadstone.redaction import Redaction
 from loadstone.result import (
     Environment,
-    Found,
     Measurement,
+    MeasurementSummary,
     PastSearch,
     Performed,
     Run,
