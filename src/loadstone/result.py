@@ -180,6 +180,12 @@ class Environment:
 
     machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
+    facts: tuple[tuple[str, str], ...] = ()  # of the audit: how the service was set up
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """All of it, as results are compared by."""
+        return (*self.target, *self.machine, *self.facts)
 
 
 @dataclass(frozen=True, slots=True)

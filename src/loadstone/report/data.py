@@ -35,6 +35,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "environment": {
             "machine": dict(run.environment.machine),
             "target": dict(run.environment.target),
+            "facts": dict(run.environment.facts),
         },
     }
     if run.workloads:
