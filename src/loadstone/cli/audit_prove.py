@@ -11,6 +11,7 @@ from loadstone.cli.prove import ProofOptions, state_gain
 from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
+    from loadstone.audit.evaluate import RuleState
     from loadstone.audit.rule import Rule
 
 
