@@ -77,6 +77,32 @@ def test_an_objective_that_no_rate_meets_is_a_shortfall(
     assert code(finding) == 1
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (50.0, 60.0, 0),
+        (51.0, None, 0),  # limited by the load that is allowed
+        (49.9, 60.0, 4),
+        (None, 60.0, 4),
+        (40.0, None, 4),
+        (40.0, 49.9, 1),
+        (None, 49.9, 1),
+    ],
+)
+def test_a_rate_that_n_must_reach_is_held_against_its_interval(
+    low: float | None, high: float | None, expected: int
+) -> None:
+    capacity = Capacity(55.0, low, high, 0.95)
+    finding = replace(RESULT.measurements[0], capacity=capacity, least_rps=50.0)
+    assert code(finding) == expected
+    assert code(replace(finding, least_rps=None)) == 0
+
+
+def test_without_n_the_reason_gives_the_code_and_not_the_rate_that_was_asked_for() -> None:
+    finding = searched(SLOW, "p99<1ms")
+    assert code(replace(finding, least_rps=50.0)) == code(finding) == 1
+
+
 def test_without_a_trial_that_meets_the_objective_there_is_no_n() -> None:
     # Alone a request takes 180 ms; how long they take at a constant rate, 20 s do not show.
     finding = searched(SLOW, "p99<230ms", budget_s=20.0)

@@ -61,6 +61,7 @@ class Measurement:
     spec: str = ""
     reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
     requests_as_rally: bool = False  # iterations sent all that Rally sends
+    least_rps: float | None = None  # N below this falls short (`--fail-below`)
 
     @property
     def load_s(self) -> float:
@@ -183,6 +184,7 @@ class Measurement:
         )
 
 
+LAB = "lab"  # of the target: the name of a deployment, whose URL may change
 BESIDE = "measured beside"  # of the target: other measurements that were at work on it meanwhile
 
 
@@ -230,6 +232,19 @@ class MeasurementSummary:
     low_rps: float | None
     high_rps: float | None
     stretch_rps: float | None = None  # throughput of a fixed load, where no N was sought
+
+
+@dataclass(frozen=True, slots=True)
+class PastSearch:
+    """A search for N in the history of a target."""
+
+    run_id: str
+    started_at: str  # ISO 8601, UTC
+    scenario: str
+    title: str
+    parameters: tuple[tuple[str, str], ...]
+    capacity: Capacity | None
+    environment: Environment
 
 
 @dataclass(frozen=True, slots=True)

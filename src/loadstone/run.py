@@ -102,7 +102,7 @@ class _Flow:
                     self._begin(one)
                     self._measure(one, actors)
             if group.is_repeated and others:
-                self._combine(len(group.measurements))
+                self._combine(group)
         except LoadstoneError as error:
             self._keep(status="failed", failure=str(error))
             # What one measurement lacks, the next may not need.
@@ -212,8 +212,9 @@ class _Flow:
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
         return observers
 
-    def _combine(self, count: int) -> None:
+    def _combine(self, group: MeasurementGroup) -> None:
         """Add what several searches of one scenario found together; each keeps its own trials."""
+        count = len(group.measurements)
         searches = self.store.get(self.config.run_id).measurements[-count:]
         self.index += 1
         self.present = replace(
@@ -222,6 +223,7 @@ class _Flow:
             capacity=combined([one.capacity for one in searches if one.capacity is not None]),
             trials=(),
             notes=(),
+            least_rps=group.least_rps,
             wall_s=sum(one.wall_s for one in searches),
         )
         self._keep()

@@ -264,8 +264,8 @@ def shown(
     measured: "MeasuredComparison", options: LoadOptions, most_slower: float | None = None
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
-    from loadstone.compare.settings import differences
     from loadstone.compare.show import Compared
+    from loadstone.report.settings import differences
 
     a, b = measured.runs
     [one], [other] = a.measurements, b.measurements

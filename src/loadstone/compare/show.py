@@ -11,9 +11,9 @@ from rich.table import Table
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison
 from loadstone.compare.pairs import GuardOutcome, verdict
-from loadstone.compare.settings import SettingDifference
 from loadstone.report import figures
 from loadstone.report.junit import clean
+from loadstone.report.settings import SettingDifference
 
 SHARES = (0.01, 0.02, 0.05, 0.1)  # differences that an unknown answer is explained with
 APART = (

@@ -8,9 +8,9 @@ from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison,
 from loadstone.compare.measure import MOST_PAIRS, PAIRED
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import is_usable, of_trials
-from loadstone.compare.settings import differences
 from loadstone.compare.show import Compared
 from loadstone.errors import InvalidInput
+from loadstone.report.settings import differences
 from loadstone.result import Measurement, Run
 
 

@@ -230,6 +230,7 @@ class SearchTerms:
     max_connections: int = MOST_CONNECTIONS
     curve_s: float = 0.0
     repeats: int = 1
+    least_rps: float | None = None  # N below this falls short
     placement: Placement = field(default_factory=Placement)
     # "only": predict N from a low load; "first": do so before the search
     prediction: Literal["only", "first"] | None = None
@@ -246,6 +247,7 @@ def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementG
         contexts=wanted[0].contexts,
         most_existing=wanted[0].most_existing,
         is_repeated=terms.repeats > 1 and terms.prediction != "only",
+        least_rps=terms.least_rps,
     )
 
 
@@ -285,6 +287,7 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
             request=scenario.request,
             policy="search" if is_search else "prediction",
             parameters=parameters,
+            least_rps=terms.least_rps if terms.repeats == 1 else None,
         ),
         generator=Requests(
             scenario,

@@ -11,6 +11,7 @@ from loadstone.report import prediction, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import judge_floor
 from loadstone.search.model import Capacity
 
 SCHEMA_VERSION = 1
@@ -53,6 +54,7 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "parameters": dict(measurement.parameters),
         "capacity": _capacity(measurement.capacity),
         "predicted": prediction.as_data(measurement),
+        "floor": _floor(measurement),
         "load_seconds": _number(measurement.load_s),
         "wall_seconds": _number(measurement.wall_s),
         "generator": _generator(generator_of(measurement)),
@@ -125,6 +127,13 @@ def _capacity(capacity: Capacity | None) -> dict[str, Any] | None:
         "kind": capacity.kind,
         "words": list(capacity.words),
     }
+
+
+def _floor(measurement: Measurement) -> dict[str, Any] | None:
+    least = measurement.least_rps
+    if least is None:
+        return None
+    return {"least_rps": least, "outcome": judge_floor(measurement.capacity, least).value}
 
 
 def _generator(generator: Generator | None) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from loadstone.analysis.model import TrialState
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import FloorOutcome, floor_words, judge_floor
 
 # What XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,6 +19,7 @@ def render(run: Run) -> str:
     """Return the document; a workload without a capacity is an error, for it was not measured.
 
     A degraded trial is no failure: a search looks for the rate at which the service gives way.
+    N below the rate of --fail-below is one.
     """
     each = [one for measurement in run.measurements for one in measurement.each]
     cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
@@ -59,7 +61,9 @@ def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
     if why := _missing(measurement, run):
         kind = figures.NOT_FOUND if is_search else measurement.status
         Xml.SubElement(case, "error", type=clean(kind), message=clean(why))
-    elif not is_search:
+    elif is_search:
+        _add_floor(case, measurement)
+    else:
         _add_failure(case, measurement)
     said = "\n".join(_said(measurement))
     if said:
@@ -80,6 +84,17 @@ def _missing(measurement: Measurement, run: Run) -> str | None:
     said += capacity.words if capacity else ()
     said += generator.reasons if generator and not generator.is_valid else ()
     return "; ".join(said) or f"the run is {run.status}"
+
+
+def _add_floor(case: Xml.Element, measurement: Measurement) -> None:
+    """Add that N is below the rate of --fail-below, or that this cannot be told."""
+    least = measurement.least_rps
+    if least is None:
+        return
+    kinds = {FloorOutcome.MISSED: "failure", FloorOutcome.UNDECIDED: "error"}
+    if kind := kinds.get(judge_floor(measurement.capacity, least)):
+        message = clean(floor_words(measurement.capacity, least))
+        Xml.SubElement(case, kind, type="floor", message=message)
 
 
 def _add_failure(case: Xml.Element, measurement: Measurement) -> None:

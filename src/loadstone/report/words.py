@@ -9,6 +9,7 @@ from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
+from loadstone.search.floor import floor_words
 from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
@@ -37,7 +38,9 @@ def of(measurement: Measurement) -> tuple[str, ...]:
 
 def shown(measurement: Measurement) -> tuple[str, ...]:
     """Describe what the figures show beside N itself."""
+    least = measurement.least_rps
     said = [
+        *([floor_words(measurement.capacity, least)] if least is not None else []),
         *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
         *(measurement.capacity.words if measurement.capacity else ()),
         *prediction.words(measurement),

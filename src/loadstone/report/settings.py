@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from loadstone.result import LAB
+
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
@@ -13,7 +15,7 @@ class SettingDifference:
 
 
 # Facts that name an instance and say nothing of its configuration.
-_IDENTITY = frozenset({"url", "name", "started", "port"})
+_IDENTITY = frozenset({"url", "name", "started", "port", LAB})
 
 
 def differences(
