@@ -285,7 +285,7 @@ def shown(
 
 
 def _sides(options: CompareOptions) -> "tuple[Side, Side]":
-    from loadstone.compare.measure import MeasuredComparison, Side
+    from loadstone.compare.measure import Side
     from loadstone.keystone.deploy import settings
     from loadstone.keystone.target import NamedTarget
 
@@ -310,7 +310,7 @@ def temporary(name: str, side: str, settings: "LabSettings") -> "Side":
     """Return a deployment that is made for the comparison and removed at its end."""
     import secrets
 
-    from loadstone.compare.measure import MeasuredComparison, Side
+    from loadstone.compare.measure import Side
     from loadstone.keystone.target import OwnLab
 
     return Side(name, OwnLab(f"compare-{secrets.token_hex(3)}-{side}", settings, is_purged=True))
