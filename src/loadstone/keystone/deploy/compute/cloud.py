@@ -55,6 +55,12 @@ class Cloud:
         """Folder of the applications."""
         return self.folder / "compute-app"
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables for all of its programs."""
+        # stevedore keeps there what it finds of entry points.
+        return {"PYTHONWARNINGS": "ignore", "XDG_CACHE_HOME": str(self.environment / "cache")}
+
     def program(self, name: str) -> str:
         """Return the path of a program of the environment."""
         return str(self.environment / "bin" / name)

@@ -35,7 +35,8 @@ def sync(cloud: Cloud, log: Path, database: ComputeDatabase, folder: Path) -> No
     def carry_out(job: _Job) -> None:
         for number, arguments in enumerate(job.commands, 1):
             own = log.with_name(f"{log.stem}-{job.name}-{number}.log")
-            command = Command(arguments, own, cloud.folder, dict(job.variables))
+            variables = cloud.variables | dict(job.variables)
+            command = Command(arguments, own, cloud.folder, variables)
             processes.complete(command, f"the tables of {job.name} could not be made")
 
     each(carry_out, jobs, max(2, os.cpu_count() or 1))
@@ -74,9 +75,7 @@ def _jobs(cloud: Cloud, folder: Path) -> Sequence[_Job]:
                 (*nova, "db", "sync"),
             ),
         ),
-        _Job(
-            "glance", ((cloud.program("glance-manage"), *options("glance-api.conf"), "db_sync"),)
-        ),
+        _Job("glance", ((cloud.program("glance-manage"), *options("glance-api.conf"), "db_sync"),)),
         _Job(
             "placement",
             ((cloud.program("placement-manage"), *options("placement.conf"), "db", "sync"),),

@@ -92,9 +92,7 @@ def api(cloud: Cloud, service: str, module: str | None = None) -> CloudApi:
         "LOADSTONE_APPLICATION": own,
         "LOADSTONE_LOADED": LOADED,
         "LOADSTONE_PLACEMENT": cloud.url("placement"),
-        "PYTHONWARNINGS": "ignore",
-        # stevedore keeps what it finds of entry points there.
-        "XDG_CACHE_HOME": str(cloud.environment / "cache"),
+        **cloud.variables,
         **_FILES.get(service, {}),
     }
     application = Application(
@@ -143,7 +141,7 @@ class Contents(Part):
             "flavors": FLAVORS,
         }
         program = (self.cloud.program("python"), str(INSIDE / "contents.py"))
-        command = Command(program, self._log, self.cloud.folder, {"PYTHONWARNINGS": "ignore"})
+        command = Command(program, self._log, self.cloud.folder, self.cloud.variables)
         failing = "the compute cloud's image and flavors could not be made"
         processes.complete(command, failing, json.dumps(order))
         self._done.touch()
