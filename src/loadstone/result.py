@@ -8,16 +8,18 @@ from typing import Any, Literal
 
 from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.findings import AuditFinding
+from loadstone.monitor.prediction import LowLoad, Prediction, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
+from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity
 
 LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
-Policy = Literal["search", "fixed", "steps"]
+Policy = Literal["search", "fixed", "prediction", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Measurement:
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
     request: str = ""  # "POST /v3/auth/tokens (password, project scope)"
-    policy: Policy = "search"  # "fixed": one load; "steps": loads that rise until a limit
+    # "fixed": one load; "prediction": a low load; "steps": loads that rise until a limit
+    policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
     # None: interrupted or invalid before a number was found, or none was searched for
@@ -97,7 +100,7 @@ class Measurement:
         return self.trial.start_s if self.trial else None
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[IterationOutput, ...]:
         """Charts that its iterations gave."""
         return tuple(output for trial in self.trials for output in trial.outputs)
 
@@ -145,6 +148,17 @@ class Measurement:
         long = [one for one in valid if one.stats.load_s >= LEAST_S] or valid
         shown = max(long, key=lambda one: one.stats.throughput_rps, default=None)
         return shown.resources if shown else None
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """Capacity as predicted from its trial at low load; None: none was made or watched."""
+        trial = of_low_load(self.trials)
+        if trial is None or trial.resources is None:
+            return None
+        times = trial.stats.service
+        # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
+        spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
+        return predict(trial.resources.observation, LowLoad(times.mean_s, spread_s))
 
     @property
     def each(self) -> tuple["Measurement", ...]:
@@ -217,7 +231,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MeasurementSummary:
     """One search or fixed load in a list of runs."""
 
     scenario: str
@@ -250,7 +264,7 @@ class Entry:
     status: str
     started_at: str
     ended_at: str | None
-    findings: tuple[Found, ...]
+    findings: tuple[MeasurementSummary, ...]
     trials: int
     performed: tuple["Performed", ...] = ()
     title: str = ""  # of a task
