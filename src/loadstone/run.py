@@ -13,13 +13,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from loadstone import resume
+from loadstone import gate, resume
 from loadstone.analysis.model import Trial
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
-from loadstone.gate import Allowance
+from loadstone.errors import (
+    EnvironmentUnusable,
+    InvalidInput,
+    LoadstoneError,
+    MeasurementInvalid,
+)
+from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
 from loadstone.keystone.contexts.existing import own_user
@@ -53,8 +58,13 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
 
 def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
     """Make the measurements on a target that is connected already."""
-    with hidden(target.secrets, store, display) as hiding:
-        _Flow(config, target, hiding, display).carry_out()
+    for one in config.measurements:
+        if config.fleet is not None and not one.generator.is_engines:
+            raise InvalidInput(
+                f"{one.heading}: Python functions run on this machine, without --fleet"
+            )
+    with hidden(target.secrets, store, display) as hiding, gate.fleet(config.fleet) as engine:
+        _Flow(config, target, hiding, display, engine).carry_out()
         return hiding.get(config.run_id)
 
 
@@ -64,6 +74,7 @@ class _Flow:
     target: Target
     store: Store
     display: Display
+    engine: Engine
     left_s: float = field(init=False)  # of load that may still be made
     maker: str = field(init=False)  # the run that the users are named after
     index: int = field(default=-1, init=False)  # of the present measurement in the run
@@ -182,6 +193,7 @@ class _Flow:
                     self.target,
                     number,
                     Allowance(self.config.max_rate_rps, min(left_s, self.left_s), beyond),
+                    self.engine,
                     self.store.samples_path(self.config.run_id, self.index, number),
                     observers,
                     self._keep_trial,
@@ -253,10 +265,15 @@ def _begun(config: RunConfig, target: Target) -> Run:
         started_at=_now(),
         ended_at=None,
         measurements=(),
-        environment=Environment(machine=machine.facts(), target=tuple(facts.items())),
+        environment=Environment(machine=_machine(config), target=tuple(facts.items())),
         command=config.command,
         title=config.title,
     )
+
+
+def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
+    fleet = () if config.fleet is None else (("fleet", str(config.fleet)),)
+    return (*machine.facts(), *fleet)
 
 
 @contextmanager

@@ -9,7 +9,12 @@ import click
 
 from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
 from loadstone.cli.duration import Duration, Number, Span
-from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
@@ -49,6 +54,9 @@ class RunOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     max_rate_rps: float
     budget_s: float
     hook_timeout_s: float
@@ -127,6 +135,7 @@ def output_options(command: Command) -> Command:
 @ANYWAY
 @MONITOR
 @limit_options
+@fleet_options
 @output_options
 @STORE
 @JSON
@@ -188,6 +197,9 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         hook_timeout_s=options["hook_timeout_s"],
         resumed_run=options["resumed"],
         warnings=checked.warning_lines,
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         secrets=checked.secrets,
     )
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
+from loadstone.engine.fleet.address import FleetAddress
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.target import TargetChoice
@@ -66,6 +67,7 @@ class RunConfig:
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
     warnings: tuple[str, ...] = ()  # are shown first
+    fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)
 

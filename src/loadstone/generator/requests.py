@@ -28,6 +28,7 @@ class Requests:
     place: str = ""  # in a task file: "task.yaml:3: "
 
     needs_actors = True
+    is_engines = True
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a URL of the scenario on another machine; the target is permitted already."""
@@ -56,11 +57,13 @@ class Requests:
             fresh = prepared.of_run(run_id)  # nothing that iterations make is named twice
             plan = fresh.plan(access, request.load, limits, self.placement)
             if terms.file is None:
-                done = gate.run(plan, terms.allowance, terms.on_progress)
+                done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
                 return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
             look = None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
-            spilled = gate.run_to_file(plan, terms.file, terms.allowance, terms.on_progress, look)
+            spilled = gate.run_to_file(
+                plan, terms.file, terms.allowance, terms.on_progress, look, terms.engine
+            )
             return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
 
         yield load

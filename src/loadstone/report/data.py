@@ -202,6 +202,7 @@ def _health(health: Health | None) -> dict[str, Any] | None:
         "cpu_share": _number(health.cpu_share),
         "valid": health.is_valid,
         "reasons": list(health.limits),
+        "parts": [asdict(part) for part in health.parts],
     }
 
 
