@@ -31,6 +31,8 @@ def _codes(measurement: Measurement) -> list[int]:
         return [_code_of_workload(one) for one in measurement.each]
     if measurement.policy == "search":
         return [_code_of_search(measurement), _code_of_floor(measurement)]
+    if measurement.policy == "prediction":
+        return [_code_of_prediction(measurement)]
     return [_code_of_fixed_load(measurement)]
 
 
@@ -48,6 +50,13 @@ def _code_of_search(measurement: Measurement) -> int:
     ):
         return MeasurementInvalid.exit_code
     # No number because of noise says nothing of the service; errors do.
+    return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
+
+
+def _code_of_prediction(measurement: Measurement) -> int:
+    if measurement.prediction is not None:
+        return 0
+    causes = {trial.verdict.cause for trial in measurement.trials}
     return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Spilled",
     "call",
     "fleet",
+    "fleet_hosts",
     "prepare",
     "prepare_to_file",
     "run",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from loadstone.engine.callables.model import Called, CallPlan
     from loadstone.engine.ending import Look
     from loadstone.engine.fleet.address import FleetAddress
+    from loadstone.engine.fleet.fleet import HostStatus
     from loadstone.engine.progress import Watch
     from loadstone.engine.samples import Samples
     from loadstone.plan.model import Plan
@@ -78,6 +80,14 @@ def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
 
     with connect.opened(address) as engine:
         yield engine
+
+
+def fleet_hosts(address: "FleetAddress") -> "tuple[HostStatus, ...]":
+    """Look at the hosts of a fleet, without load."""
+    from loadstone.engine.fleet import connect
+
+    with connect.opened(address) as engine:
+        return engine.status()
 
 
 def run(

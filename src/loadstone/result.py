@@ -10,13 +10,15 @@ from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
+from loadstone.monitor.prediction import LowLoad, Prediction, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
+from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity
 
 LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
-Policy = Literal["search", "fixed", "steps"]
+Policy = Literal["search", "fixed", "prediction", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Measurement:
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
     request: str = ""  # "POST /v3/auth/tokens (password, project scope)"
-    policy: Policy = "search"  # "fixed": one load; "steps": loads that rise until a limit
+    # "fixed": one load; "prediction": a low load; "steps": loads that rise until a limit
+    policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
     # None: interrupted or invalid before a number was found, or none was searched for
@@ -146,6 +149,17 @@ class Measurement:
         return shown.resources if shown else None
 
     @property
+    def prediction(self) -> Prediction | None:
+        """Capacity as predicted from its trial at low load; None: none was made or watched."""
+        trial = of_low_load(self.trials)
+        if trial is None or trial.resources is None:
+            return None
+        times = trial.stats.service
+        # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
+        spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
+        return predict(trial.resources.observation, LowLoad(times.mean_s, spread_s))
+
+    @property
     def each(self) -> tuple["Measurement", ...]:
         """A workload's steps as measurements of one trial each; anything else alone."""
         if self.policy != "steps":
@@ -180,6 +194,12 @@ class Environment:
 
     machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
+    facts: tuple[tuple[str, str], ...] = ()  # of the audit: how the service was set up
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """All of it, as results are compared by."""
+        return (*self.target, *self.machine, *self.facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from loadstone import gate, resume
 from loadstone.analysis.model import Trial
+from loadstone.audit.kept import kept_facts
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -265,7 +266,11 @@ def _begun(config: RunConfig, target: Target) -> Run:
         started_at=_now(),
         ended_at=None,
         measurements=(),
-        environment=Environment(machine=_machine(config), target=tuple(facts.items())),
+        environment=Environment(
+            machine=_machine(config),
+            target=tuple(facts.items()),
+            facts=kept_facts(config.target, target.access.endpoint.host),
+        ),
         command=config.command,
         title=config.title,
     )

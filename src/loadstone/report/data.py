@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.engine.health import Health
-from loadstone.report import resources, usage, words
+from loadstone.report import prediction, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
@@ -35,6 +35,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "environment": {
             "machine": dict(run.environment.machine),
             "target": dict(run.environment.target),
+            "facts": dict(run.environment.facts),
         },
     }
     if run.workloads:
@@ -53,6 +54,7 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "policy": measurement.policy,
         "parameters": dict(measurement.parameters),
         "capacity": _capacity(measurement.capacity),
+        "predicted": prediction.as_data(measurement),
         "floor": _floor(measurement),
         "load_seconds": _number(measurement.load_s),
         "wall_seconds": _number(measurement.wall_s),

@@ -32,6 +32,7 @@ HELP = {
     "run_end_timestamp_seconds": "Unix time at which the run ended.",
     "capacity_iterations_per_second": "N, the highest rate that the service sustains.",
     "capacity_confidence_ratio": "Confidence level of the interval of N.",
+    "predicted_iterations_per_second": "N as predicted from a low load.",
     "measurement_status": "How the measurement ended (label status); always 1.",
     "measurement_sustained_iterations_per_second": "Rate of the fastest sustained trial.",
     "measurement_latency_seconds": "Latency since the due time, in the only trial, or of a search "
@@ -166,6 +167,10 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "capacity_iterations_per_second", {"bound": "low"}, capacity.low_rps
         yield "capacity_iterations_per_second", {"bound": "high"}, capacity.high_rps
         yield "capacity_confidence_ratio", {}, capacity.confidence
+    if predicted := measurement.prediction:
+        yield "predicted_iterations_per_second", {"bound": "estimate"}, predicted.rate_rps
+        yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
+        yield "predicted_iterations_per_second", {"bound": "high"}, predicted.high_rps
     if measurement.policy == "search":
         best = words.last_sustained(measurement)
     else:

@@ -1,11 +1,12 @@
 """Describes a search's results in sentences."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
-from loadstone.report import figures
+from loadstone.report import figures, prediction
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
@@ -42,6 +43,7 @@ def shown(measurement: Measurement) -> tuple[str, ...]:
         *([floor_words(measurement.capacity, least)] if least is not None else []),
         *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
         *(measurement.capacity.words if measurement.capacity else ()),
+        *prediction.words(measurement),
         *limit(measurement),
         *below(measurement),
         *above(measurement),
@@ -61,7 +63,15 @@ def sentence(words: str) -> str:
 
 def headline(measurement: Measurement) -> str:
     """Say N or that there is none; of one phase of load, what came of it."""
-    return n(measurement) if measurement.policy == "search" else stretch(measurement)
+    match measurement.policy:
+        case "search":
+            return n(measurement)
+        case "prediction":
+            return prediction.headline(measurement)
+        case "fixed" | "steps":
+            return stretch(measurement)
+        case _:
+            assert_never(measurement.policy)
 
 
 def n(measurement: Measurement) -> str:
@@ -218,7 +228,7 @@ def died(measurement: Measurement) -> Iterator[str]:
     """Describe which processes of the service died, and in which trial."""
     for trial in measurement.trials:
         if trial.usage is not None:
-            where = f"in trial {trial.number}" if measurement.policy == "search" else "under load"
+            where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
             yield from (f"{where} {words}" for words in deaths(trial.usage))
 
 

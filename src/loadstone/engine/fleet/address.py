@@ -2,13 +2,16 @@
 
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from loadstone import paths
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.permission import is_loopback
 
+MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
+LOAD = "load"  # the resource of workers that send load; without any, all workers do
 MOST_LOCAL = 64
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
@@ -35,6 +38,12 @@ class SchedulerAddress:
 
 
 FleetAddress = LocalFleet | SchedulerAddress
+
+
+def require_installed() -> None:
+    """Raise EnvironmentUnusable without Dask distributed."""
+    if find_spec("distributed") is None:
+        raise EnvironmentUnusable(MISSING)
 
 
 def certificates() -> Path:

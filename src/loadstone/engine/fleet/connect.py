@@ -14,9 +14,11 @@ from loadstone.engine.fleet.address import (
     CA,
     CERTIFICATE,
     KEY,
+    LOAD,
     FleetAddress,
     LocalFleet,
     SchedulerAddress,
+    require_installed,
 )
 from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, Host, RemoteMember
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 MEMBER_S = 30.0  # a worker imports Loadstone first
 RENEW_S = LEASE_S / 4
-MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
-LOAD = "load"  # the resource of workers that send load; without any, all do
 
 
 @contextmanager
@@ -71,10 +71,9 @@ def _release(fleet: Fleet) -> None:
 
 @contextmanager
 def _client(address: FleetAddress) -> "Iterator[Client]":
-    try:
-        from distributed import Client
-    except ImportError:
-        raise EnvironmentUnusable(MISSING) from None
+    require_installed()
+    from distributed import Client
+
     # Lost connections are told by name, as what they mean for the load.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if isinstance(address, LocalFleet):

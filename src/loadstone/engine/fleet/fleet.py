@@ -59,6 +59,17 @@ class Host:
     lost: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host as `fleet status` shows it."""
+
+    name: str
+    loadstone: str  # its version
+    cores: int
+    clock_offset_ms: float  # its clock minus ours
+    clock_error_ms: float
+
+
 NOTHING_SEEN = Glance(None, 0.0, None, is_over=False)
 
 
@@ -94,6 +105,16 @@ class Fleet:
         samples, health, is_interrupted = self._send(plan, watch, look)
         parquet.write(path, samples)
         return Spilled(SampleFile(path), health, is_interrupted)
+
+    def status(self) -> tuple[HostStatus, ...]:
+        """Look at all hosts."""
+        return tuple(self._status(host) for host in self.hosts)
+
+    def _status(self, host: Host) -> HostStatus:
+        reading = self._clock(host)
+        facts = host.facts
+        offset_ms, error_ms = reading.offset_ns / 1e6, reading.error_ns / 1e6
+        return HostStatus(host.name, facts.loadstone, facts.cores, offset_ms, error_ms)
 
     def require_reach(self, host: str, port: int) -> None:
         """Refuse a loopback target that is another one on some host of the fleet."""

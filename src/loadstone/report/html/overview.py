@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.report import figures, names, words
+from loadstone.report import figures, names, prediction, words
 from loadstone.report.generator import generator_of
 from loadstone.report.html.charts import Tone
 from loadstone.report.steps import Curve
@@ -39,22 +39,33 @@ def of_finding(anchor: str, measurement: Measurement) -> MeasurementRow:
     failed = sum(trial.stats.failed for trial in measurement.trials)
     trial = words.last_sustained(measurement)
     if measurement.policy != "search":
-        trial = next(iter(measurement.trials), None)
+        trial = next(reversed(measurement.trials), None)
     return MeasurementRow(
         anchor=anchor,
         name=names.of_measurement(measurement),
         about=measurement.scenario,
-        load="search for N" if measurement.policy == "search" else _fixed_load(measurement),
+        load=_load(measurement),
         throughput=_throughput(measurement),
         p95=_seconds(trial.stats.total.p95_s) if trial else figures.MISSING,
         failures=_of(failed, due),
         verdict=_of_search(measurement)
         if measurement.policy == "search"
+        else _of_prediction(measurement)
+        if measurement.policy == "prediction"
         else _of_fixed_load(measurement),
     )
 
 
+def _load(measurement: Measurement) -> str:
+    if measurement.policy == "search":
+        return "search for N"
+    return "low load" if measurement.policy == "prediction" else _fixed_load(measurement)
+
+
 def _throughput(measurement: Measurement) -> str:
+    if measurement.policy == "prediction":
+        predicted = measurement.prediction
+        return f"N = {prediction.rate(predicted)} per s" if predicted else figures.MISSING
     if measurement.policy == "search":
         found = figures.n(measurement.capacity)
         return found if found == figures.NOT_FOUND else f"N = {found} per s"
@@ -81,6 +92,12 @@ def _of_search(measurement: Measurement) -> RowVerdict:
         measurement.capacity is not None and figures.n(measurement.capacity) != figures.NOT_FOUND
     )
     return RowVerdict("undecided", "N not bounded on both sides" if known else "N not found")
+
+
+def _of_prediction(measurement: Measurement) -> RowVerdict:
+    if measurement.prediction is None:
+        return RowVerdict("undecided", "not predicted")
+    return RowVerdict("sustained", "predicted")
 
 
 def _of_fixed_load(measurement: Measurement) -> RowVerdict:
