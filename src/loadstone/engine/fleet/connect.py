@@ -106,7 +106,7 @@ def _processes(count: int) -> Iterator[Any]:
         host="127.0.0.1",
         protocol="tls",
         security=Security.temporary(),
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # not on all addresses of this machine
         silence_logs=logging.CRITICAL,
     ) as cluster:
         yield cluster

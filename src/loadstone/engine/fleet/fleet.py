@@ -151,7 +151,9 @@ class Fleet:
 
     def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_Part]:
         count = len(hosts)
-        limits = replace(plan.limits, max_connections=max(1, plan.limits.max_connections // count))
+        limits = plan.limits
+        if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
+            limits = replace(limits, max_connections=-(-limits.max_connections // count))
         answers = [
             host.member.prepare(
                 replace(
