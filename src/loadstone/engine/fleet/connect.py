@@ -59,14 +59,14 @@ def _renew(fleet: Fleet, over: threading.Event) -> None:
     while not over.wait(RENEW_S):
         for host in fleet.hosts:
             if not host.lost:
-                host.member.now_ns()
+                host.ask("now_ns")
 
 
 def _release(fleet: Fleet) -> None:
     for host in fleet.hosts:
         if not host.lost:
             with suppress(Exception):
-                host.member.release().result(timeout=ANSWER_S)
+                host.ask("release").result(timeout=ANSWER_S)
 
 
 @contextmanager

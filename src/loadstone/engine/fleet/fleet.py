@@ -49,6 +49,16 @@ class RemoteMember(Protocol):
     def __getattr__(self, name: str) -> Callable[..., Answer]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _NoAnswer:
+    """The answer of a worker that is known to be gone."""
+
+    why: Exception
+
+    def result(self, timeout: float | None = None) -> Any:  # noqa: ARG002 (nothing is waited for)
+        raise self.why
+
+
 @dataclass(slots=True)
 class Host:
     """A host of the fleet; `lost` says why it can send no more."""
@@ -57,6 +67,14 @@ class Host:
     facts: HostFacts
     name: str
     lost: str = ""
+
+    def ask(self, method: str, *arguments: object, **named: object) -> Answer:
+        """Call a method of the member; the answer raises what went wrong."""
+        try:
+            answer: Answer = getattr(self.member, method)(*arguments, **named)
+            return answer
+        except RuntimeError as error:  # Dask's, of an actor whose worker is gone
+            return _NoAnswer(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +160,7 @@ class Fleet:
         finally:
             for part in parts:
                 if not part.host.lost:
-                    part.host.member.abandon()
+                    part.host.ask("abandon")
 
     def _require_all(self) -> None:
         for host in self.hosts:
@@ -155,7 +173,8 @@ class Fleet:
         if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
             limits = replace(limits, max_connections=-(-limits.max_connections // count))
         answers = [
-            host.member.prepare(
+            host.ask(
+                "prepare",
                 replace(
                     plan,
                     limits=limits,
@@ -171,7 +190,7 @@ class Fleet:
 
     def _start(self, parts: Sequence[_Part]) -> None:
         at_ns = time.time_ns() + round(LEAD_S * 1e9)
-        answers = [part.host.member.start(at_ns + part.before.offset_ns) for part in parts]
+        answers = [part.host.ask("start", at_ns + part.before.offset_ns) for part in parts]
         for part, answer in zip(parts, answers, strict=True):
             self._get(part.host, answer, ANSWER_S)
 
@@ -202,7 +221,7 @@ class Fleet:
 
     def _look(self, parts: Sequence[_Part], look: Callable[[Samples], None] | None) -> None:
         answers = [
-            (part, part.host.member.look())
+            (part, part.host.ask("look"))
             for part in parts
             if not (part.host.lost or part.glance.is_over)
         ]
@@ -221,12 +240,12 @@ class Fleet:
     def _tell(self, parts: Sequence[_Part], method: str) -> None:
         for part in parts:
             if not part.host.lost:
-                getattr(part.host.member, method)()
+                part.host.ask(method)
 
     def _collect(
         self, plan: Plan, parts: Sequence[_Part], is_interrupted: bool
     ) -> tuple[Samples, Health, bool]:
-        answers = [(part, part.host.member.collect()) for part in parts if not part.host.lost]
+        answers = [(part, part.host.ask("collect")) for part in parts if not part.host.lost]
         found: list[tuple[_Part, Samples, Health]] = []
         for part, answer in answers:
             try:
@@ -268,7 +287,7 @@ class Fleet:
         return kept, [why] if jump_ns else []
 
     def _clock(self, host: Host) -> ClockReading:
-        return clock.read(lambda: int(self._get(host, host.member.now_ns(), ANSWER_S)), ROUNDS)
+        return clock.read(lambda: int(self._get(host, host.ask("now_ns"), ANSWER_S)), ROUNDS)
 
     def _get(self, host: Host, answer: Answer, timeout_s: float) -> Any:
         """Return what a host answers; its refusals name it, silence loses it."""
