@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from loadstone.analysis.model import Cause, State
+from loadstone.analysis.model import Cause, TrialState
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
@@ -65,9 +65,9 @@ def _code_of_floor(measurement: Measurement) -> int:
 
 def _code_of_fixed_load(measurement: Measurement) -> int:
     states = {trial.verdict.state for trial in measurement.trials}
-    if not states or State.INVALID in states:
+    if not states or TrialState.INVALID in states:
         return MeasurementInvalid.exit_code
-    return FELL_SHORT if State.DEGRADED in states else 0
+    return FELL_SHORT if TrialState.DEGRADED in states else 0
 
 
 def _code_of_workload(workload: Measurement) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.findings import AuditFinding
 from loadstone.monitor.resources import Resources
@@ -97,7 +97,7 @@ class Measurement:
         return self.trial.start_s if self.trial else None
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[IterationOutput, ...]:
         """Charts that its iterations gave."""
         return tuple(output for trial in self.trials for output in trial.outputs)
 
@@ -217,7 +217,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MeasurementSummary:
     """One search or fixed load in a list of runs."""
 
     scenario: str
@@ -250,7 +250,7 @@ class Entry:
     status: str
     started_at: str
     ended_at: str | None
-    findings: tuple[Found, ...]
+    findings: tuple[MeasurementSummary, ...]
     trials: int
     performed: tuple["Performed", ...] = ()
     title: str = ""  # of a task

@@ -6,7 +6,7 @@ from audited import AUDIT, CONTEXT, document
 
 from loadstone.audit import kept, proof
 from loadstone.audit import rule as rules
-from loadstone.audit.evaluate import State
+from loadstone.audit.evaluate import RuleState
 from loadstone.audit.extract import extract
 from loadstone.errors import MeasurementInvalid
 from loadstone.keystone.deploy import settings
@@ -17,14 +17,14 @@ PROVABLE = [rule for rule in rules.every() if rule.proof]
 
 
 def test_a_deployment_that_breaks_the_rule_is_mended():
-    found = proof.sides(rules.find("KS-01"), LAB, State.FAIL, cpus=4)
+    found = proof.sides(rules.find("KS-01"), LAB, RuleState.FAIL, cpus=4)
     assert dict(found.before) == {"workers": "2", "cache": "local"}
     assert dict(found.after) == {"workers": "2", "cache": "memcached"}
     assert found.changes == ("cache=memcached",)
 
 
 def test_one_that_keeps_it_is_measured_against_one_that_breaks_it():
-    found = proof.sides(rules.find("WEB-01"), LAB, State.PASS, cpus=4)
+    found = proof.sides(rules.find("WEB-01"), LAB, RuleState.PASS, cpus=4)
     assert (dict(found.before)["workers"], dict(found.after)["workers"]) == ("1", "2")
     assert "breaks it on purpose" in found.note
 

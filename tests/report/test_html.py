@@ -16,7 +16,7 @@ from loadstone.report import figures, html, words
 from loadstone.report.html.scale import written
 from loadstone.report.html.workload import bars
 from loadstone.report.workload import load_of_given
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, SAMPLES = keystone()
 KEPT = replace(
@@ -305,10 +305,10 @@ def test_a_load_is_said_in_words(runner, text):
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        (Kind.SATURATION, "limited by saturation: every worker is busy"),
-        (Kind.REFUSAL, "limited by refusals: requests fail from here on"),
-        (Kind.OBJECTIVE, "limited by the objective: answers get too slow"),
-        (Kind.CEILING, "limited by the load that is allowed, not by the service"),
+        (CapacityKind.SATURATION, "limited by saturation: every worker is busy"),
+        (CapacityKind.REFUSAL, "limited by refusals: requests fail from here on"),
+        (CapacityKind.OBJECTIVE, "limited by the objective: answers get too slow"),
+        (CapacityKind.CEILING, "limited by the load that is allowed, not by the service"),
     ],
 )
 def test_the_page_says_what_limits_n(kind, sentence):

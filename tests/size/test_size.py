@@ -11,7 +11,7 @@ from realistic import keystone
 from loadstone.cli import main
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.bottleneck import Bottleneck
-from loadstone.monitor.demand import Kind, Observation, ResourceUse
+from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.roles import Role
 from loadstone.result import Measurement, Run
@@ -44,9 +44,11 @@ def resources(
     for role, cost in COSTS[scenario].items():
         read = cost * float(np.exp(random.normal(0.0, spread)))
         busy = read * rate_rps
-        uses.append(ResourceUse(role.value, Kind.CPU, role.value, busy, 2.0, "cores", read))
+        uses.append(
+            ResourceUse(role.value, BottleneckKind.CPU, role.value, busy, 2.0, "cores", read)
+        )
     seen = Observation(20.0, int(20 * rate_rps), tuple(uses), (("statements_per_request", 12.0),))
-    return Resources(seen, Bottleneck(Kind.NONE, "machine", None, None, ""), ())
+    return Resources(seen, Bottleneck(BottleneckKind.NONE, "machine", None, None, ""), ())
 
 
 def measured(scenario: str, spread: float, random: np.random.Generator) -> Measurement:

@@ -12,9 +12,9 @@ from loadstone.errors import InvalidInput
 from loadstone.study import journal, page, raw
 from loadstone.study.model import Cell
 from loadstone.study.order import turns
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 from loadstone.study.scaling import fit, sentences
-from loadstone.study.table import Outcome, Row
+from loadstone.study.table import TableRow, TurnOutcome
 
 RATE, CONTENTION, COHERENCE = 20.0, 0.06, 0.004
 
@@ -69,9 +69,9 @@ def test_points_that_do_not_carry_a_fit_are_refused(
         fit(points)
 
 
-def row(workers: int, cache: str, *values: float | None) -> Row:
+def row(workers: int, cache: str, *values: float | None) -> TableRow:
     cell = Cell(levels=(("workers", str(workers)), ("cache", cache)), settings=(), scenario="issue")
-    return Row(cell, None, None, values, len(values), True, None, (), ())
+    return TableRow(cell, None, None, values, len(values), True, None, (), ())
 
 
 def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
@@ -93,9 +93,9 @@ measurement: {budget_s: 60}
 
 
 def test_the_page_draws_the_points_the_fitted_law_and_the_ideal_line(tmp_path: Path) -> None:
-    begun = journal.begin(tmp_path, Source("mine.yaml", SCALING), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", SCALING), quick=False, seed=1)
     outcomes = [
-        Outcome(turn, result_of(f"run-{turn.number}", capacity(int(turn.cell.levels[0][1]))))
+        TurnOutcome(turn, result_of(f"run-{turn.number}", capacity(int(turn.cell.levels[0][1]))))
         for turn in turns(begun.begun.study(), 1)
     ]
     text = page.render(begun, outcomes)
@@ -113,9 +113,9 @@ def test_the_page_draws_the_points_the_fitted_law_and_the_ideal_line(tmp_path: P
 
 
 def test_raw_results_are_a_line_for_each_repeat(tmp_path: Path) -> None:
-    begun = journal.begin(tmp_path, Source("mine.yaml", SCALING), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", SCALING), quick=False, seed=1)
     first, second, *_ = turns(begun.begun.study(), 1)
-    found = [Outcome(first, result_of("run-1", 20.0)), Outcome(second, None, "no, broken")]
+    found = [TurnOutcome(first, result_of("run-1", 20.0)), TurnOutcome(second, None, "no, broken")]
     head, one, other = csv.reader(raw.render(begun, found).splitlines())
     assert head[:4] == ["turn", "workers", "step", "repeat"]
     known = dict(zip(head, one, strict=True))

@@ -16,11 +16,11 @@ from loadstone.report.terminal import console
 from loadstone.result import Environment
 from loadstone.study import journal, markdown, page, read, show, wording
 from loadstone.study.order import turns
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome, differences, rows
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, differences, rows
 
-STUDY = Source("mine.yaml", TWO_BY_TWO).study(quick=False)
-QUICK = Source("mine.yaml", TWO_BY_TWO).study(quick=True)
+STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
+QUICK = StudySource("mine.yaml", TWO_BY_TWO).study(quick=True)
 
 
 def measured(rates, study=STUDY):
@@ -30,7 +30,7 @@ def measured(rates, study=STUDY):
         levels = dict(turn.cell.levels)
         rate = rates.get((levels["web"], levels["workers"]), [None] * 3)[turn.repeat - 1]
         run = None if rate is None else result_of(f"run-{turn.number}", rate)
-        found.append(Outcome(turn, run, None if run else "apache is not installed"))
+        found.append(TurnOutcome(turn, run, None if run else "apache is not installed"))
     return found
 
 
@@ -111,7 +111,7 @@ def test_a_search_that_found_no_number_says_why_below_the_table():
     finding = replace(found.measurements[0], capacity=changed)
     (shown,) = (
         one
-        for one in rows(STUDY, [Outcome(turn, replace(found, measurements=(finding,)))])
+        for one in rows(STUDY, [TurnOutcome(turn, replace(found, measurements=(finding,)))])
         if one.cell == turn.cell
     )
     assert (shown.found, shown.failures) == (0, (words,))
@@ -180,7 +180,7 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
 
 
 def test_table_and_data_say_the_same(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
     found = measured({
         ("apache", "2"): [10.0, 10.5, 11.0],
         ("nginx", "2"): [20.0, 20.0, 23.0],
@@ -201,7 +201,7 @@ def test_table_and_data_say_the_same(tmp_path):
 
 def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
     text = TWO_BY_TWO.replace("title:", 'source: "a <b> | c"\ntitle:')
-    begun = journal.begin(tmp_path, Source("mine.yaml", text), quick=False, seed=5)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", text), quick=False, seed=5)
     found = measured({
         ("apache", "2"): [10.0, 10.5, 11.0],
         ("nginx", "2"): [20.0, 20.0, 23.0],
@@ -227,7 +227,7 @@ def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
 def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
     begun = journal.begin(tmp_path, read.find("isp-ras-2015"), quick=True, seed=1)
     order = turns(begun.begun.study(), 1)
-    found = [Outcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
+    found = [TurnOutcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
     out = io.StringIO()
     show.found(begun, found, Console(file=out, width=80, markup=False))
     lines = out.getvalue().splitlines()
@@ -240,7 +240,7 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
 
 
 def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     found = measured({("apache", "2"): [10.0, 10.5, 11.0]})
     quiet = usage(10.0, service_cpu_s=17.0)  # of 20 s of two cores; the generator takes 1 s
     busy = usage(10.0, service_cpu_s=8.0)
@@ -285,7 +285,7 @@ def test_two_repeats_have_a_mean_and_no_interval():
 
 
 def test_as_a_page_it_has_the_table_a_chart_and_the_command_of_each_run(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     found = measured({("apache", "2"): [40.0, 41.0, 42.0], ("nginx", "1"): [20.0, 21.0, 22.0]})
     text = page.render(begun, found)
     table = text.partition('id="overview"')[2].partition("</table>")[0]

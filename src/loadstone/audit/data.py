@@ -2,13 +2,13 @@
 
 from dataclasses import asdict
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.rule import Severity
 
 
 def as_tree(audit: Audit, fail_on: Severity, exit_code: int) -> dict[str, object]:
     """Return the audit as JSON."""
-    counts = {state.value: 0 for state in State}
+    counts = {state.value: 0 for state in RuleState}
     for result in audit.results:
         counts[result.state.value] += 1
     return {

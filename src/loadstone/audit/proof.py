@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadstone.audit.evaluate import State
+from loadstone.audit.evaluate import RuleState
 from loadstone.audit.facts import MissingFact, Value
 from loadstone.audit.rule import Rule, every, filled
 from loadstone.errors import MeasurementInvalid
@@ -22,7 +22,7 @@ class ProofSides:
     note: str  # which of the two is the deployment that was named
 
 
-def sides(rule: Rule, known: Sequence[Pair], state: State | None, cpus: int) -> ProofSides:
+def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int) -> ProofSides:
     """Return the settings to measure; `known` are those of a deployment, `state` the rule's there.
 
     A deployment that breaks the rule is mended; one that keeps it is measured against one that
@@ -43,9 +43,9 @@ def sides(rule: Rule, known: Sequence[Pair], state: State | None, cpus: int) -> 
     broken = _with(base, proof.fault)
     fixed = _with(base, [filled(word, lookup) for word in proof.fix])
     match state:
-        case State.FAIL | State.WARN:
+        case RuleState.FAIL | RuleState.WARN:
             before, after, note = base, fixed, "the deployment breaks the rule; B has the fix"
-        case State.PASS:
+        case RuleState.PASS:
             before, after = broken, base
             note = "the deployment keeps the rule; A breaks it on purpose"
         case _:

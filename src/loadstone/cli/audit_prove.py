@@ -8,10 +8,10 @@ from click.core import ParameterSource
 
 from loadstone.cli.compare import load_options, temporary
 from loadstone.cli.prove import ProofOptions, state_gain
-from loadstone.cli.stored import JSON, STORE, Output
+from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
-    from loadstone.audit.evaluate import State
+    from loadstone.audit.evaluate import RuleState
     from loadstone.audit.rule import Rule
 
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     "--lab", metavar="NAME", required=True, help="The deployment whose settings are measured."
 )
 @load_options
-@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @STORE
 @JSON
 @click.pass_context
@@ -57,7 +57,7 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     ctx.exit(state_gain((before, after), found.changes, options, notes=(note,)))
 
 
-def _state(chosen: "Rule", name: str) -> "State | None":
+def _state(chosen: "Rule", name: str) -> "RuleState | None":
     """Return how the rule ends on the deployment; None where that does not run."""
     from loadstone.audit.evaluate import evaluate
     from loadstone.audit.extract import extract

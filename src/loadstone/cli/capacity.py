@@ -9,7 +9,7 @@ from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_op
 from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import TASK_ARGS, command_line, show
-from loadstone.cli.stored import JSON, STORE, Output, open_store, write
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
@@ -23,7 +23,7 @@ _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
 _OF_TASK = {"workload": "--workload", "raw": TASK_ARGS, "args_file": "--task-args-file"}
 
 
-class Options(TypedDict):
+class CapacityOptions(TypedDict):
     """The values of the options."""
 
     lab: str | None
@@ -119,11 +119,11 @@ def search_options(command: Command) -> Command:
     type=Number(0.001, HIGHEST_RPS),
     help="End with 1 if N is below this rate (all of its interval), with 4 if that cannot be told.",
 )
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @STORE
 @JSON
 @click.pass_context
-def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
+def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     """Find N: the highest request rate that the target sustains without degradation.
 
     Ends with 0 when N was found, with 1 when the target fell short before there could be a number
@@ -167,7 +167,7 @@ def capacity(ctx: click.Context, **options: Unpack[Options]) -> None:
     ctx.exit(code)
 
 
-def _terms(options: Options) -> "SearchTerms":
+def _terms(options: CapacityOptions) -> "SearchTerms":
     from loadstone.config.capacity import SearchTerms
     from loadstone.plan.model import Placement
 
@@ -184,7 +184,7 @@ def _terms(options: Options) -> "SearchTerms":
     )
 
 
-def _searched(ctx: click.Context, options: Options) -> "Searched":
+def _searched(ctx: click.Context, options: CapacityOptions) -> "Searched":
     """Return what N is searched for: --scenario, or a workload of --task."""
     from loadstone.config.capacity import by_name, of_task
 

@@ -14,7 +14,7 @@ from loadstone.cli.compare import (
     temporary,
 )
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, Output
+from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
     from loadstone.compare.measure import Side
@@ -33,7 +33,7 @@ class ProofOptions(LoadOptions):
     junit: TextIO | None
 
 
-class Options(ProofOptions):
+class ProveOptions(ProofOptions):
     """What the command line says."""
 
     changes: tuple[str, ...]
@@ -50,12 +50,12 @@ class Options(ProofOptions):
     help="What is changed in B; may be repeated.",
 )
 @load_options
-@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @STORE
 @JSON
 @click.pass_context
-def prove(ctx: click.Context, **options: Unpack[Options]) -> None:
+def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     """Measure before and after a change of settings, in pairs, and state the gain.
 
     Two deployments are made for it, one with the settings of --lab NAME and one with the change.

@@ -50,7 +50,7 @@ STORE = click.option(
 _TAKEN = f"{__name__}.taken"  # path -> the option that writes there
 
 
-class Output(click.File):
+class OutputFile(click.File):
     """A file that is written at the end; one that cannot be is refused before anything is done."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Output(click.File):
         return super().convert(value, param, ctx)
 
 
-JSON = click.option("--json", "to", type=Output(), help="Give it as data; - is stdout.")
+JSON = click.option("--json", "to", type=OutputFile(), help="Give it as data; - is stdout.")
 
 
 def open_store(location: "StoreLocation") -> "Store":

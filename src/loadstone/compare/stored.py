@@ -15,7 +15,7 @@ from loadstone.result import Measurement, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class StoredValue:
     """A value with its interval; without one where it is not known."""
 
     value: float
@@ -82,21 +82,21 @@ def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricCo
     return tuple(_ratio(metric, ours[metric], theirs[metric], criteria) for metric in shared)
 
 
-def _estimates(measured: Measurement) -> Iterator[tuple[Metric, Estimate]]:
+def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
     """Yield what was measured, each greater than 0."""
     capacity, stats = measured.capacity, measured.stats
     if capacity is not None and capacity.rate_rps:
-        yield CAPACITY, Estimate(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
+        yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
     if measured.policy == "fixed" and stats is not None and stats.ok:
-        yield THROUGHPUT, Estimate(stats.completed_rps)
-        yield MEDIAN, Estimate(stats.total.median_s)
-        yield P95, Estimate(stats.total.p95_s)
-        yield P99, Estimate(stats.total.p99_s)
+        yield THROUGHPUT, StoredValue(stats.completed_rps)
+        yield MEDIAN, StoredValue(stats.total.median_s)
+        yield P95, StoredValue(stats.total.p95_s)
+        yield P99, StoredValue(stats.total.p99_s)
     if measured.cpu_per_request_s:
-        yield CPU, Estimate(measured.cpu_per_request_s)
+        yield CPU, StoredValue(measured.cpu_per_request_s)
 
 
-def _ratio(metric: Metric, a: Estimate, b: Estimate, criteria: Criteria) -> MetricComparison:
+def _ratio(metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria) -> MetricComparison:
     """Return b / a; the halves of both intervals add up as independent errors do."""
     ratio = b.value / a.value
     halves = [_half(a), _half(b)]
@@ -109,7 +109,7 @@ def _ratio(metric: Metric, a: Estimate, b: Estimate, criteria: Criteria) -> Metr
     return MetricComparison(metric, a.value, b.value, ratio, low, high, 0, answer, float("nan"))
 
 
-def _half(one: Estimate) -> float | None:
+def _half(one: StoredValue) -> float | None:
     """Return half of the interval of the logarithm."""
     if not one.low or not one.high:
         return None

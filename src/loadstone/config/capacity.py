@@ -30,7 +30,7 @@ from loadstone.rally.task.tree import Path, Tree, parse
 from loadstone.redaction import secrets_in
 from loadstone.result import Measurement
 from loadstone.search.curve import SHARES
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import DEFAULT, strategy
 
 ARG = "--arg"
@@ -251,7 +251,7 @@ def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementG
 def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
     of_rules, left_out = with_rules(wanted.rules)
     found = goal(terms.objectives, of_rules)
-    settings = Settings(
+    settings = SearchSettings(
         budget_s=terms.budget_s,
         ceiling_rps=terms.max_rate_rps,
         max_connections=most_connections(terms.max_connections),

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from loadstone.analysis.model import State
+from loadstone.analysis.model import TrialState
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement, Run
@@ -106,9 +106,9 @@ def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
         Xml.SubElement(case, "failure", type="sla", message=clean(kinds)).text = clean(details)
         return
     trial = measurement.trial
-    if trial is not None and trial.verdict.state is State.DEGRADED:
+    if trial is not None and trial.verdict.state is TrialState.DEGRADED:
         message = clean("; ".join(trial.verdict.reasons))
-        Xml.SubElement(case, "failure", type=State.DEGRADED.value, message=message)
+        Xml.SubElement(case, "failure", type=TrialState.DEGRADED.value, message=message)
 
 
 def _capacity(measurement: Measurement) -> Iterator[tuple[str, float]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from loadstone.analysis.model import NOT_JUDGED, Durations, State, Trial
+from loadstone.analysis.model import NOT_JUDGED, Durations, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
 from loadstone.report import names, steps, words
@@ -170,7 +170,7 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         best = words.last_sustained(measurement)
     else:
         best = measurement.trial if measurement.policy == "fixed" else None
-    if best is not None and best.verdict.state is State.SUSTAINED:
+    if best is not None and best.verdict.state is TrialState.SUSTAINED:
         yield "measurement_sustained_iterations_per_second", {}, best.rate_rps
     if best is not None:
         yield "measurement_latency_seconds", {}, _distribution(best.stats.total)

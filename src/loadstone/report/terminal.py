@@ -10,17 +10,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.report import figures, resources, streak, words, workload
 from loadstone.report.steps import tables
-from loadstone.result import BESIDE, Entry, Found, Measurement, Run
+from loadstone.result import BESIDE, Entry, Measurement, MeasurementSummary, Run
 from loadstone.search.model import Capacity
 
 STYLES = {
-    State.SUSTAINED: "green",
-    State.DEGRADED: "red",
-    State.INVALID: "magenta",
-    State.UNDECIDED: "yellow",
+    TrialState.SUSTAINED: "green",
+    TrialState.DEGRADED: "red",
+    TrialState.INVALID: "magenta",
+    TrialState.UNDECIDED: "yellow",
 }
 
 # What a list of runs says of a target, and how.
@@ -156,7 +156,7 @@ def _configuration(entry: Entry) -> str:
     return ", ".join(known)
 
 
-def _listed(found: Found) -> tuple[str, str, str]:
+def _listed(found: MeasurementSummary) -> tuple[str, str, str]:
     if found.stretch_rps is not None:
         return found.title, f"{figures.rate(found.stretch_rps)} per s", "fixed load"
     capacity = Capacity(found.rate_rps, found.low_rps, found.high_rps, 0.0)

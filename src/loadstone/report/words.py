@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from loadstone.analysis.model import Cause, State, Trial
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
 BUSY = 0.9
@@ -21,10 +21,10 @@ OTHERS = 0.1
 NEAR = 0.9
 # What limits the rate at N.
 LIMITS = {
-    Kind.SATURATION: "saturation: every worker is busy",
-    Kind.REFUSAL: "refusals: requests fail from here on",
-    Kind.OBJECTIVE: "the objective: answers get too slow",
-    Kind.CEILING: "the load that is allowed, not by the service",
+    CapacityKind.SATURATION: "saturation: every worker is busy",
+    CapacityKind.REFUSAL: "refusals: requests fail from here on",
+    CapacityKind.OBJECTIVE: "the objective: answers get too slow",
+    CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
 # A shorter trial shows that the service answers, not that it keeps up.
 LEAST_S = 5.0
@@ -302,13 +302,13 @@ def paced(measurement: Measurement) -> list[Trial]:
 
 def last_sustained(measurement: Measurement) -> Trial | None:
     """Return the sustained trial with the highest rate."""
-    found = [t for t in paced(measurement) if t.verdict.state is State.SUSTAINED]
+    found = [t for t in paced(measurement) if t.verdict.state is TrialState.SUSTAINED]
     return found[-1] if found else None
 
 
 def first_degraded(measurement: Measurement) -> Trial | None:
     """Return the degraded trial with the lowest rate."""
-    found = [t for t in paced(measurement) if t.verdict.state is State.DEGRADED]
+    found = [t for t in paced(measurement) if t.verdict.state is TrialState.DEGRADED]
     return found[0] if found else None
 
 

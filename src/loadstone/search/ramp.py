@@ -4,7 +4,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from loadstone.analysis.model import TICK_S, State, Trial
+from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import TrialRequest
 from loadstone.search.outage import is_deliberate
@@ -177,7 +177,7 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, 
         trial = yield from session.ask(
             OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
         )
-        if trial.verdict.state is not State.SUSTAINED:
+        if trial.verdict.state is not TrialState.SUSTAINED:
             reached = throughput(trial, response_s)
             at_s = session.spent_s
             rate_rps = max(reached.rate_rps, _least_rps(trial))

@@ -9,7 +9,7 @@ from statistics import fmean
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Trial
 from loadstone.errors import EnvironmentUnusable
-from loadstone.monitor.demand import Kind, Observation
+from loadstone.monitor.demand import BottleneckKind, Observation
 from loadstone.monitor.roles import Role
 from loadstone.report.settings import IDENTITY, SettingDifference, differences
 from loadstone.result import BESIDE, LEAST_S, Environment, Measurement, Run
@@ -158,7 +158,7 @@ def _cost(trial: Trial, role: Role) -> float:
 
 def _cpu(seen: Observation, role: Role) -> float:
     """Return the CPU seconds of an iteration in one role, over all machines."""
-    uses = (one for one in seen.uses if one.kind is Kind.CPU and one.role == role.value)
+    uses = (one for one in seen.uses if one.kind is BottleneckKind.CPU and one.role == role.value)
     return sum(one.demand_s or 0.0 for one in uses)
 
 
@@ -192,7 +192,7 @@ def _connection_s(seen: Sequence[tuple[str, Trial]]) -> float | None:
         use.demand_s
         for _, trial in seen
         if trial.resources
-        and (use := trial.resources.observation.use(Kind.CONNECTIONS, Role.KEYSTONE))
+        and (use := trial.resources.observation.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE))
         and use.demand_s is not None
     ]
     return fmean(found) if found else None

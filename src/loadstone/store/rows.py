@@ -13,8 +13,8 @@ from loadstone.analysis.model import Durations, Trial
 from loadstone.redaction import Redaction
 from loadstone.result import (
     Environment,
-    Found,
     Measurement,
+    MeasurementSummary,
     PastSearch,
     Performed,
     Run,
@@ -121,11 +121,11 @@ def _moment(at_s: float | None) -> str:
     return "" if at_s is None else datetime.fromtimestamp(at_s, UTC).isoformat("T", "seconds")
 
 
-def found(row: RowMapping, trials: Sequence[RowMapping]) -> Found:
+def found(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
     """Return a search or a fixed load as lists show it."""
     stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    return Found(row["scenario"], row["title"], *n, stretch_rps)
+    return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
 
 
 def past_search(row: RowMapping) -> PastSearch:

@@ -4,12 +4,12 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 
-from loadstone.study.journal import Journal
+from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Study
-from loadstone.study.table import Outcome
+from loadstone.study.table import TurnOutcome
 
 
-def render(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Return the lines in the order in which they were measured; empty cells are not known."""
     study = journal.begun.study()
     to = io.StringIO()
@@ -24,7 +24,7 @@ def render(journal: Journal, outcomes: Sequence[Outcome]) -> str:
     return to.getvalue()
 
 
-def _lines(study: Study, outcome: Outcome) -> Iterator[tuple[object, ...]]:
+def _lines(study: Study, outcome: TurnOutcome) -> Iterator[tuple[object, ...]]:
     turn, found = outcome.turn, outcome.found(study)
     run_id = outcome.result.run_id if outcome.result else ""
     for step in study.steps:

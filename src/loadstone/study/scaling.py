@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.study.table import Row
+from loadstone.study.table import TableRow
 
 LEAST_LEVELS = 4  # three parameters, and a level to judge the fit by
 LAW_POINTS = 40  # of a drawn law
@@ -52,7 +52,7 @@ class ScalingLaw:
         return sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else inf
 
 
-def sentences(lines: Iterable[Row]) -> Iterator[str]:
+def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
     """Yield how capacity grows with workers or nodes, for each combination of other factors.
 
     Nothing where there are fewer than four counts.
@@ -70,7 +70,7 @@ class Scaling:
     points: tuple[tuple[float, float], ...]  # count, capacity per second of each repeat
 
 
-def scalings(lines: Iterable[Row]) -> Iterator[Scaling]:
+def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
     """Yield what a scaling law can be fitted to: at least four counts."""
     every = list(lines)
     for factor in FACTORS:

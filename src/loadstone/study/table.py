@@ -12,7 +12,7 @@ from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result import Run
-from loadstone.study.figure import Estimate, Found, of_turn, unsteady
+from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn
 
@@ -25,14 +25,14 @@ MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powe
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """One turn with what came of it; neither result nor failure: it has not been measured."""
 
     turn: Turn
     result: Run | None
     failure: str | None = None
 
-    def found(self, study: Study) -> dict[str | None, Found]:
+    def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """What it showed, by step."""
         return of_turn(self.result, study.measurement) if self.result else {}
 
@@ -49,7 +49,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One cell, or one step of it, over all repeats."""
 
     cell: Cell
@@ -99,9 +99,9 @@ def _side(ratio: float) -> str:
     return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
-def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
+def rows(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[TableRow, ...]:
     """Return a row for each cell, in the order of the file."""
-    of_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    of_cell: dict[Cell, list[TurnOutcome]] = defaultdict(list)
     for outcome in outcomes:
         of_cell[outcome.turn.cell].append(outcome)
     return tuple(
@@ -109,12 +109,12 @@ def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
     )
 
 
-def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) -> Row:
+def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]) -> TableRow:
     measured = sorted((o for o in outcomes if o.result), key=lambda o: o.turn.repeat)
     found = [o.found(study).get(step) for o in measured]
     valid = [one.is_valid for one in found if one is not None and one.is_valid is not None]
     estimates = [one.estimate if one else None for one in found]
-    return Row(
+    return TableRow(
         cell=cell,
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
@@ -138,7 +138,7 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
-def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, ...]:
+def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Difference, ...]:
     """Return the ratios that the study asks for, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
@@ -169,7 +169,7 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
 
 
 def settings_that_differ(
-    study: Study, outcomes: Sequence[Outcome]
+    study: Study, outcomes: Sequence[TurnOutcome]
 ) -> tuple[tuple[Comparison, tuple[SettingDifference, ...]], ...]:
     """Return for each comparison what is known to differ between a pair of its measurements."""
     found = []
@@ -188,7 +188,7 @@ def settings_that_differ(
 
 
 def _differences(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Difference]:
     pairs = _paired(study, comparison, step, outcomes)
     over: dict[str, list[tuple[Pairs, float]]] = defaultdict(list)
@@ -253,7 +253,7 @@ def _half(one: Estimate) -> float | None:
 
 
 def _paired(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[_Pair]]:
     """Return other / base of each repeat by what else the two have in common."""
     values: dict[tuple[str, Pairs, int], Estimate] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from loadstone.compare.answer import Answer
 from loadstone.report import figures
 from loadstone.search.model import Capacity
-from loadstone.study.journal import Journal
+from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Study
 from loadstone.study.scaling import sentences
 from loadstone.study.table import (
@@ -14,8 +14,8 @@ from loadstone.study.table import (
     RATES,
     SAME_WITHIN,
     Difference,
-    Outcome,
-    Row,
+    TableRow,
+    TurnOutcome,
     differences,
     rows,
     settings_that_differ,
@@ -36,7 +36,7 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*factors, *step), (" ".join(study.figure), "interval", "found", "published", "valid")
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: TableRow) -> tuple[str, ...]:
     """Return a row's cells, in the order of the heads."""
     step = (row.step,) if row.step is not None else ()
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
@@ -57,20 +57,20 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def reasons(lines: Sequence[Row]) -> tuple[str, ...]:
+def reasons(lines: Sequence[TableRow]) -> tuple[str, ...]:
     """Describe why cells have no figure; the rows of a cell share their reasons."""
     said = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
     return tuple(dict.fromkeys(said))
 
 
-def published(lines: Sequence[Row]) -> Iterator[str]:
+def published(lines: Sequence[TableRow]) -> Iterator[str]:
     """Describe the source of the published figures."""
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
             yield f"Published {one.value:g}: {one.words}"
 
 
-def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
+def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Yield the ratios that the study asks for, each with its test."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
@@ -93,7 +93,7 @@ def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from sentences(rows(study, outcomes))
 
 
-def when_and_where(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Name the study; where it has results, when they were made and on what."""
     results = [one.result for one in outcomes if one.result is not None]
     said = f"Study {journal.study_id}, seed {journal.begun.seed}"

@@ -20,7 +20,7 @@ class RowVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasurementRow:
     """One measurement."""
 
     anchor: str
@@ -33,14 +33,14 @@ class Row:
     verdict: RowVerdict
 
 
-def of_finding(anchor: str, measurement: Measurement) -> Row:
+def of_finding(anchor: str, measurement: Measurement) -> MeasurementRow:
     """Return the row of a search or of a fixed load."""
     due = sum(trial.stats.due for trial in measurement.trials)
     failed = sum(trial.stats.failed for trial in measurement.trials)
     trial = words.last_sustained(measurement)
     if measurement.policy != "search":
         trial = next(iter(measurement.trials), None)
-    return Row(
+    return MeasurementRow(
         anchor=anchor,
         name=names.of_measurement(measurement),
         about=measurement.scenario,
@@ -94,11 +94,11 @@ def _of_fixed_load(measurement: Measurement) -> RowVerdict:
     )
 
 
-def of_workload(anchor: str, measurement: Measurement) -> Row:
+def of_workload(anchor: str, measurement: Measurement) -> MeasurementRow:
     """Return the row of a workload."""
     stats = measurement.stats
     total = stats.total if stats else None
-    return Row(
+    return MeasurementRow(
         anchor=anchor,
         name=measurement.scenario,
         about=measurement.subtask,
@@ -110,7 +110,7 @@ def of_workload(anchor: str, measurement: Measurement) -> Row:
     )
 
 
-def of_curve(anchor: str, curve: Curve) -> Row:
+def of_curve(anchor: str, curve: Curve) -> MeasurementRow:
     """Return the row of a workload that was repeated at rising load."""
     shown = [(step, step.measurement.stats) for step in curve.steps if step.measurement.stats]
     totals = [stats.total for _, stats in shown if stats]
@@ -119,7 +119,7 @@ def of_curve(anchor: str, curve: Curve) -> Row:
     broken = [step for step in curve.steps if not step.measurement.checks_passed]
     count = sum(total.count for total in totals)
     first, last = curve.steps[0].value, curve.steps[-1].value
-    return Row(
+    return MeasurementRow(
         anchor=anchor,
         name=curve.scenario,
         about=curve.steps[0].measurement.subtask,

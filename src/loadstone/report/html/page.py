@@ -16,7 +16,7 @@ from loadstone.report import figures, names, streak, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
-from loadstone.report.html.overview import Row, RowVerdict
+from loadstone.report.html.overview import MeasurementRow, RowVerdict
 from loadstone.report.html.steps import CurveSection
 from loadstone.report.html.workload import TaskSection
 from loadstone.report.workload import HEADS
@@ -59,7 +59,7 @@ class RunSection:
     sections: tuple[Section, ...]
     curves: tuple[CurveSection, ...]
     tasks: tuple[TaskSection, ...]
-    overview: tuple[Row, ...]
+    overview: tuple[MeasurementRow, ...]
     summary: RowVerdict | None  # of a task's SLA
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from loadstone import files
 from loadstone.report import history
 from loadstone.report.history import CapacityTrend, Change
-from loadstone.report.html.charts import Chart, MarkedSpan, Series, Tone, Xy
+from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 from loadstone.report.workload import load_of_given
@@ -106,7 +106,9 @@ def _n(anchor: str, trend: CapacityTrend) -> Chart:
         summary="N of each run with its interval. Marked: where its level changed.",
         x_label="run, oldest first",
         y_label="iterations per second",
-        series=tuple(Series(name, kind, tone, _data(values)) for name, kind, tone, values in lines),
+        series=tuple(
+            ChartSeries(name, kind, tone, _data(values)) for name, kind, tone, values in lines
+        ),
         from_zero_y=True,
         from_zero_x=True,
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
@@ -138,7 +140,9 @@ def _durations(anchor: str, trend: Trend) -> Chart:
         summary="Of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="seconds",
-        series=tuple(Series(name, "line", tone, _data(values)) for name, tone, values in wanted),
+        series=tuple(
+            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in wanted
+        ),
         from_zero_y=True,
         from_zero_x=True,
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
@@ -153,7 +157,7 @@ def _success(anchor: str, trend: Trend) -> Chart:
         summary="The share of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="% of the iterations",
-        series=(Series("ended well", "line", "sustained", _data(shares)),),
+        series=(ChartSeries("ended well", "line", "sustained", _data(shares)),),
         from_zero_y=True,
         from_zero_x=True,
     )
