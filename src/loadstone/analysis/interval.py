@@ -21,7 +21,7 @@ class Interval:
 
 
 def of_logs(logs: Sequence[float]) -> Interval:
-    """Give exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
+    """Return exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
     mean = fmean(logs)
     if len(logs) < 2:
         return Interval(exp(mean), None, None, len(logs))

@@ -57,7 +57,7 @@ class OutputFile(click.File):
         super().__init__("w", lazy=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Give the file, which is made when something is written."""
+        """Return the file, which is created at the first write."""
         path = Path(str(value))
         if str(value) != "-" and path.is_dir():
             self.fail(f"{value} is a folder; name a file", param, ctx)

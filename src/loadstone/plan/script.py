@@ -142,5 +142,5 @@ def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[WeightedScript, .
 
 
 def text(value: str) -> Template:
-    """Give a template without holes."""
+    """Return a template without holes."""
     return (Text(value),)

@@ -131,6 +131,6 @@ class _Bisection:
         return replace(found, words=("too near to the capacity to tell in the time given",))
 
     def _blur(self, rate_rps: float) -> float:
-        """Give how far off a rate may be and still pass for the other side in one trial."""
+        """Return how far off a rate may be and still be taken for the other side in one trial."""
         noise = self._known.dispersion + self._session.settings.arrival_dispersion
         return BLUR * rate_rps * math.sqrt(noise / (self._known.rate_rps * LONGEST_S))

@@ -94,7 +94,7 @@ class Depths:
         return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
 
     def gap(self, shallow: int, deep: int) -> float:
-        """Give (deeper - shallower) throughput as a share, 0 where it is not significant."""
+        """Return (deeper - shallower) throughput as a share, 0 where it is not significant."""
         left, right = estimate(self.pool_of(shallow)), estimate(self.pool_of(deep))
         if left is None or right is None:
             return 0.0

@@ -59,7 +59,7 @@ class Pool:
         return Pool(tuple(kept))
 
     def blocks(self, seconds: float) -> list[Counts]:
-        """Give completions per second in whole blocks of each stretch."""
+        """Return completions per second in whole blocks of each phase."""
         width = round(seconds / TICK_S)
         return [
             stretch[: len(stretch) // width * width].reshape(-1, width).sum(axis=1) / seconds

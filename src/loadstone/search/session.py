@@ -183,7 +183,7 @@ class Session:
         return None
 
     def _interrupted(self, trial: Trial) -> float:
-        """Give how long to wait for a service that answered before; OnlyErrors for others."""
+        """Return how long to wait for a service that answered before, or raise OnlyErrors."""
         if not self.has_answered or self.notes:
             raise OnlyErrors(*_errors(trial))
         return self._restarted(trial, "for a while")

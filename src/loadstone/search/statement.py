@@ -28,7 +28,7 @@ WIDE = 0.03  # half-width over N from which more time is recommended
 
 
 def state(depths: Depths, sides: Sides) -> Capacity:
-    """Give N with its interval, and in words what it does not say."""
+    """Return N with its interval and the words that limit it."""
     found = estimate(depths.pool)
     steps = _steps(depths)
     if found is None:

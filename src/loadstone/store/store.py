@@ -242,7 +242,7 @@ class Store:
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
-        """Give the folder of a run's files, from its whole id."""
+        """Return the folder of a run's files, from its whole id."""
         return self._folder / "runs" / run_id
 
     def _write_samples(self, path: Path, samples: Samples) -> None:

@@ -9,7 +9,7 @@ __all__ = [
     "Access",
     "Cloud",
     "Endpoint",
-    "Tls",
+    "TlsFiles",
     "connect",
     "from_clouds_yaml",
     "from_environment",
