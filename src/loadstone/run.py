@@ -15,7 +15,7 @@ from typing import Any
 
 from loadstone import gate, resume
 from loadstone.analysis.model import Trial
-from loadstone.audit.kept import kept_facts
+from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -259,6 +259,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
+    kept = audited(config.target, target.access.endpoint.host)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
@@ -269,7 +270,8 @@ def _begun(config: RunConfig, target: Target) -> Run:
         environment=Environment(
             machine=_machine(config),
             target=tuple(facts.items()),
-            facts=kept_facts(config.target, target.access.endpoint.host),
+            facts=kept.facts,
+            audit=kept.findings,
         ),
         command=config.command,
         title=config.title,

@@ -1,7 +1,8 @@
 """What `audit prove` measures, and the facts that measurements keep."""
 
 import pytest
-from audited import CONTEXT, document
+import yaml
+from audited import AUDIT, CONTEXT, document
 
 from loadstone.audit import kept, proof
 from loadstone.audit import rule as rules
@@ -56,3 +57,14 @@ def test_measurements_keep_settings_and_no_counters_places_or_secrets():
     unwanted = ("memcached.gets", "host.available_mb", "fernet.digest", "conf.file", "host.name")
     assert not found.keys() & set(unwanted)
     assert len(repr(found)) < 6000  # with every measurement
+
+
+def test_what_the_rules_find_is_kept_the_most_severe_first():
+    fixture = yaml.safe_load((AUDIT / "fixtures" / "WEB-01.yaml").read_text())["bad"]
+    context = {**CONTEXT, **fixture.pop("context", {})}
+    found = kept.findings(extract("control1", document(fixture), context))
+    assert "WEB-01" in [one.rule for one in found]
+    ranks = [rules.Severity(one.severity).rank for one in found]
+    assert ranks == sorted(ranks, reverse=True)
+    assert all(one.sentence and one.advice for one in found)
+    assert kept.findings(extract("control1", document(), CONTEXT)) == ()

@@ -3,12 +3,15 @@
 `loadstone compare` shows in which of them two results differ.
 """
 
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.facts import HostFacts
-from loadstone.audit.rule import shown
+from loadstone.audit.rule import chosen, shown
 from loadstone.audit.transport import Host, collect, local
+from loadstone.findings import AuditFinding
 from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice
 
 TIMEOUT_S = 10.0
@@ -34,16 +37,36 @@ _LEFT_OUT = (
 _SERVERS = ("keystone", "uwsgi", "gunicorn", "apache2", "httpd", "granian")
 
 
-def kept_facts(choice: TargetChoice, url_host: str) -> tuple[tuple[str, str], ...]:
-    """Return the facts of a lab deployment, or of a Keystone on this machine; empty elsewhere.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run keeps of how the service was set up."""
 
-    Never fails: facts that cannot be read are not kept.
+    facts: tuple[tuple[str, str], ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
+
+
+def audited(choice: TargetChoice, url_host: str) -> Kept:
+    """Return facts and findings of a lab deployment, or of a Keystone on this machine.
+
+    Nothing of any other target. Never fails: facts that cannot be read are not kept.
     """
     host = _host(choice, url_host)
     if host is None:
-        return ()
+        return Kept()
     [found] = collect([host], TIMEOUT_S)
-    return of_host(extract(found.name, found.document, {})) if found.document else ()
+    if found.document is None:
+        return Kept()
+    is_lab = not (isinstance(choice, NamedTarget) and choice.lab is None)
+    known = extract(found.name, found.document, {"audit.is_lab": is_lab, "audit.hosts": 1})
+    return Kept(of_host(known), findings(known))
+
+
+def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
+    """Return what the rules of the core find on a host, the most severe first."""
+    return tuple(
+        AuditFinding(one.rule.id, one.severity.value, one.message, one.rule.fix.text)
+        for one in evaluate(chosen(()), [host]).findings()
+    )
 
 
 def of_host(host: HostFacts) -> tuple[tuple[str, str], ...]:

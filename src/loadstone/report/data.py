@@ -36,6 +36,7 @@ def as_data(run: Run) -> dict[str, Any]:
             "machine": dict(run.environment.machine),
             "target": dict(run.environment.target),
             "facts": dict(run.environment.facts),
+            "audit": [asdict(one) for one in run.environment.audit],
         },
     }
     if run.workloads:
