@@ -66,6 +66,9 @@ class Engine(Protocol):
     ) -> Spilled:
         """Send a plan; samples go to a file."""
 
+    def failure(self) -> str | None:
+        """Return why it can load no more: a host of a fleet was lost."""
+
 
 LOCAL: Engine = local
 

@@ -81,6 +81,8 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         for line in deaths(usage):
             conditions.say(f"  {line}")
         require_alive(conditions.target)
+        if why := conditions.engine.failure():
+            raise EnvironmentUnusable(why)
     except BaseException as error:
         status = "failed" if isinstance(error, EnvironmentUnusable) else "interrupted"
         conditions.keep(replace(trial, status=status), None)

@@ -48,6 +48,10 @@ def network(count: int) -> Iterator[Sequence[NetworkHost]]:
             ip(*inside, "link", "set", "lo", "up")
         yield hosts
     finally:
-        for host in hosts:
-            subprocess.run(["ip", "netns", "delete", host.name], check=False, capture_output=True)
-        subprocess.run(["ip", "link", "delete", BRIDGE], check=False, capture_output=True)
+        # The links by themselves: a namespace goes with its last process only.
+        links = [f"ls{host.name}" for host in hosts]
+        for words in (
+            *(("link", "delete", link) for link in (*links, BRIDGE)),
+            *(("netns", "delete", host.name) for host in hosts),
+        ):
+            subprocess.run(["ip", *words], check=False, capture_output=True)

@@ -124,6 +124,11 @@ class Fleet:
         parquet.write(path, samples)
         return Spilled(SampleFile(path), health, is_interrupted)
 
+    def failure(self) -> str | None:
+        """Return which hosts were lost; None: all are there."""
+        lost = [f"{host.name} of the fleet {host.lost}" for host in self.hosts if host.lost]
+        return "; ".join(lost) or None
+
     def status(self) -> tuple[HostStatus, ...]:
         """Look at all hosts."""
         return tuple(self._status(host) for host in self.hosts)
@@ -163,9 +168,8 @@ class Fleet:
                     part.host.ask("abandon")
 
     def _require_all(self) -> None:
-        for host in self.hosts:
-            if host.lost:
-                raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}")
+        if why := self.failure():
+            raise EnvironmentUnusable(why)
 
     def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_Part]:
         count = len(hosts)
