@@ -50,6 +50,18 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """One load, several times."""
+
+    request: TrialRequest
+    count: int
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure it so many times."""
+        return None, tuple(measure(self.request) for _ in range(self.count))
+
+
+@dataclass(frozen=True, slots=True)
 class Interleaved:
     """Loads that are made in turn with those of another target."""
 
@@ -61,4 +73,4 @@ class Interleaved:
         return None, ()
 
 
-LoadPolicy = Search | Fixed | Steps | Interleaved
+LoadPolicy = Search | Fixed | Steps | Repeats | Interleaved

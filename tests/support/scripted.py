@@ -81,9 +81,10 @@ def simulated(
 def measured(
     faults: list[Scripted], seconds: float, rate_rps: float = 50.0, service_s: float = 0.05
 ) -> tuple[Iterations, list[Scripted]]:
-    """Load a service of 16 workers with such a script; return what came, and when each fault was, in its time.
+    """Load a service of 16 workers with such a script; return what came, and the faults.
 
-    Instants of `faults` are seconds after the load's start, as far as that can be foreseen.
+    Instants are seconds after the load's start: those of `faults` as far as that can be foreseen,
+    those returned as the service tells them.
     """
     start_s = 2.0  # of the service, until load begins
     with tempfile.TemporaryDirectory() as folder:

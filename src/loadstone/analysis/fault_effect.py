@@ -7,7 +7,7 @@ The figures need an open loop: a closed one stops asking while the service stand
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from http import HTTPStatus
 from statistics import fmean, stdev
 
@@ -138,7 +138,11 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Estimate]]:
     for name in FIGURES:
         values = [float(value) for one in found if (value := getattr(one, name)) is not None]
         if values:
-            yield name, estimate(values)
+            found_one = estimate(values)
+            # None of the figures but the degradation can be below 0.
+            if found_one.low is not None and name != "absolute_s":
+                found_one = replace(found_one, low=max(0.0, found_one.low))
+            yield name, found_one
 
 
 def estimate(values: Sequence[float]) -> Estimate:

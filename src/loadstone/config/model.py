@@ -8,14 +8,15 @@ from typing import Literal
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
+from loadstone.faults.observer import Planned
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.target import TargetChoice
-from loadstone.plan.hooks import Hook
+from loadstone.plan.hooks import Hook, has_faults
 from loadstone.policy import LoadPolicy
 from loadstone.result import Measurement
 
-Kind = Literal["capacity", "task", "study", "demo", "compare"]
+Kind = Literal["capacity", "task", "study", "demo", "compare", "fault"]
 MAX_RATE_RPS = 5000.0
 
 
@@ -35,6 +36,7 @@ class MeasurementConfig:
     goal: Goal | None = None  # gives each trial a verdict; None: only the criteria are judged
     criteria: tuple[SlaRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    faults: tuple[Planned, ...] = ()  # of each trial
     budget_s: float = math.inf  # of load, over all its trials
 
 
@@ -67,6 +69,11 @@ class RunConfig:
     warnings: tuple[str, ...] = ()  # are shown first
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether something is broken on purpose."""
+        return any(one.faults or has_faults(one.hooks) for one in self.measurements)
 
     @property
     def measurements(self) -> tuple[MeasurementConfig, ...]:

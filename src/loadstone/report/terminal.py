@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.analysis.model import State, Trial
-from loadstone.report import figures, resources, streak, words, workload
+from loadstone.report import faults, figures, resources, streak, words, workload
 from loadstone.report.steps import tables
 from loadstone.result import BESIDE, Entry, Found, Measurement, Run
 from loadstone.search.model import Capacity
@@ -86,7 +86,7 @@ def show(run: Run, to: Console) -> None:
             for part in _search(measurement):
                 to.print(part)
         else:
-            for part in workload.parts(measurement):
+            for part in (*workload.parts(measurement), *faults.parts(measurement)):
                 wide(to).print(part)
     for part in tables(run.measurements):
         wide(to).print(part)
