@@ -13,7 +13,7 @@ from loadstone.keystone.deploy.deployment import WEB, url_of
 from loadstone.lab import composition, locks, processes, state, watcher
 from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
-from loadstone.lab.state import Phase, Record, State
+from loadstone.lab.state import DeploymentState, Phase, Record
 
 # Names that a sentence may use -> kinds of parts.
 SERVICES = {
@@ -43,7 +43,7 @@ def node_of(part: str) -> int:
     return int(number) if number.isdigit() else 1
 
 
-def known(folder: Path) -> State:
+def known(folder: Path) -> DeploymentState:
     """Return the state of a running deployment."""
     found = state.read(folder)
     if found is None or found.phase is not Phase.RUNNING or not found.is_of_this_boot:
@@ -51,7 +51,7 @@ def known(folder: Path) -> State:
     return found
 
 
-def hit(fault: Fault, found: State, random: Random) -> tuple[Record, ...]:
+def hit(fault: Fault, found: DeploymentState, random: Random) -> tuple[Record, ...]:
     """Return the parts that a fault hits; InvalidInput says what the deployment has not."""
     running = [record for record in found.records if record.process is not None]
     kinds = _kinds(fault)
@@ -112,6 +112,7 @@ def part(folder: Path, name: str) -> Part:
         admin_password="",
         database_password="",
         directory_password="",
+        services_password="",
     )
     return next(one for one in compose.parts(blueprint) if one.name == name)
 
@@ -141,7 +142,7 @@ def replace_process(folder: Path, name: str, process: processes.Process) -> None
         state.write(folder, found.with_record(replace(record, process=process)))
 
 
-def _unknown(folder: Path, found: State) -> tuple[processes.Process, ...]:
+def _unknown(folder: Path, found: DeploymentState) -> tuple[processes.Process, ...]:
     """Return processes of the deployment that no part has: started just before a crash."""
     leaders = [record.process for record in found.records if record.process is not None]
     own = {one for family in processes.families(leaders) for one in family}
