@@ -20,7 +20,7 @@ from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfi
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
-from loadstone.faults.carried import begun_faults, require_possible, under_faults
+from loadstone.faults.carried import Breaking
 from loadstone.gate import Allowance
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
@@ -76,7 +76,7 @@ class _Flow:
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
-            require_possible(self.target, one.faults, one.hooks)
+            self._breaking.require_possible(one.faults, one.hooks)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
@@ -99,8 +99,13 @@ class _Flow:
         if not self.config.has_faults:
             yield
             return
-        with under_faults(self.target, self.display.say) as self.target:
+        with self._breaking.watched(self.display.say) as self.target:
             yield
+
+    @property
+    def _breaking(self) -> Breaking:
+        folder = self.store.folder(self.config.run_id)
+        return Breaking(self.target, self.config.fault_commands, folder)
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()
@@ -218,7 +223,7 @@ class _Flow:
             observers.append(SlaAbort(config.criteria))
         inject = None
         if self.config.has_faults:
-            faults = begun_faults(self.target, config.faults, self.display.say)
+            faults = self._breaking.begun(config.faults, self.display.say)
             inject = faults.inject_sentence
             observers.append(faults)
         if config.hooks:

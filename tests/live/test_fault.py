@@ -13,7 +13,7 @@ from lab_client import token_of, until
 
 from loadstone.errors import InvalidInput
 from loadstone.faults import balancer
-from loadstone.faults.inject import Injector
+from loadstone.faults.inject import LabInjector
 from loadstone.faults.journal import FILE
 from loadstone.faults.sentence import read
 from loadstone.keystone import deployment
@@ -24,11 +24,11 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 HOLDS = """
 import sys
 from pathlib import Path
-from loadstone.faults.inject import Injector
+from loadstone.faults.inject import LabInjector
 from loadstone.faults.sentence import read
 from loadstone.faults.watcher import watched
 with watched(Path(sys.argv[1])):
-    Injector(Path(sys.argv[1])).inject(read(sys.argv[2]))
+    LabInjector(Path(sys.argv[1])).inject(read(sys.argv[2]))
 """
 SENTENCES = (
     "kill keystone service on one node for 0.5 seconds",
@@ -73,7 +73,7 @@ def assert_whole(lab):
 
 
 def test_every_fault_is_undone(two_nodes, tmp_path):
-    injector = Injector(two_nodes.folder)
+    injector = LabInjector(two_nodes.folder)
     for sentence in SENTENCES:
         injector.check(read(sentence))
         done = injector.inject(read(sentence))

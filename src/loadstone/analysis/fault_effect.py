@@ -35,6 +35,7 @@ UNAVAILABLE_SHARE = 0.5  # of what was due: where more fails the service counts 
 LEAST_FAILURES = 3  # in a row of unavailable time; one lost request is no outage
 # The definitions of OpenStack's reliability test plan, version 2 (performance-docs), with the
 # constants of its only implementation (rally-runners, analytics.py).
+PLAN_WARM_UP = 10  # iterations at the beginning that are not part of the baseline
 PLAN_GAP = 6  # successes that a cluster of errors may contain in a row
 PLAN_WINDOW = 21  # iterations in the moving mean
 PLAN_SIGMAS = 4.0
@@ -322,7 +323,8 @@ def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
     window = np.full(PLAN_WINDOW, 1 / PLAN_WINDOW)
     means_s = np.convolve(latency_s, window, mode="valid")
     times_s = np.convolve(due_s, window, mode="valid")
-    limit_s = float(usual.latency_s.mean()) + PLAN_SIGMAS * float(usual.latency_s.std())
+    normal_s = usual.latency_s[PLAN_WARM_UP:]
+    limit_s = float(normal_s.mean()) + PLAN_SIGMAS * float(normal_s.std())
     periods = _clusters(means_s >= limit_s, PLAN_GAP)
     return math.fsum(
         float(times_s[last] - times_s[first])

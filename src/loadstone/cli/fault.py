@@ -1,10 +1,17 @@
 """`loadstone fault`: what breaks, and how it comes back."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY
+from loadstone.cli.choose import (
+    ANYWAY,
+    PERMISSION,
+    fault_commands,
+    fault_options,
+    target_options,
+)
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import command_line, show
@@ -20,8 +27,12 @@ if TYPE_CHECKING:
 class Options(TypedDict):
     """The values of the options."""
 
-    lab: str
+    lab: str | None
+    cloud: str | None
+    yes: bool
     anyway: bool
+    faults_file: Path | None
+    may_break: bool
     sentences: tuple[str, ...]
     scenario: str
     given: tuple[str, ...]
@@ -39,7 +50,7 @@ class Options(TypedDict):
 
 
 @click.command()
-@click.option("--lab", metavar="NAME", required=True, help="A deployment of `loadstone lab up`.")
+@target_options
 @click.option(
     "--do",
     "sentences",
@@ -103,7 +114,9 @@ class Options(TypedDict):
     show_default=True,
     help="How long a client waits for an answer.",
 )
+@fault_options
 @generator_options
+@PERMISSION
 @ANYWAY
 @STORE
 @JSON
@@ -158,9 +171,10 @@ def _config(options: Options) -> "RunConfig":
     searched = by_name(options["scenario"], options["users"], options["given"])
     return RunConfig(
         kind="fault",
-        target=NamedTarget(lab=options["lab"], anyway=options["anyway"]),
+        target=NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
         groups=fault_groups(searched, terms),
         command=command_line(),
         budget_s=load_s(terms) + len(terms.sentences),
+        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         secrets=searched.secrets,
     )

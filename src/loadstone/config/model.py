@@ -8,6 +8,7 @@ from typing import Literal
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
+from loadstone.faults.commands import FaultCommands
 from loadstone.faults.observer import Planned
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context
@@ -67,6 +68,7 @@ class RunConfig:
     goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
+    fault_commands: FaultCommands | None = None  # that carry faults out; None: on a lab
     warnings: tuple[str, ...] = ()  # are shown first
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)

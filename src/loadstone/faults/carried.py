@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
-from loadstone.faults.inject import Injector
-from loadstone.faults.observer import Faults, Planned
+from loadstone.faults.commands import CommandInjector, FaultCommands
+from loadstone.faults.inject import LabInjector
+from loadstone.faults.observer import Faults, Injector, Planned
 from loadstone.faults.sentence import Fault, read
 from loadstone.faults.undo import undo_all
 from loadstone.faults.watcher import watched
@@ -17,35 +18,49 @@ from loadstone.plan.hooks import FaultInjection, Hook
 Say = Callable[[str], None]
 
 
-def require_possible(target: Target, planned: Sequence[Planned], hooks: Sequence[Hook]) -> None:
-    """Raise InvalidInput for a fault that the target cannot have, before any load."""
-    faults = [one.fault for one in planned]
-    faults += [read(one.action.sentence) for one in hooks if isinstance(one.action, FaultInjection)]
-    for fault in faults:
-        Injector(_folder(target, fault)).check(fault)
+@dataclass(frozen=True, slots=True)
+class Breaking:
+    """How the faults of a run are carried out."""
 
+    target: Target
+    commands: FaultCommands | None  # None: on a lab
+    folder: Path  # of the run, for the undo journal of commands
 
-@contextmanager
-def under_faults(target: Target, say: Say) -> Iterator[Target]:
-    """Return the target as it is while its parts may die, and undo all faults at the end."""
-    if target.lab is None:
-        raise AssertionError("faults were found to be possible")
-    for words in undo_all(target.lab):
-        say(f"  undone what an earlier run has left: {words}")
-    with watched(target.lab):
-        yield replace(target, failure=lambda: None)
+    def require_possible(self, planned: Sequence[Planned], hooks: Sequence[Hook]) -> None:
+        """Raise InvalidInput for a fault that the target cannot have, before any load."""
+        actions = (one.action for one in hooks)
+        faults = [one.fault for one in planned]
+        faults += [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
+        for fault in faults:
+            self._injector(fault).check(fault)
 
+    @contextmanager
+    def watched(self, say: Say) -> Iterator[Target]:
+        """Return the target as it is while parts may die; all faults are undone at the end."""
+        folder = self._journal_folder
+        for words in undo_all(folder):
+            say(f"  undone what an earlier run has left: {words}")
+        with watched(folder):
+            yield replace(self.target, failure=lambda: None)
 
-def begun_faults(target: Target, planned: Sequence[Planned], say: Say) -> Faults:
-    """Return the observer that carries out the faults of one trial."""
-    if target.lab is None:
-        raise AssertionError("faults were found to be possible")
-    return Faults(Injector(target.lab), planned, say)
+    def begun(self, planned: Sequence[Planned], say: Say) -> Faults:
+        """Return the observer that carries out the faults of one trial."""
+        return Faults(self._injector(None), planned, say)
 
+    @property
+    def _journal_folder(self) -> Path:
+        return self.folder if self.commands is not None else self._lab(None)
 
-def _folder(target: Target, fault: Fault) -> Path:
-    if target.lab is None:
-        raise InvalidInput(
-            f"fault {fault.sentence!r}: is carried out on a lab only; choose one with --lab NAME"
-        )
-    return target.lab
+    def _injector(self, fault: Fault | None) -> Injector:
+        if self.commands is not None:
+            return CommandInjector(self.folder, self.commands)
+        return LabInjector(self._lab(fault))
+
+    def _lab(self, fault: Fault | None) -> Path:
+        if self.target.lab is None:
+            what = "" if fault is None else f" {fault.sentence!r}"
+            raise InvalidInput(
+                f"fault{what}: is carried out on a lab, chosen with --lab NAME, or by the commands "
+                "of a file: --faults FILE"
+            )
+        return self.target.lab

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, keys, parts
@@ -44,14 +44,13 @@ class Done:
 
 
 @dataclass(slots=True)
-class Injector:
+class LabInjector:
     """Carries faults out on one deployment; several may overlap."""
 
     folder: Path  # of the deployment
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
     _journal: Journal = field(init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
         self._journal = Journal.read(self.folder)
@@ -91,24 +90,26 @@ class Injector:
             return carried.done(str(problem))
         return carried.done()
 
+    def settle(self) -> None:
+        """Wait until the service is whole: haproxy sends to every node."""
+        balancer.await_all(self.folder)
+
     def note(self, kind: Undo, what: str) -> Step:
         """Write how something is undone to the journal."""
         step = Step(kind, what, processes.boot_id())
-        with self._lock:
-            self._journal.add(step)
+        self._journal.add(step)
         return step
 
     def forget(self, step: Step) -> None:
         """Remove what is undone from the journal."""
-        with self._lock:
-            self._journal.remove(step)
+        self._journal.remove(step)
 
 
 @dataclass(slots=True)
 class _Carried:
     """One fault on its way."""
 
-    injector: Injector
+    injector: LabInjector
     fault: Fault
     began_s: float = 0.0
     undone_s: float | None = None

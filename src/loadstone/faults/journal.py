@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from loadstone import files
@@ -25,6 +26,7 @@ class Undo(StrEnum):
     KEYS = "keys"  # Fernet keys, from a copy
     WRITABLE = "writable"  # the database
     END = "end"  # processes that load the machine
+    COMMAND = "command"  # of the user's file, on a host
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Journal:
 
     folder: Path
     steps: list[Step] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @classmethod
     def read(cls, folder: Path) -> "Journal":
@@ -61,13 +64,15 @@ class Journal:
 
     def add(self, step: Step) -> None:
         """Note a step; it is on disk when this returns."""
-        self.steps.append(step)
-        self._write()
+        with self._lock:
+            self.steps.append(step)
+            self._write()
 
     def remove(self, step: Step) -> None:
         """Forget a step that is undone."""
-        self.steps.remove(step)
-        self._write()
+        with self._lock:
+            self.steps.remove(step)
+            self._write()
 
     def _write(self) -> None:
         path = self.folder / FILE

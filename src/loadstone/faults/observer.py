@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
+from typing import Protocol
 
 from loadstone.analysis.fault import FaultEffect, Injection
 from loadstone.analysis.fault_effect import effect
@@ -13,12 +14,26 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults import balancer
-from loadstone.faults.inject import Done, Injector
+from loadstone.faults.inject import Done
 from loadstone.faults.sentence import Fault, read
 from loadstone.observer import TrialObserver
 
 Say = Callable[[str], None]
+
+
+class Injector(Protocol):
+    """Carries faults out on a target."""
+
+    over: Event  # once it is set nothing is held any longer
+
+    def check(self, fault: Fault) -> None:
+        """Raise InvalidInput for a fault that the target cannot have."""
+
+    def inject(self, fault: Fault) -> Done:
+        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
+
+    def settle(self) -> None:
+        """Wait until the service is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +97,7 @@ class Faults(TrialObserver):
             if done.failure:
                 raise EnvironmentUnusable(f"fault {done.fault.sentence!r}: {done.failure}")
         if self._done:  # the next trial begins with a whole service
-            balancer.await_all(self.injector.folder)
+            self.injector.settle()
         return replace(trial, faults=tuple(self._effects(trial)))
 
     def close(self) -> None:

@@ -1,9 +1,11 @@
 """Undoes faults from their journal, whoever carried them out and however that process ended."""
 
+import json
 from pathlib import Path
 from typing import assert_never
 
 from loadstone.faults import balancer, database, keys, parts
+from loadstone.faults.host import carry_out
 from loadstone.faults.journal import Journal, Step, Undo
 from loadstone.lab import processes
 
@@ -12,7 +14,7 @@ FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault 
 
 def undo(step: Step, folder: Path) -> None:
     """Undo one step; what is undone already is left alone."""
-    if step.boot != processes.boot_id():
+    if step.boot != processes.boot_id() and step.undo is not Undo.COMMAND:
         return  # its processes ended with the machine
     match step.undo:
         case Undo.CONTINUE:
@@ -27,6 +29,9 @@ def undo(step: Step, folder: Path) -> None:
             database.set_read_only(folder, is_read_only=False)
         case Undo.END:
             processes.end(processes.with_variable(FAULT, step.what), grace_s=1.0)
+        case Undo.COMMAND:
+            what = json.loads(step.what)
+            carry_out(what["host"], what["command"])
         case _:
             assert_never(step.undo)
 

@@ -91,24 +91,33 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
     for summary in summarize(found):
         own = [one for one in found if one.action == summary.action]
         yield Padding(_table(summary), (0, 0, 0, 1))
-        yield Padding(Text("\n".join(_sentences(summary, own))), (0, 0, 1, 2))
+        yield Padding(Text("\n".join(sentences(summary, own))), (0, 0, 1, 2))
 
 
-def _table(summary: FaultSummary) -> Table:
+def rows(summary: FaultSummary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the heads and rows of a table of one action: figure, mean, interval, published."""
     published = PUBLISHED.get(summary.action, {})
-    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    table.add_column(f"{summary.action}, {summary.repeats} times")
     heads = ("mean", "95 % interval", *(("published 2017",) if published else ()))
-    for head in heads:
-        table.add_column(head, justify="right")
+    found = []
     for name, words, unit in ROWS:
         one = summary.figure(name)
-        there = published.get(name)
         if one is None:
             continue
         row = [words, _value(one.mean, unit), _interval(one, unit)]
         if published:
+            there = published.get(name)
             row.append("" if there is None else f"{there[0]:g} +- {there[1]:g} {unit}".strip())
+        found.append(tuple(row))
+    return heads, tuple(found)
+
+
+def _table(summary: FaultSummary) -> Table:
+    heads, every = rows(summary)
+    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table.add_column(f"{summary.action}, {summary.repeats} times")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in every:
         table.add_row(*row)
     return table
 
@@ -126,7 +135,8 @@ def _interval(one: Estimate, unit: str) -> str:
     return f"{_value(one.low, unit)} to {_value(one.high, unit)}"
 
 
-def _sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
+def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
+    """Yield what clients saw."""
     failed, due = sum(one.failed for one in own), sum(one.due for one in own)
     yield f"{failed:,} of {due:,} requests failed from the fault on."
     kinds: dict[str, tuple[int, float]] = {}
