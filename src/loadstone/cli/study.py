@@ -85,9 +85,7 @@ def list_(location: "StoreLocation") -> None:
     metavar="FILE",
     help="Write a page with the table, charts and the runs of each cell.",
 )
-@click.option(
-    "--csv", type=OutputFile(), help="Write a line for each repeat of each cell and step."
-)
+@click.option("--csv", type=OutputFile(), help="A line for each repeat of each cell and step.")
 def show(**options: Unpack[StudyShowOptions]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
     from loadstone.report.terminal import console
