@@ -25,6 +25,7 @@ from loadstone.errors import (
     LoadstoneError,
     MeasurementInvalid,
 )
+from loadstone.faults.carried import Breaking
 from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
@@ -86,6 +87,7 @@ class _Flow:
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
+            self._breaking.require_possible(one.faults, one.hooks)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
@@ -96,11 +98,25 @@ class _Flow:
         for warning in config.warnings:
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        with _closing(begun, self.target, self.store):
+        with _closing(begun, self.target, self.store), self._faults():
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
                     return
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Where something is broken on purpose: have it undone whatever ends this process."""
+        if not self.config.has_faults:
+            yield
+            return
+        with self._breaking.watched(self.display.say) as self.target:
+            yield
+
+    @property
+    def _breaking(self) -> Breaking:
+        folder = self.store.folder(self.config.run_id)
+        return Breaking(self.target, self.config.fault_commands, folder)
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()
@@ -217,9 +233,14 @@ class _Flow:
         observers: list[TrialObserver] = [self.display]
         if self.config.aborts_on_sla_failure:
             observers.append(SlaAbort(config.criteria))
+        inject = None
+        if self.config.has_faults:
+            faults = self._breaking.begun(config.faults, self.display.say)
+            inject = faults.inject_sentence
+            observers.append(faults)
         if config.hooks:
             timeout_s = self.config.hook_timeout_s
-            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s))
+            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s, inject))
         if self.target.watch is not None:
             keep = partial(self.store.keep_readings, self.config.run_id, self.index)
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.choose import (
+    ANYWAY,
+    MONITOR,
+    PERMISSION,
+    Command,
+    fault_commands,
+    fault_options,
+    target_options,
+)
 from loadstone.cli.duration import Duration, Number, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
@@ -60,6 +68,8 @@ class RunOptions(TypedDict):
     max_rate_rps: float
     budget_s: float
     hook_timeout_s: float
+    faults_file: Path | None
+    may_break: bool
     junit: TextIO | None
     rally_json: TextIO | None
     style: str
@@ -134,6 +144,7 @@ def output_options(command: Command) -> Command:
 @PERMISSION
 @ANYWAY
 @MONITOR
+@fault_options
 @limit_options
 @fleet_options
 @output_options
@@ -195,6 +206,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         aborts_on_sla_failure=options["aborts"],
         goes_on_after_failure=True,
         hook_timeout_s=options["hook_timeout_s"],
+        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         resumed_run=options["resumed"],
         warnings=checked.warning_lines,
         fleet=fleet_address(

@@ -11,7 +11,7 @@ from loadstone.keystone.prepared import prepare, require_permitted
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
 
@@ -26,6 +26,7 @@ class Requests:
     placement: Placement = field(default_factory=Placement)
     requests_as_rally: bool = False
     place: str = ""  # in a task file: "task.yaml:3: "
+    retries: Retries = "unread"
 
     needs_actors = True
     is_engines = True
@@ -56,6 +57,7 @@ class Requests:
                 limits = replace(limits, max_connections=request.max_connections)
             fresh = prepared.of_run(run_id)  # nothing that iterations make is named twice
             plan = fresh.plan(access, request.load, limits, self.placement)
+            plan = replace(plan, retries=self.retries)
             if terms.file is None:
                 done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
                 return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
