@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, PROFILE, Command, target_options
 from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import TASK_ARGS, command_line, show
@@ -31,6 +31,7 @@ class CapacityOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
+    profiles: bool
     scenario: str
     given: tuple[str, ...]
     task: str | None
@@ -85,6 +86,7 @@ def search_options(command: Command) -> Command:
 @PERMISSION
 @ANYWAY
 @MONITOR
+@PROFILE
 @click.option(
     "--scenario",
     metavar="NAME",
@@ -161,6 +163,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         groups=(search_group((searched,), _terms(options)),),
         command=command_line(),
         max_rate_rps=options["max_rate_rps"],
+        profiles=options["profiles"],
         warnings=searched.warnings,
         secrets=searched.secrets,
     )
@@ -183,6 +186,8 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
 
     if options["prediction"] == "only" and options["least_rps"] is not None:
         raise click.UsageError("--fail-below needs a measured N; use --predict first")
+    if options["prediction"] == "only" and options["profiles"]:
+        raise click.UsageError("--profile needs a measured N; use --predict first")
     return SearchTerms(
         method=options["method"],
         budget_s=options["budget_s"],
@@ -194,6 +199,7 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
         least_rps=options["least_rps"],
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
         prediction=options["prediction"],
+        is_profiled=options["profiles"],
     )
 
 

@@ -37,6 +37,14 @@ MONITOR = click.option(
 )
 
 
+PROFILE = click.option(
+    "--profile",
+    "profiles",
+    is_flag=True,
+    help="Profile Keystone's workers with py-spy, of a --lab: where their time goes.",
+)
+
+
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,

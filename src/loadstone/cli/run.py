@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, PROFILE, Command, target_options
 from loadstone.cli.duration import Duration, Number, Span
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import command_line, show
@@ -38,6 +38,7 @@ class RunOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
+    profiles: bool
     aborts: bool
     rally_pacing: bool
     rally_requests: bool
@@ -126,6 +127,7 @@ def output_options(command: Command) -> Command:
 @PERMISSION
 @ANYWAY
 @MONITOR
+@PROFILE
 @limit_options
 @output_options
 @STORE
@@ -184,6 +186,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
         aborts_on_sla_failure=options["aborts"],
+        profiles=options["profiles"],
         goes_on_after_failure=True,
         hook_timeout_s=options["hook_timeout_s"],
         resumed_run=options["resumed"],
