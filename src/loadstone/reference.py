@@ -117,7 +117,7 @@ class ServiceSettings:
 
 
 def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str]:
-    """Return what a client needs as OS_*, the password included."""
+    """Give what a client needs as OS_*; the password is in it."""
     reached = _REACHED.get(settings.host, settings.host)
     host = f"[{reached}]" if ":" in reached else reached
     return {

@@ -10,6 +10,7 @@ from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
+from loadstone.findings import AuditFinding
 from loadstone.monitor.prediction import LowLoad, Prediction, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
@@ -201,6 +202,13 @@ class Environment:
 
     machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
+    facts: tuple[tuple[str, str], ...] = ()  # of the audit: how the service was set up
+    audit: tuple[AuditFinding, ...] = ()  # what the audit makes of them, the most severe first
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """All of it, as results are compared by."""
+        return (*self.target, *self.machine, *self.facts)
 
 
 @dataclass(frozen=True, slots=True)

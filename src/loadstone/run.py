@@ -15,6 +15,7 @@ from typing import Any
 
 from loadstone import resume
 from loadstone.analysis.model import Trial
+from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -255,6 +256,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
+    kept = audited(config.target, target.access.endpoint.host)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
@@ -262,7 +264,12 @@ def _begun(config: RunConfig, target: Target) -> Run:
         started_at=_now(),
         ended_at=None,
         measurements=(),
-        environment=Environment(machine=machine.facts(), target=tuple(facts.items())),
+        environment=Environment(
+            machine=machine.facts(),
+            target=tuple(facts.items()),
+            facts=kept.facts,
+            audit=kept.findings,
+        ),
         command=config.command,
         title=config.title,
     )

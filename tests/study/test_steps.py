@@ -50,8 +50,9 @@ def test_each_timed_step_of_each_cell_has_a_row():
 def test_levels_are_compared_step_by_step():
     found = differences(STUDY, measured({"1": 10.0, "2": 5.0}))
     assert [str(one) for one in found] == [
-        "2/1 = 1, 1 pair (create serially)",
-        "2/1 = 2, 1 pair (validate at 20)",
+        # Completions without any scatter: the interval has no width.
+        "2/1 = 1 [1, 1], 1 pair (create serially)",
+        "2/1 = 2 [2, 2], 1 pair (validate at 20)",
     ]
 
 

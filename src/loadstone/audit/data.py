@@ -36,7 +36,7 @@ def _result(result: RuleResult) -> dict[str, object]:
         "restart": rule.fix.restart or None,
         "tradeoff": rule.tradeoff or None,
         "confidence": rule.confidence.value,
-        "effect": f"study {rule.study}" if rule.study else "not measured",
+        "effect": rule.effect,
         "file": origin.path if origin else None,
         "line": origin.line if origin else None,
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.audit_options import AuditRequest, checked, host_options
+from loadstone.cli.audit_prove import prove
 from loadstone.cli.guests import guests
 from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
@@ -55,6 +56,7 @@ def audit() -> None:
 
 
 audit.add_command(guests)
+audit.add_command(prove)
 
 
 def _outputs(command: Any) -> Any:

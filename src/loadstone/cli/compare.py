@@ -261,7 +261,10 @@ def measure(
 
 
 def shown(
-    measured: "MeasuredComparison", options: LoadOptions, most_slower: float | None = None
+    measured: "MeasuredComparison",
+    options: LoadOptions,
+    most_slower: float | None = None,
+    notes: tuple[str, ...] = (),
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
     from loadstone.compare.show import Compared
@@ -271,12 +274,13 @@ def shown(
     [one], [other] = a.measurements, b.measurements
     return Compared(
         names=(dict(one.parameters)["side"], dict(other.parameters)["side"]),
-        settings=differences([a.environment.target, b.environment.target]),
+        settings=differences([a.environment.settings, b.environment.settings]),
         metrics=((one.title, measured.comparison.metrics),),
         criteria=criteria(options),
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        notes=notes,
     )
 
 

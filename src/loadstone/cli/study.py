@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, open_store, open_to_read, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    open_store,
+    open_to_read,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +39,7 @@ class StudyShowOptions(TypedDict):
     to: TextIO | None
     markdown: bool
     page: Path | None
+    csv: TextIO | None
 
 
 class StudyRunOptions(TypedDict):
@@ -76,6 +85,9 @@ def list_(location: "StoreLocation") -> None:
     metavar="FILE",
     help="Write a page with the table, charts and the runs of each cell.",
 )
+@click.option(
+    "--csv", type=OutputFile(), help="Write a line for each repeat of each cell and step."
+)
 def show(**options: Unpack[StudyShowOptions]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
     from loadstone.report.terminal import console
@@ -92,12 +104,19 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 
             page.write(begun, ended, options["page"])
             click.echo(options["page"])
+        if options["csv"] is not None:
+            from loadstone.study import raw
+
+            write(raw.render(begun, ended), options["csv"])
+        if options["page"] is not None or options["csv"] is not None:
             return
         _show(begun, ended, options["to"], markdown=options["markdown"])
         return
     found = read.find(options["name"]).study(quick=options["quick"])
-    if options["markdown"] or options["page"] or options["to"] is not None:
-        raise click.UsageError("--markdown, --html and --json show results: name a study by its ID")
+    if any((options["markdown"], options["page"], options["csv"], options["to"])):
+        raise click.UsageError(
+            "--markdown, --html, --csv and --json show results: name a study by its ID"
+        )
     plan(found, options["seed"], console())
 
 

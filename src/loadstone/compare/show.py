@@ -87,6 +87,7 @@ def as_data(compared: Compared) -> dict[str, object]:
             for title, rows in compared.metrics
         },
         "same_within": compared.criteria.same_within,
+        "notes": list(compared.notes),
         "guard": None
         if compared.outcome is None
         else {"most_slower": compared.most_slower, "outcome": compared.outcome.value},

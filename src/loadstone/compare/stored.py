@@ -39,17 +39,13 @@ def compared(a: Run, b: Run, criteria: Criteria, most_slower: float | None = Non
         )
     return Compared(
         names=(a.run_id, b.run_id),
-        settings=differences([_facts(a), _facts(b)]),
+        settings=differences([a.environment.settings, b.environment.settings]),
         metrics=metrics,
         criteria=criteria,
         is_paired=is_paired,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
     )
-
-
-def _facts(run: Run) -> tuple[tuple[str, str], ...]:
-    return (*run.environment.target, *run.environment.machine)
 
 
 def _label(measured: Measurement) -> str | None:

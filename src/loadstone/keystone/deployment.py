@@ -142,6 +142,7 @@ def _start(
         admin_password=password(),
         database_password=password(),
         directory_password=password(),
+        services_password=password(),
     )
     parts = compose.parts(blueprint)
     if before is not None and dict(before.settings).get("storage") != settings.storage:

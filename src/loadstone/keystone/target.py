@@ -72,6 +72,8 @@ class Target:
     facts: tuple[tuple[str, str], ...] = ()
     # Its processes; None: they are not on this machine.
     members: Members = field(default=lambda: None)
+    # Logs of requests to Keystone, a line each, where it writes any.
+    access_logs: tuple[Path, ...] = ()
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
     # What is known of the service besides the trials, as sentences for the report.
@@ -189,7 +191,8 @@ def connected_lab(
         target = Target(
             access,
             facts=((LAB, lab.name), *lab.facts()),
-            members=lab.members,
+            members=lab.identity_members,
+            access_logs=lab.access_logs(),
             failure=lab.failure,
             explain=partial(explain, lab.python, rounds),
         )

@@ -18,11 +18,17 @@ POLL_S = 0.1
 def assemble(
     folder: Path, begun: DeploymentState, parts: Sequence[Part], say: Say
 ) -> DeploymentState:
-    """Prepare and start each part once the previous one is healthy; record each on disk."""
+    """Prepare and start each part once the previous ones are healthy; record each on disk.
+
+    Consecutive parts that start beside others are awaited together.
+    """
     programs.check(program for part in parts for program in part.programs)
     for kind in ("logs", "run"):
         (folder / kind).mkdir(exist_ok=True)
+    unawaited: list[tuple[Part, Process]] = []
     for part in parts:
+        if not part.starts_beside_others:
+            _await_all(unawaited, say)
         part.prepare(say)
         process = part.start()
         paths = tuple(str(path) for path in part.logs())
@@ -30,10 +36,20 @@ def assemble(
         begun = begun.with_record(record)
         state.write(folder, begun)
         if process is not None:
-            say(f"waiting for {part.name}")
-            await_health(part, process)
+            unawaited.append((part, process))
+        if not part.starts_beside_others:
+            _await_all(unawaited, say)
         begun = replace(begun, facts=(*begun.facts, *part.facts()))
+    _await_all(unawaited, say)
     return begun
+
+
+def _await_all(started: list[tuple[Part, Process]], say: Say) -> None:
+    """Wait for each of these parts, and forget them."""
+    while started:
+        part, process = started.pop(0)
+        say(f"waiting for {part.name}")
+        await_health(part, process)
 
 
 def await_health(part: Part, process: Process) -> None:

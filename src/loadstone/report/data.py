@@ -35,6 +35,8 @@ def as_data(run: Run) -> dict[str, Any]:
         "environment": {
             "machine": dict(run.environment.machine),
             "target": dict(run.environment.target),
+            "facts": dict(run.environment.facts),
+            "audit": [asdict(one) for one in run.environment.audit],
         },
     }
     if run.workloads:

@@ -145,7 +145,7 @@ def as_data(trend: CapacityTrend) -> dict[str, Any]:
 
 def facts(environment: Environment, parameters: Facts = ()) -> Facts:
     """Return all settings of a run that are known."""
-    return (*environment.target, *environment.machine, *parameters)
+    return (*environment.settings, *parameters)
 
 
 def _trend(runs: list[PastSearch]) -> CapacityTrend:

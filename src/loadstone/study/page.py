@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone import files
+from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.html.charts import Chart, ChartSeries, Xy
 from loadstone.report.html.page import rendered
 from loadstone.study.disturbance import disturbed
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
+from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.show import elsewhere
-from loadstone.study.table import TableRow, TurnOutcome, rows
+from loadstone.study.table import RATES, TableRow, TurnOutcome, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
 
 MOST_TIMES = 2.0  # the largest value: an interval that reaches further is cut in the chart
@@ -59,6 +61,8 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     lines = rows(study, outcomes)
     words, numbers = heads(study)
     charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
+    if study.figure[0] in RATES:
+        charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
     return rendered(
         "study.html.j2",
         charts,
@@ -142,6 +146,43 @@ def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart |
         series=tuple(one for one in series if one.data),
         from_zero_x=True,
         rows=tuple(str(row.cell) for row in own),
+    )
+
+
+def _scaling(number: int, one: Scaling) -> Chart:
+    """Return the capacities over the count, the fitted law and the ideal line."""
+    most = max(count for count, _ in one.points)
+    try:
+        law = fit(one.points)
+    except InvalidInput as refused:
+        curve: tuple[Xy, ...] = ()
+        ideal: tuple[Xy, ...] = ()
+        summary = f"{refused}."
+    else:
+        counts = [1 + (most - 1) * step / (LAW_POINTS - 1) for step in range(LAW_POINTS)]
+        curve = tuple((count, law.at(count)) for count in counts)
+        # No further than the chart needs: beyond twice the law it would press that flat.
+        top = 2 * max(rate for _, rate in one.points)
+        reach = min(most, top / law.rate_rps.value)
+        ideal = ((0.0, 0.0), (reach, reach * law.rate_rps.value))
+        summary = (
+            "The points are the repeats, the line is the Universal Scalability Law fitted to them, "
+            "the dashed line what each one more would bring if nothing were shared."
+        )
+    series = (
+        ChartSeries("measured", "points", "metered", one.points),
+        ChartSeries("fitted law", "line", "p50", curve),
+        ChartSeries("ideal", "dashed", "even", ideal),
+    )
+    return Chart(
+        id=f"scaling-{number}",
+        title=f"Scaling over {one.title}",
+        summary=summary,
+        x_label=one.factor,
+        y_label="per second",
+        series=tuple(line for line in series if line.data),
+        from_zero_x=True,
+        from_zero_y=True,
     )
 
 

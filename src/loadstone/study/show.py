@@ -124,6 +124,8 @@ def as_data(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> dict[str,
                 "count": one.ratio.count,
                 "unit": one.unit,
                 "p": one.p,
+                "p_holm": one.p_holm,
+                "answer": one.answer.value,
                 "words": str(one),
             }
             for one in differences(study, outcomes)

@@ -47,7 +47,7 @@ def _rule(rule: Rule) -> dict[str, object]:
         "sources": list(rule.sources),
         "tradeoff": rule.tradeoff,
         "confidence": rule.confidence.value,
-        "effect": f"study {rule.study}" if rule.study else "not measured",
+        "effect": rule.effect,
     }
     return {
         "id": rule.id,

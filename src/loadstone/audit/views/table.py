@@ -74,7 +74,7 @@ def _words(row: RuleResult) -> RenderableType:
     if not row.is_finding:
         return Text(row.message)
     rule = row.rule
-    effect = f"study {rule.study}" if rule.study else "effect not measured"
+    effect = f"effect: {rule.effect}"
     where = f"{row.origin.path}:{row.origin.line}; " if row.origin else ""
     restart = f" Restart: {rule.fix.restart}." if rule.fix.restart else ""
     parts = [Text(row.message), Text(f"fix: {rule.fix.text}{restart}", style="green")]
