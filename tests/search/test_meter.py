@@ -356,3 +356,23 @@ def test_a_change_at_first_may_have_been_a_bucket_that_emptied(index: int) -> No
     assert service.limiter is not None
     assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)
     assert any("a limiter's full bucket that emptied" in word for word in capacity.words)
+
+
+@pytest.mark.parametrize(
+    ("family", "index", "budget_s", "method"),
+    [
+        ("poisson", 1018, 240.0, "meter"),
+        ("split", 1025, 240.0, "meter"),
+        ("split", 90001, 295.0, "meter"),
+        ("split", 90047, 295.0, "meter"),
+        ("poisson", 1018, 60.0, "bisect"),
+    ],
+)
+def test_no_upper_bound_lies_below_the_truth_where_noise_failed_every_trial(
+    family: str, index: int, budget_s: float, method: str
+) -> None:
+    service = draw(family, index)
+    settings = Settings(budget_s=budget_s, arrival_dispersion=1.0 if method == "bisect" else 0.0)
+    capacity, _ = search(STRATEGIES[method](settings), Simulator(service, index).measure)
+    assert capacity.high_rps is not None
+    assert (capacity.low_rps or 0.0) <= service.long_run_rps <= capacity.high_rps

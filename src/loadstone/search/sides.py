@@ -199,7 +199,7 @@ class Sides:
         trial = yield from self._session.ask(
             OpenLoad(rate_rps, terms.seconds),
             "must hold: a little below",
-            alarm_s=max(PATIENCE * terms.height_s, PATIENCE_S),
+            alarm_s=_patience_s(terms.height_s),
             rise_s=terms.height_s / NEARLY,
         )
         if trial.verdict.cause is Cause.ERRORS:
@@ -229,8 +229,9 @@ class Sides:
                 rate_rps = (self.low + self.high) / 2
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
             height = height_s(self.known, STEP, seconds)
+            # As below N: what is in flight rises and falls by chance, too.
             trial = yield from self._session.ask(
-                OpenLoad(rate_rps, seconds), "step down", height, height
+                OpenLoad(rate_rps, seconds), "step down", _patience_s(height), height / NEARLY
             )
             if trial.verdict.state is State.SUSTAINED:
                 self.low = rate_rps
@@ -252,3 +253,8 @@ class Sides:
         blocks = self._depths.pool.blocks(1.0)
         quiet = float(np.median(np.concatenate(blocks))) if blocks else 0.0
         return max(known.rate_rps + 2 * known.half_width_rps, 1.005 * quiet)
+
+
+def _patience_s(height: float) -> float:
+    """Return the backlog at which a trial below the capacity is given up."""
+    return max(PATIENCE * height, PATIENCE_S)

@@ -35,7 +35,7 @@ def state(depths: Depths, sides: Sides) -> Capacity:
         return _changed(steps) if steps else _unmetered(depths, sides)
     words = (*changes(steps), *_words(depths, sides, found))
     if sides.flags & HARD:
-        return _contradicted(sides, found, words)
+        return _contradicted(depths, sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
     low = found.rate_rps - half_width - unseen * found.rate_rps
@@ -104,10 +104,17 @@ def _kind(sides: Sides) -> Kind:
     return Kind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else Kind.SATURATION
 
 
-def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capacity:
+def _contradicted(
+    depths: Depths, sides: Sides, found: Estimate, words: tuple[str, ...]
+) -> Capacity:
+    half_width = found.half_width_rps
+    # What failed, noise or a slow queue may have failed: so much did complete in saturation.
+    _, most = _for_depth(depths, found, found.rate_rps - half_width, found.rate_rps + half_width)
     if sides.low is None:
         causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
-        return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons), causes)
+        failed = sides.high or found.rate_rps
+        high = failed if sides.is_limited else max(failed, most)
+        return no_more_than(high, (*words, *sides.reasons), causes)
     reach = OVERLAP * found.half_width_rps
     high = sides.high if sides.high is not None else found.rate_rps + found.half_width_rps
     agrees = sides.low <= found.rate_rps + reach and high >= found.rate_rps - reach
@@ -118,8 +125,8 @@ def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capa
         return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, Kind.SATURATION)
     low, high = sorted((sides.low, high))
     rate = (low + high) / 2
-    if Flag.LESS_SUSTAINED in sides.flags:  # what failed, noise or a slow queue may have failed
-        high = max(high, found.rate_rps + found.half_width_rps)
+    if Flag.LESS_SUSTAINED in sides.flags:
+        high = max(high, most)
     if Flag.MORE_SUSTAINED in sides.flags:  # what a full bucket or a cache let pass may not last
         low = min(low, found.rate_rps - found.half_width_rps)
     return Capacity(rate, low, high, CONFIDENCE, words, _kind(sides))
