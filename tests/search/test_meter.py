@@ -348,14 +348,21 @@ def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
 
 
 @pytest.mark.parametrize("index", [40000, 40012, 40032])
-def test_a_change_at_first_may_have_been_a_bucket_that_emptied(index: int) -> None:
+def test_a_bucket_that_emptied_is_no_change_of_the_service(index: int) -> None:
     service = draw("slowing-limiter", index)
     capacity, _ = search(
         STRATEGIES["meter"](Settings(budget_s=240.0)), Simulator(service, index).measure
     )
     assert service.limiter is not None
     assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)
-    assert any("a limiter's full bucket that emptied" in word for word in capacity.words)
+    assert any("until a limiter's bucket is empty" in word for word in capacity.words)
+    assert not any("changed" in word for word in capacity.words)
+
+
+@pytest.mark.parametrize("at_s", [7.0, 9.0, 12.0])
+def test_a_service_that_became_slower_at_first_has_no_bucket(at_s: float) -> None:
+    capacity, _ = found(replace(QUIET, change=Change(at_s, 2.0)), budget_s=200.0)
+    assert not any("bucket" in word for word in capacity.words)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.change import Step, change
+from loadstone.search.change import Step, change, fall
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import Estimate, Pool, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
+from loadstone.search.rest import emptied
 from loadstone.search.session import Session
 
 # Arrivals while the band is filled and while it ebbs, over the capacity as estimated.
@@ -72,6 +73,7 @@ class Depths:
     most_in_flight: float
     chunks: list[Chunk] = field(default_factory=list)  # since the last change
     steps: list[Step] = field(default_factory=list)  # changes of the service, in their order
+    bucket: Step | None = None  # a limiter's, that was empty from then on; no change
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
     count: int = 0
     refused: int = 0  # chunks in a row
@@ -143,7 +145,19 @@ class Depths:
         """Take the saturated part of an overloaded trial at a constant rate."""
         least = max(4, 2 * self.knee.in_flight)
         pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
+        if self.bucket is not None:
+            pool = emptied(pool, self.bucket)
         self.chunks.append(Chunk(SHALLOW, pool, begin_s))
+
+    def fell(self) -> Step | None:
+        """Return the fall from what the ramp reached to what was metered; None: there was none."""
+        if self.steps or self.bucket or self.top > DEEP or self.gap(SHALLOW, DEEP) != 0:
+            return None
+        seen = sum((chunk.pool for chunk in self.chunks), Pool())
+        if not fall(self.knee.throughput_rps, self.knee.completed, seen):
+            return None
+        rate_rps = seen.count / seen.seconds
+        return Step(self.knee.throughput_rps, rate_rps, self.knee.at_s, self.chunks[0].begin_s)
 
     def recent(self) -> float | None:
         """Return the rate of the last seconds where it is another one: a burst, or a change."""
@@ -162,6 +176,9 @@ class Depths:
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
         first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
         self.steps.append(Step(found.before_rps, found.after_rps, last_s, first_s))
+        if self.bucket is not None:  # an empty bucket makes nothing faster: it was a change
+            self.steps.insert(0, self.bucket)
+            self.bucket = None
         self.chunks = _later(self.chunks, found.first_s)
         self.rate_rps = found.after_rps
         raise LevelChanged
@@ -189,6 +206,8 @@ class Depths:
         self.count += 1
         is_good = trial.verdict.cause is not Cause.ERRORS
         pool = saturated(counts, least_in_flight, settle_s, only_ok=not is_good)
+        if self.bucket is not None:
+            pool = emptied(pool, self.bucket)
         mean = None
         if len(counts.in_flight) > SKIPPED:
             mean = float(counts.in_flight[SKIPPED:].mean())

@@ -16,6 +16,7 @@ from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
+from loadstone.search.rest import is_bucket
 from loadstone.search.session import Session
 from loadstone.search.settings import Settings
 from loadstone.search.sides import Part, Sides
@@ -100,8 +101,17 @@ class _Meter:
                 return self._state()
             except LevelChanged:
                 self._session.evidence.forget()
-                self._session.changes = changes(self._depths.steps)
                 self._sides = Sides(self._session, self._depths)
+                yield from self._rest()
+
+    def _rest(self) -> Part:
+        """Find out whether the service became slower, or a limiter's bucket was empty."""
+        depths = self._depths
+        steps = depths.steps or [step for step in (depths.fell(),) if step]
+        self._session.changes = changes(steps)
+        if len(steps) == 1 and (yield from is_bucket(self._session, depths.knee, steps[0])):
+            depths.bucket, depths.steps = steps[0], []
+            self._session.changes = ()
 
     def _measure(self) -> Part:
         session, lengths = self._session, self._lengths
@@ -113,6 +123,8 @@ class _Meter:
         else:
             while depths.count < 2:
                 yield from depths.meter(session, lengths.chunk_s)
+        if depths.fell() is not None:
+            yield from self._rest()
         yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
         reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
         while session.left_s > reserve_s and _wants_more(session, lengths, sides):

@@ -3,11 +3,11 @@
 import math
 
 from loadstone.analysis.model import Cause
-from loadstone.search.change import Step, fall
+from loadstone.search.change import Step
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, Kind
-from loadstone.search.pool import Estimate, Pool, estimate
+from loadstone.search.pool import Estimate, estimate
 from loadstone.search.sides import Flag, Sides
 
 CONFIDENCE = 0.95
@@ -33,7 +33,7 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     steps = _steps(depths)
     if found is None:
         return _changed(steps) if steps else _unmetered(depths, sides)
-    words = (*changes(steps), *_words(depths, sides, found))
+    words = (*changes(steps), *_bucket_words(depths), *_words(depths, sides, found))
     if sides.flags & HARD:
         return _contradicted(depths, sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
@@ -59,12 +59,8 @@ def state(depths: Depths, sides: Sides) -> Capacity:
 
 def _steps(depths: Depths) -> list[Step]:
     """Return how the service changed, what the ramp reached included."""
-    knee = depths.knee
-    seen = sum((chunk.pool for chunk in depths.chunks), Pool())
-    if depths.steps or _depends(depths) or not fall(knee.throughput_rps, knee.completed, seen):
-        return depths.steps
-    first_s = depths.chunks[0].begin_s
-    return [Step(knee.throughput_rps, seen.count / seen.seconds, knee.at_s, first_s)]
+    fell = depths.fell()
+    return depths.steps if fell is None else [fell]
 
 
 def changes(steps: list[Step]) -> tuple[str, ...]:
@@ -72,12 +68,19 @@ def changes(steps: list[Step]) -> tuple[str, ...]:
     if not steps:
         return ()
     before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
-    is_bucket = len(steps) == 1 and steps[0].is_at_first
-    bucket = ("so early, it may have been a limiter's full bucket that emptied",)
     return (
         f"the capacity changed during the search: {before}, then {steps[-1].after_rps:.4g}/s; N is "
         f"that of the service as it was after the change",
-        *(bucket if is_bucket else ()),
+    )
+
+
+def _bucket_words(depths: Depths) -> tuple[str, ...]:
+    step = depths.bucket
+    if step is None:
+        return ()
+    return (
+        f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty; N is "
+        f"what it bears from then on",
     )
 
 
