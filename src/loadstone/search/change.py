@@ -24,6 +24,8 @@ LEAST_S = 6.0  # on either side
 # step is, the longer the lower level must last to be one. The higher one need not, because noise
 # only slows.
 LASTING_S = ((0.3, LEAST_S), (0.15, 26.0), (LEAST_STEP, 60.0))
+# But where it is a level that the service had before, noise is no explanation.
+RETURN = 0.15  # of the step, between the two
 FRESH_S = 15.0  # of load
 RECENT_S = 60.0  # what was seen last
 # Quiet seconds come back between bursts, but not after a change.
@@ -67,24 +69,36 @@ class Cut:
     after_rps: float
     last_s: float
     first_s: float
+    lasts: bool  # the lower level, longer than a burst does
+
+    def returns(self, earlier_rps: Sequence[float]) -> bool:
+        """Return whether the level after is one that the service had before."""
+        reach = RETURN * abs(self.after_rps - self.before_rps)
+        return any(abs(self.after_rps - level) <= reach for level in earlier_rps)
 
 
-def change(chunks: Sequence[tuple[int, Pool]], *, must_last: bool = True) -> Cut | None:
+def change(
+    chunks: Sequence[tuple[int, Pool]],
+    earlier_rps: Sequence[float] = (),
+    *,
+    must_last: bool = True,
+) -> Cut | None:
     """Return the change of level that the chunks show, in the order of time; None: there is none.
 
     Each chunk has the depth of its band: what differs between depths is no change. With
-    `must_last` it is one that has lasted longer than bursts do.
+    `must_last` it is one that has lasted longer than bursts do, or leads to one of the
+    `earlier_rps` that the service had before.
     """
     seen, rates, ends_s = _blocks(chunks)
     # Two changes hide each other: the second one is looked for in what was seen last.
     for begin in dict.fromkeys((0, max(0, len(rates) - round(RECENT_S / BLOCK_S)))):
-        found = _change(seen[begin:], rates[begin:], ends_s[begin:], must_last=must_last)
-        if found is not None:
+        found = _change(seen[begin:], rates[begin:], ends_s[begin:])
+        if found is not None and (not must_last or found.lasts or found.returns(earlier_rps)):
             return found
     return None
 
 
-def _change(seen: Counts, rates: Counts, ends_s: Counts, *, must_last: bool) -> Cut | None:
+def _change(seen: Counts, rates: Counts, ends_s: Counts) -> Cut | None:
     n = len(rates)
     least = round(LEAST_S / BLOCK_S)
     if n < 2 * least:
@@ -95,10 +109,11 @@ def _change(seen: Counts, rates: Counts, ends_s: Counts, *, must_last: bool) -> 
     after = (sums[n] - sums[cuts]) / (n - cuts)
     # The least squares: the between-groups sum of squares is largest.
     cut = int(cuts[np.argmax(cuts * (n - cuts) / n * (after - before) ** 2)])
-    if not _is_clear(rates, cut) or (must_last and not _lasts(rates, cut)):
+    if not _is_clear(rates, cut):
         return None
     levels = float(seen[:cut].mean()), float(seen[cut:].mean())
-    return Cut(*levels, float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S)
+    instants = float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S
+    return Cut(*levels, *instants, lasts=_lasts(rates, cut))
 
 
 def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:

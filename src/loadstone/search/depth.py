@@ -170,7 +170,8 @@ class Depths:
         """Raise LevelChanged once the service has changed, and keep what came after only."""
         if self.top > DEEP:
             return
-        found = change([(one.level, one.pool) for one in self.chunks])
+        earlier = [step.before_rps for step in self.steps]
+        found = change([(one.level, one.pool) for one in self.chunks], earlier)
         if found is None:
             return
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)

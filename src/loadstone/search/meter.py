@@ -59,11 +59,13 @@ class Lengths:
 
     def after_a_change(self, budget_s: float) -> "Lengths":
         """Return shorter proofs: what changed once may change again, which metering shows."""
+        enough_s = ENOUGH_CHANGED * budget_s
         return replace(
             self,
             below_s=SHORTER * self.below_s,
             above_s=SHORTER * self.above_s,
-            enough_s=ENOUGH_CHANGED * budget_s,
+            watch_s=enough_s,
+            enough_s=enough_s,
         )
 
 

@@ -20,7 +20,9 @@ LEAST_FAILURES = 2  # below, that contradict the meter
 PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
 RESERVE_S = 8.0  # for outstanding requests
 RESERVE_SHARE = 0.06  # of a small budget
+METERED_RESERVE_S = 4.0
 SHORTEST_S = 4.0
+LEAST_METERED_S = 6.0
 STEP = 0.03  # first step down where nothing below holds
 FAR_STEP = 0.15  # the same where latency is the limit
 STEP_GROWTH = 1.6
@@ -163,8 +165,11 @@ class Sides:
             self.passed = rate_rps
             if passes == 2:
                 self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
-            elif self._session.left_s > chunk_s + SHORTEST_S + 2 * self._reserve_s:
-                yield from self._depths.meter(self._session, chunk_s)
+                continue
+            # With little time left, metering says more than the same rate once more.
+            most_s = self._session.left_s - METERED_RESERVE_S - self._session.wait_s
+            if most_s >= LEAST_METERED_S:
+                yield from self._depths.meter(self._session, min(chunk_s, most_s))
         self._weigh()
 
     def _took_above(self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool) -> None:
