@@ -50,6 +50,9 @@ class Chunk:
     pool: Pool
     begin_s: float  # of the search's load
     in_flight: float | None = None  # mean
+    # False: it says when the service changed, and not how fast it is. A trial below N that fails
+    # is one in which noise was worse than usual.
+    is_counted: bool = True
 
 
 class LevelChanged(Exception):
@@ -81,7 +84,8 @@ class Depths:
 
     def pool_of(self, level: int) -> Pool:
         """Return the saturated stretches of one level."""
-        return sum((one.pool for one in self.chunks if one.level == level), Pool())
+        counted = (one.pool for one in self.chunks if one.level == level and one.is_counted)
+        return sum(counted, Pool())
 
     @property
     def pool(self) -> Pool:
@@ -141,13 +145,16 @@ class Depths:
         ):
             raise Refused(trial)
 
-    def add(self, trial: Trial, begin_s: float, settle_s: float) -> None:
+    def add(
+        self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
+    ) -> None:
         """Take the saturated part of an overloaded trial at a constant rate."""
         least = max(4, 2 * self.knee.in_flight)
         pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
         if self.bucket is not None:
             pool = emptied(pool, self.bucket)
-        self.chunks.append(Chunk(SHALLOW, pool, begin_s))
+        self.chunks.append(Chunk(SHALLOW, pool, begin_s, is_counted=is_counted))
+        self.require_level()
 
     def fell(self) -> Step | None:
         """Return the fall from what the ramp reached to what was metered; None: there was none."""

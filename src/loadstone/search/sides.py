@@ -116,13 +116,20 @@ class Sides:
             is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
             if is_last or trial.verdict.cause is Cause.OBJECTIVE:
                 break
+            self._witness(trial, begin_s)
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
         if failed < LEAST_FAILURES and self._took_spoiled(trial, begin_s):
             return
         if not self.is_limited:
             self.flags.add(Flag.LESS_SUSTAINED)
+        self._witness(trial, begin_s)
         yield from self._descend(rate_rps)
+
+    def _witness(self, trial: Trial, begin_s: float) -> None:
+        """Raise LevelChanged where a trial that failed shows that the service is slower."""
+        if trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
+            self._depths.add(trial, begin_s, self._session.settle_s, is_counted=False)
 
     def _took_spoiled(self, trial: Trial, begin_s: float) -> bool:
         """Take note of the last trial below, where at most one failed; True: it says nothing.
@@ -137,7 +144,6 @@ class Sides:
         self.spoiled = trial.stats.throughput_rps
         if is_overloaded:
             self._depths.add(trial, begin_s, self._session.settle_s)
-            self._depths.require_level()
         return True
 
     def prove_above(self, longest_s: float, chunk_s: float) -> Part:
@@ -178,7 +184,6 @@ class Sides:
         # An overloaded trial's completions are as good as metered ones.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
             self._depths.add(trial, begin_s, self._session.settle_s)
-            self._depths.require_level()
 
     def _weigh(self) -> None:
         if self.high is None:
@@ -234,6 +239,7 @@ class Sides:
                 rate_rps = (self.low + self.high) / 2
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
             height = height_s(self.known, STEP, seconds)
+            begin_s = self._session.spent_s
             # As below N: what is in flight rises and falls by chance, too.
             trial = yield from self._session.ask(
                 OpenLoad(rate_rps, seconds), "step down", _patience_s(height), height / NEARLY
@@ -243,6 +249,7 @@ class Sides:
             elif trial.verdict.state is State.DEGRADED:
                 self.high = rate_rps
                 self.reasons = trial.verdict.reasons
+                self._witness(trial, begin_s)
             elif self.low is not None:
                 return
 
