@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
-from loadstone.analysis.model import Cause, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.change import Step, change, fall
+from loadstone.search.change import Cut, Step, change, fall
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import Estimate, Pool, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
@@ -153,6 +153,8 @@ class Depths:
         pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
         if self.bucket is not None:
             pool = emptied(pool, self.bucket)
+        # It is saturated towards its end.
+        begin_s += len(trial.timeline.ok) * TICK_S - pool.seconds
         self.chunks.append(Chunk(SHALLOW, pool, begin_s, is_counted=is_counted))
         self.require_level()
 
@@ -166,12 +168,11 @@ class Depths:
         rate_rps = seen.count / seen.seconds
         return Step(self.knee.throughput_rps, rate_rps, self.knee.at_s, self.chunks[0].begin_s)
 
-    def recent(self) -> float | None:
-        """Return the rate of the last seconds where it is another one: a burst, or a change."""
+    def recent(self) -> Cut | None:
+        """Return the change to another rate in the last seconds: a burst, or the service."""
         if self.top > DEEP:
             return None
-        found = change([(one.level, one.pool) for one in self.chunks], must_last=False)
-        return None if found is None else found.after_rps
+        return change([(one.level, one.pool) for one in self.chunks], must_last=False)
 
     def require_level(self) -> None:
         """Raise LevelChanged once the service has changed, and keep what came after only."""
@@ -226,8 +227,21 @@ class Depths:
             held = USABLE * float(counts.in_flight[first])
             self.most_in_flight = min(self.most_in_flight, max(held, 1.5 * self.knee.in_flight))
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether more completed in the deep band, and it may have been the service that changed.
+
+        A shallow band afterwards tells: it completes less again, or as much.
+        """
+        return self.top == DEEP and self.gap(SHALLOW, DEEP) > 0 and not self._was_shallow_again
+
+    @property
+    def _was_shallow_again(self) -> bool:
+        levels = [one.level for one in self.chunks if one.is_counted]
+        return DEEP in levels and SHALLOW in levels[levels.index(DEEP) :]
+
     def _deepen(self) -> None:
-        if self.count < 2 or self.top == DEEPEST:
+        if self.count < 2 or self.top == DEEPEST or self.is_unconfirmed:
             return
         below = SHALLOW if self.top == DEEP else self.top - 1
         wanted = 1.5 * LEVELS[self.top + 1].work_s * self.rate_rps

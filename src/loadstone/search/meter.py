@@ -123,7 +123,7 @@ class _Meter:
         if session.pace < 1 and not depths.count:  # one longer chunk instead of two
             yield from depths.meter(session, lengths.chunk_s + LONE_S)
         else:
-            while depths.count < 2:
+            while depths.count < 2 or depths.is_unconfirmed:
                 yield from depths.meter(session, lengths.chunk_s)
         if depths.fell() is not None:
             yield from self._rest()

@@ -23,7 +23,8 @@ ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation
 # A search that metered for less time than this saw fewer bursts.
 LONG_S = 120.0
 UNSEEN_POWER = 0.7
-RECENT_REACH = 0.02  # of a rate that a few seconds showed
+MOST_AFTER = 0.1  # half-width over N after a change, in which it may still be going on
+TOO_LITTLE = "too little was seen after it: measure again"
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
@@ -47,9 +48,11 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     low, high = _for_depth(depths, found, low, high)
     recent = depths.recent()
     if recent is not None:
-        reach = RECENT_REACH * recent
-        low, high = min(low, recent - reach), max(high, recent + reach)
-        words = (*words, f"{recent:.4g}/s at last: a burst of noise, or the service changed")
+        last, reach = recent.after_rps, recent.half_width_rps
+        low, high = min(low, last - reach), max(high, last + reach)
+        words = (*words, f"{last:.4g}/s at last: a burst of noise, or the service changed")
+    if steps and found.half_width_rps > MOST_AFTER * found.rate_rps:
+        return Capacity(None, max(0.0, low), None, 0.0, (*words, TOO_LITTLE), causes=(Cause.DRIFT,))
     words = (*words, *_more_time(found))
     # It changed once, and held what was too much since: it may have become faster again.
     is_open = bool(steps) and sides.passed is not None and sides.high is None
@@ -85,8 +88,11 @@ def _bucket_words(depths: Depths) -> tuple[str, ...]:
 
 
 def _changed(steps: list[Step]) -> Capacity:
-    low, high = sorted((steps[-1].before_rps, steps[-1].after_rps))
-    words = (*changes(steps), "too little was seen after it: measure again")
+    last = steps[-1]
+    # Within the few seconds that were seen it may still have been changing.
+    is_faster = last.after_rps > last.before_rps
+    low, high = (last.before_rps, None) if is_faster else (None, last.before_rps)
+    words = (*changes(steps), TOO_LITTLE)
     return Capacity(None, low, high, 0.0, words, causes=(Cause.DRIFT,))
 
 
