@@ -1,5 +1,6 @@
 """The search on services of known capacity: accuracy, honesty, words where a number is not all."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -383,3 +384,29 @@ def test_no_upper_bound_lies_below_the_truth_where_noise_failed_every_trial(
     capacity, _ = search(STRATEGIES[method](settings), Simulator(service, index).measure)
     assert capacity.high_rps is not None
     assert (capacity.low_rps or 0.0) <= service.long_run_rps <= capacity.high_rps
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        40006,  # back to the level before, seen for 25 s
+        42005,  # faster between the shallow band and the deep one
+        42055,  # faster in the trials above N
+        42047,  # the same, with little time left
+    ],
+)
+def test_the_last_change_of_a_service_is_not_missed_while_there_is_time(index: int) -> None:
+    service = draw("step-back", index)
+    simulator = Simulator(service, index)
+    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=240.0)), simulator.measure)
+    assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
+
+
+@pytest.mark.parametrize("index", [40032, 42044])
+def test_of_a_change_of_which_too_little_was_seen_only_one_side_is_told(index: int) -> None:
+    service = draw("step-back", index)
+    simulator = Simulator(service, index)
+    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=240.0)), simulator.measure)
+    assert capacity.rate_rps is None
+    assert "too little was seen after it: measure again" in capacity.words
+    assert (capacity.low_rps or 0.0) <= service.capacity_rps <= (capacity.high_rps or math.inf)
