@@ -39,11 +39,26 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("conf.token.expiration=3\n[cache]", "one line"),
         ("conf.database.connection=sqlite://", "database="),
         ("workers", "KEY=VALUE"),
+        ("compute=swift", "none, nova"),
+        ("middleware-cache=memory", "local, off, memcached"),
+        ("middleware-cache=off", "needs compute=nova"),
+        ("service-tokens=off", "needs compute=nova"),
+        ("service-tokens=maybe", "on, off"),
     ],
 )
 def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
     with pytest.raises(InvalidInput, match=mend.replace("[", r"\[")):
         settings.read([settings.split(word)])
+
+
+def test_a_compute_cloud_needs_a_keystone_that_logs_its_requests() -> None:
+    chosen = settings.read([("compute", "nova"), ("service-tokens", "false")])  # as YAML reads off
+    assert not chosen.service_tokens.is_on
+    assert settings.read(chosen.pairs()) == chosen
+    with pytest.raises(InvalidInput, match="web=uwsgi or web=nginx-uwsgi"):
+        settings.read([("compute", "nova"), ("web", "gunicorn")])
+    with pytest.raises(InvalidInput, match=re.escape("release=13.0.2 is started with compute")):
+        settings.read([("compute", "nova"), ("release", "13.0.2")])
 
 
 def test_the_users_option_wins() -> None:

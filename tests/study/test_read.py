@@ -7,13 +7,13 @@ from loadstone.errors import InvalidInput
 from loadstone.study import read
 from loadstone.study.cell import steps_group
 from loadstone.study.estimate import estimate_s
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
 
 
 def study(text=TWO_BY_TWO, *, quick=False):
-    return Source("mine.yaml", text).study(quick=quick)
+    return StudySource("mine.yaml", text).study(quick=quick)
 
 
 def said(text, *, quick=False):
@@ -65,7 +65,8 @@ def test_the_quick_form_leaves_out_what_it_says():
          "nginx-uwsgi, apache, gunicorn, granian, single, not 'apach'"),
         ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}", "mine.yaml:5: --with webs: no such key; the "
          "keys are release, workers, threads, port, web, nodes, balance, maxconn, database, "
-         "storage, token, identity, cache, hash-rounds, listen, db-connections, db-buffer-mb, "
+         "storage, token, identity, cache, compute, middleware-cache, "
+         "service-tokens, hash-rounds, listen, db-connections, db-buffer-mb, "
          "fernet-keys, revocation-events, expired-tokens, conf.SECTION.OPTION"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),

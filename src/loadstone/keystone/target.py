@@ -18,7 +18,7 @@ from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.sources.open import open_sources
 from loadstone.redaction import is_secret
-from loadstone.result import Measurement
+from loadstone.result import LAB, Measurement
 from loadstone.target import (
     Access,
     connect,
@@ -72,6 +72,8 @@ class Target:
     facts: tuple[tuple[str, str], ...] = ()
     # Its processes; None: they are not on this machine.
     members: Members = field(default=lambda: None)
+    # Logs of requests to Keystone, a line each, where it writes any.
+    access_logs: tuple[Path, ...] = ()
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
     # What is known of the service besides the trials, as sentences for the report.
@@ -188,8 +190,9 @@ def connected_lab(
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
         target = Target(
             access,
-            facts=lab.facts(),
-            members=lab.members,
+            facts=((LAB, lab.name), *lab.facts()),
+            members=lab.identity_members,
+            access_logs=lab.access_logs(),
             failure=lab.failure,
             explain=partial(explain, lab.python, rounds),
         )

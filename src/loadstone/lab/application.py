@@ -20,6 +20,7 @@ class Application:
     module: str  # with a callable named `application`
     variables: tuple[tuple[str, str], ...]
     health: str  # a path that answers 200
+    logs_requests: bool = False  # each in a line of the server's access log, where it has one
 
     def program(self, name: str) -> str:
         """Return the path of a program in the application's environment."""

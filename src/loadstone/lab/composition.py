@@ -9,18 +9,26 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs, processes, programs, state
 from loadstone.lab.part import Part, Say
 from loadstone.lab.processes import Process
-from loadstone.lab.state import Record, State
+from loadstone.lab.state import DeploymentState, Record
 
 HEALTH_S = 120.0  # a worker loads in 3 s of CPU; the rest allows for a busy machine
 POLL_S = 0.1
 
 
-def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> State:
-    """Prepare and start each part once the previous one is healthy; record each on disk."""
+def assemble(
+    folder: Path, begun: DeploymentState, parts: Sequence[Part], say: Say
+) -> DeploymentState:
+    """Prepare and start each part once the previous ones are healthy; record each on disk.
+
+    Consecutive parts that start beside others are awaited together.
+    """
     programs.check(program for part in parts for program in part.programs)
     for kind in ("logs", "run"):
         (folder / kind).mkdir(exist_ok=True)
+    unawaited: list[tuple[Part, Process]] = []
     for part in parts:
+        if not part.starts_beside_others:
+            _await_all(unawaited, say)
         part.prepare(say)
         process = part.start()
         paths = tuple(str(path) for path in part.logs())
@@ -28,10 +36,20 @@ def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> Sta
         begun = begun.with_record(record)
         state.write(folder, begun)
         if process is not None:
-            say(f"waiting for {part.name}")
-            await_health(part, process)
+            unawaited.append((part, process))
+        if not part.starts_beside_others:
+            _await_all(unawaited, say)
         begun = replace(begun, facts=(*begun.facts, *part.facts()))
+    _await_all(unawaited, say)
     return begun
+
+
+def _await_all(started: list[tuple[Part, Process]], say: Say) -> None:
+    """Wait for each of these parts, and forget them."""
+    while started:
+        part, process = started.pop(0)
+        say(f"waiting for {part.name}")
+        await_health(part, process)
 
 
 def await_health(part: Part, process: Process) -> None:
@@ -52,7 +70,7 @@ def await_health(part: Part, process: Process) -> None:
         time.sleep(POLL_S)
 
 
-def failure(known: State) -> str | None:
+def failure(known: DeploymentState) -> str | None:
     """Describe the first part that died, with the log lines that explain it."""
     for record in known.records:
         if record.process is not None and not processes.alive(record.process):

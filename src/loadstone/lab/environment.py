@@ -23,7 +23,7 @@ from loadstone.redaction import is_secret
 
 MARKER = "loadstone.json"  # lists the packages that were requested and are installed
 LOG_LINES = 4
-SIZE_MB = 150  # Keystone 30 and its web servers
+SIZE_MB = 150  # of Keystone 30 and its web servers
 _OURS = getattr(sys, "_base_executable", sys.executable)
 
 
@@ -40,6 +40,7 @@ class ServiceEnvironment(Part):
     pip: str | None = None  # requirement for pip, for a Python too old for uv
     patch: Path | None = None  # applied to the installed packages
     variables: tuple[tuple[str, str], ...] = ()  # for the installer
+    size_mb: int = SIZE_MB
     name: str = "environment"
 
     @property
@@ -67,7 +68,7 @@ class ServiceEnvironment(Part):
                 return
             if installed is None:
                 say(f"making an environment for {self.title} (once)")
-                diskspace.require(self.root, SIZE_MB)
+                diskspace.require(self.root, self.size_mb)
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._create()
             if self.constraints is None:

@@ -3,6 +3,7 @@
 import getpass
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from loadstone.lab import processes, state
 from loadstone.lab.database import (
@@ -23,12 +24,14 @@ SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
 # The server runs this file before it accepts connections, so no client is needed to set a password.
 INIT = f"""\
-CREATE DATABASE IF NOT EXISTS {USER} CHARACTER SET utf8mb4;
 CREATE OR REPLACE USER {USER}@'{HOST}' IDENTIFIED BY '{{password}}';
-GRANT ALL ON {USER}.* TO {USER}@'{HOST}';
+{{schemas}}
 CREATE OR REPLACE USER {MONITOR}@'{HOST}' IDENTIFIED BY '{{password}}';
 GRANT PROCESS ON *.* TO {MONITOR}@'{HOST}';
 """
+SCHEMA = f"""\
+CREATE DATABASE IF NOT EXISTS {{name}} CHARACTER SET {{charset}};
+GRANT ALL ON {{name}}.* TO {USER}@'{HOST}';"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,14 @@ class MariaDb(Server, Database):
     password: str = field(repr=False)
     size: DatabaseSize = field(default_factory=DatabaseSize)
     kind = "mariadb"
+    schemas: ClassVar[tuple[str, ...]] = (USER,)
+    charset: ClassVar[str] = "utf8mb4"
     programs = (SERVER, INSTALL)
     packages = ("PyMySQL",)
 
     @property
     def _init(self) -> Path:
-        return state.secret_folder(self.site.folder) / "mariadb.sql"
+        return state.secret_folder(self.site.folder) / f"{self.name}.sql"
 
     @property
     def _tables(self) -> Path:
@@ -52,7 +57,11 @@ class MariaDb(Server, Database):
 
     def connection(self) -> str:
         """Return SQLAlchemy's URL."""
-        where = f"{HOST}:{self.site.port}/{USER}?charset=utf8mb4"
+        return self.connection_to(self.schemas[0])
+
+    def connection_to(self, schema: str) -> str:
+        """Return SQLAlchemy's URL of one of the schemas."""
+        where = f"{HOST}:{self.site.port}/{schema}?charset={self.charset}"
         return f"mysql+pymysql://{USER}:{self.password}@{where}"
 
     def prepare(self, say: Say) -> None:
@@ -60,7 +69,9 @@ class MariaDb(Server, Database):
         if not self._tables.exists():
             say("making MariaDB's data folder (once)")
             self._install()
-        state.write_secret(self._init, INIT.format(password=self.password))
+        schemas = (SCHEMA.format(name=name, charset=self.charset) for name in self.schemas)
+        init = INIT.format(password=self.password, schemas="\n".join(schemas))
+        state.write_secret(self._init, init)
         state.write_secret(monitor_password_file(self.site.folder), self.password)
 
     def start(self) -> Process:

@@ -23,6 +23,8 @@ class Part:
     ask: ClassVar[signal.Signals] = signal.SIGTERM  # stops it in an orderly way
     programs: ClassVar[tuple[Program, ...]] = ()  # must be installed on the machine
     packages: ClassVar[tuple[str, ...]] = ()  # must be installed in the environment
+    # Starts without waiting for those just before it that do so, too.
+    starts_beside_others: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
 
 VERSION = "2.0.30"
+ACCESS = "-access.log"
 
 # lazy-apps: each worker loads the application itself, as in real deployments. need-app and no-
 # orphans: a server without an application or master ends instead of answering 500.
@@ -25,7 +26,7 @@ threads = {site.threads}
 enable-threads = true
 lazy-apps = true
 thunder-lock = true
-disable-logging = true
+{requests}
 die-on-term = true
 need-app = true
 no-orphans = true
@@ -39,6 +40,10 @@ BACKLOG = 1024
 # http-socket closes idle connections silently; clients that pool them then see resets.
 HTTP = "http-socket = {host}:{port}\nadd-header = Connection: close"
 BEHIND = "socket = {host}:{port}"
+# Milliseconds since 1970 at which the request began, its method, path, status and User-Agent.
+ACCESS_LOG = """\
+req-logger = file:{path}
+log-format = %(tmsecs) %(method) %(uri) %(status) %(uagent)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,18 @@ class Uwsgi(ApplicationServer):
             prefix=self.application.python.parent.parent,
             site=self.site,
             backlog=backlog(self.site.backlog or BACKLOG),
+            requests=ACCESS_LOG.format(path=self.access_log)
+            if self.application.logs_requests
+            else "disable-logging = true",
             # It shows requests with their tokens, so only the owner may read it.
             statistics=f"stats = {path}\nchmod-socket = 600" if path else "",
         )
         self.conf.write_text(text)
+
+    @property
+    def access_log(self) -> Path:
+        """Log of requests, if the application wants one."""
+        return access_log(self.site.folder, self.name)
 
     def start(self) -> Process:
         """Start the master."""
@@ -81,6 +94,11 @@ class Uwsgi(ApplicationServer):
         if self.is_behind:
             return (("application server", f"uwsgi {version}"),)
         return (("web server", f"uwsgi {version} (http-socket, a new connection each request)"),)
+
+
+def access_log(folder: Path, name: str) -> Path:
+    """Return the path of a server's log of requests."""
+    return folder / "logs" / f"{name}{ACCESS}"
 
 
 def backlog(wanted: int = BACKLOG) -> int:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.change import Cut, Step, change, fall
+from loadstone.search.change import Cut, LevelChange, change, fall
 from loadstone.search.model import TrialRequest
-from loadstone.search.pool import Estimate, Pool, estimate, saturated
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
 from loadstone.search.rest import emptied
@@ -30,14 +30,14 @@ GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Depth:
     """How much is kept in flight: the larger of the two."""
 
     knees: float
     work_s: float
 
 
-LEVELS = (Level(1.6, 0.2), Level(4.0, 0.9), Level(12.0, 3.0), Level(30.0, 8.0))
+LEVELS = (Depth(1.6, 0.2), Depth(4.0, 0.9), Depth(12.0, 3.0), Depth(30.0, 8.0))
 SHALLOW, DEEP = 0, 1
 DEEPEST = len(LEVELS) - 1
 
@@ -59,7 +59,7 @@ class LevelChanged(Exception):
     """The service completes another rate than before, for good."""
 
 
-class Refused(Exception):
+class RequestsRefused(Exception):
     """Requests are refused where the meter needs them accepted; carries the trial."""
 
     def __init__(self, trial: Trial) -> None:
@@ -75,8 +75,8 @@ class Depths:
     rate_rps: float
     most_in_flight: float
     chunks: list[Chunk] = field(default_factory=list)  # since the last change
-    steps: list[Step] = field(default_factory=list)  # changes of the service, in their order
-    bucket: Step | None = None  # a limiter's, that was empty from then on; no change
+    steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in their order
+    bucket: LevelChange | None = None  # a limiter's, that was empty from then on; no change
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
     count: int = 0
     refused: int = 0  # chunks in a row
@@ -100,7 +100,7 @@ class Depths:
         return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
 
     def gap(self, shallow: int, deep: int) -> float:
-        """Give (deeper - shallower) throughput as a share, 0 where it is not significant."""
+        """Return (deeper - shallower) throughput as a share, 0 where it is not significant."""
         left, right = estimate(self.pool_of(shallow)), estimate(self.pool_of(deep))
         if left is None or right is None:
             return 0.0
@@ -110,7 +110,7 @@ class Depths:
 
     def meter(
         self, session: Session, seconds: float
-    ) -> Generator[TrialRequest, Trial, Estimate | None]:
+    ) -> Generator[TrialRequest, Trial, ThroughputEstimate | None]:
         """Hold one band for a while, shallow and deep in turn, and take what it shows."""
         level = self.top if self.top > DEEP else self.count % 2
         low, high = self._marks(level)
@@ -134,7 +134,7 @@ class Depths:
         return found
 
     def _require_accepted(self, trial: Trial) -> None:
-        """Raise Refused where a band cannot be held because requests are refused."""
+        """Raise RequestsRefused where a band cannot be held because requests are refused."""
         is_bad = trial.verdict.cause is Cause.ERRORS
         self.refused = self.refused + 1 if is_bad else 0
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
@@ -143,7 +143,7 @@ class Depths:
             and refuses
             and (self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s))
         ):
-            raise Refused(trial)
+            raise RequestsRefused(trial)
 
     def add(
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
@@ -158,7 +158,7 @@ class Depths:
         self.chunks.append(Chunk(SHALLOW, pool, begin_s, is_counted=is_counted))
         self.require_level()
 
-    def fell(self) -> Step | None:
+    def fell(self) -> LevelChange | None:
         """Return the fall from what the ramp reached to what was metered; None: there was none."""
         if self.steps or self.bucket or self.top > DEEP or self.gap(SHALLOW, DEEP) != 0:
             return None
@@ -166,7 +166,9 @@ class Depths:
         if not fall(self.knee.throughput_rps, self.knee.completed, seen):
             return None
         rate_rps = seen.count / seen.seconds
-        return Step(self.knee.throughput_rps, rate_rps, self.knee.at_s, self.chunks[0].begin_s)
+        return LevelChange(
+            self.knee.throughput_rps, rate_rps, self.knee.at_s, self.chunks[0].begin_s
+        )
 
     def recent(self) -> Cut | None:
         """Return the change to another rate in the last seconds: a burst, or the service."""
@@ -184,8 +186,9 @@ class Depths:
             return
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
         first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
-        self.steps.append(Step(found.before_rps, found.after_rps, last_s, first_s))
-        if self.bucket is not None:  # an empty bucket makes nothing faster: it was a change
+        self.steps.append(LevelChange(found.before_rps, found.after_rps, last_s, first_s))
+        # An empty bucket makes nothing faster: then it was a change, too.
+        if self.bucket is not None and found.after_rps > found.before_rps:
             self.steps.insert(0, self.bucket)
             self.bucket = None
         self.chunks = _later(self.chunks, found.first_s)

@@ -6,7 +6,7 @@ import numpy as np
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
-from loadstone.search.change import Step
+from loadstone.search.change import LevelChange
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import BLOCK_S, Pool
 from loadstone.search.ramp import RESPONSES, Knee, throughput
@@ -17,7 +17,7 @@ MARGIN_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
 
-def pause_s(step: Step) -> float:
+def pause_s(step: LevelChange) -> float:
     """Return how long a bucket that was empty at the step takes to be full again.
 
     It lost `before - after` a second for as long as there was load, and gains `after` a second.
@@ -25,7 +25,9 @@ def pause_s(step: Step) -> float:
     return (step.before_rps / step.after_rps - 1) * step.last_s + MARGIN_S
 
 
-def is_bucket(session: Session, knee: Knee, step: Step) -> Generator[TrialRequest, Trial, bool]:
+def is_bucket(
+    session: Session, knee: Knee, step: LevelChange
+) -> Generator[TrialRequest, Trial, bool]:
     """Saturate the service after a pause: whether it is as fast again as before the step.
 
     Only a step at first is asked about: a bucket empties as soon as there is load.
@@ -41,7 +43,7 @@ def is_bucket(session: Session, knee: Knee, step: Step) -> Generator[TrialReques
     return rate_rps > (step.before_rps + step.after_rps) / 2
 
 
-def emptied(pool: Pool, bucket: Step) -> Pool:
+def emptied(pool: Pool, bucket: LevelChange) -> Pool:
     """Return what was seen after the bucket, which fills whenever there is less load, was empty."""
     blocks = pool.blocks(BLOCK_S)
     if not blocks:

@@ -1,18 +1,20 @@
 """Chooses the parts of a deployment from its settings. The only module that knows all parts."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
 from loadstone import paths
 from loadstone.keystone.deploy import queens
 from loadstone.keystone.deploy.cache import cache
+from loadstone.keystone.deploy.compute.compose import ComputeSite, compute
 from loadstone.keystone.deploy.database import DATABASES, storage_folder
 from loadstone.keystone.deploy.directory import directory
 from loadstone.keystone.deploy.manage import CommandContext
 from loadstone.keystone.deploy.options import CheckedOptions
 from loadstone.keystone.deploy.release import Release, SourceTree
-from loadstone.keystone.deploy.schema import Schema
+from loadstone.keystone.deploy.schema import Schema, sync
 from loadstone.keystone.deploy.service import Keystone
 from loadstone.keystone.deploy.settings import IdentityBackend, LabSettings, Option
 from loadstone.keystone.deploy.web import INTERPRETERS, SERVERS
@@ -39,6 +41,7 @@ class Blueprint:
     admin_password: str = field(repr=False)
     database_password: str = field(repr=False)
     directory_password: str = field(repr=False)
+    services_password: str = field(repr=False)  # of the compute cloud's
 
 
 def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
@@ -87,6 +90,7 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     template, data = _data(blueprint, place)
     caches, cache_options = cache(settings.cache, folder, blueprint.ports)
     directories, directory_options = _directory(blueprint)
+    beside = compute(_compute_site(blueprint))
     keystone = Keystone(
         place=place,
         settings=settings,
@@ -94,6 +98,7 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         options=(*cache_options, *directory_options),
         secret_options=(("database", "connection", data.connection()),),
         admin_password=blueprint.admin_password,
+        services=beside.cloud.accounts() if beside else (),
     )
     web = _web(blueprint, keystone.application())
     servers = (template, data, *caches, *directories, keystone, *web)
@@ -104,7 +109,21 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     options = CheckedOptions(place, settings.source.words, settings.conf)
     source = settings.source
     sources = (SourceTree(source, _sources(source)),) if source.tree else ()
-    return (*sources, contents, options, *servers)
+    # After Keystone, which its services need when they start.
+    return (*sources, contents, options, *servers, *(beside.parts if beside else ()))
+
+
+def _compute_site(blueprint: Blueprint) -> ComputeSite:
+    return ComputeSite(
+        folder=blueprint.folder,
+        storage=storage_folder(blueprint.folder, blueprint.settings),
+        settings=blueprint.settings,
+        ports=blueprint.ports,
+        auth_url=blueprint.url,
+        admin_password=blueprint.admin_password,
+        password=blueprint.services_password,
+        database_password=blueprint.database_password,
+    )
 
 
 def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:
@@ -118,7 +137,7 @@ def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database
 
     database = build(storage_folder(folder, settings) / kind)
     template = paths.labs() / "templates" / kind
-    return Schema(database, template, build, place), database
+    return Schema(database, template, build, partial(sync, place), place.log), database
 
 
 def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.deploy import directory, settings
+from loadstone.keystone.deploy.compute.cloud import is_beside_keystone
 from loadstone.keystone.deploy.manage import REGION
-from loadstone.keystone.deploy.settings import DatabaseBackend, IdentityBackend
-from loadstone.lab import composition, processes
+from loadstone.keystone.deploy.settings import Compute, DatabaseBackend, IdentityBackend
+from loadstone.lab import composition, processes, uwsgi
 from loadstone.lab.ports import HOST
-from loadstone.lab.state import Phase, State, secret_folder
+from loadstone.lab.state import DeploymentState, Phase, secret_folder
+from loadstone.lab.uwsgi import Uwsgi
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.service import ServiceProcess
 
@@ -37,7 +39,7 @@ class Deployment:
     """A Keystone started by `lab up`, as described on disk."""
 
     folder: Path
-    state: State
+    state: DeploymentState
 
     @property
     def name(self) -> str:
@@ -95,6 +97,21 @@ class Deployment:
         """Return all living processes of the service, including workers."""
         return tuple(process.pid for process in self._processes())
 
+    def identity_members(self) -> tuple[ServiceProcess, ...]:
+        """Return those of Keystone, without the compute cloud beside it."""
+        return tuple(one for one in self.members() if not is_beside_keystone(one.part))
+
+    def access_logs(self) -> tuple[Path, ...]:
+        """Return the logs of requests to Keystone, where it writes any."""
+        if dict(self.state.settings).get("compute", Compute.NONE) == Compute.NONE:
+            return ()
+        names = (record.part for record in self.state.records)
+        return tuple(
+            uwsgi.access_log(self.folder, name)
+            for name in names
+            if name.partition("-")[0] == Uwsgi.kind
+        )
+
     def members(self) -> tuple[ServiceProcess, ...]:
         """Return all living processes of the service, each with its part."""
         return tuple(
@@ -127,7 +144,11 @@ class Deployment:
             condition = Phase.STOPPED.value
         elif self.failure() is not None:
             condition = "failed"
-        serving = [r.process.pid for r in self.state.records if r.process is not None]
+        serving = [
+            record.process.pid
+            for record in self.state.records
+            if record.process is not None and not is_beside_keystone(record.part)
+        ]
         lives = self.is_running
         return DeploymentSummary(
             name=self.name,

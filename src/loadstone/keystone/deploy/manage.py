@@ -1,7 +1,7 @@
 """Runs Keystone's own commands in the lab's environment."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from loadstone.lab import processes
@@ -24,6 +24,16 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """The user of another service in the project `service`, and the service's catalog entry."""
+
+    name: str
+    kind: str  # type in the catalog
+    url: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """What to prepare, in this order."""
 
@@ -33,6 +43,7 @@ class Preparation:
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
+    services: tuple[ServiceAccount, ...] = ()  # all that there shall be besides Keystone
     revocation_events: int = 0
     expired_tokens: int = 0
 

@@ -1,12 +1,13 @@
-"""Template databases: db_sync runs once per release and kind of database; deployments copy it.
+"""Template databases: schemas are made once per release and database server; deployments copy them.
 
-db_sync takes most of a first start (about 15 s of CPU).
+Keystone's db_sync takes most of a first start (about 15 s of CPU), Nova's and Neutron's more.
 """
 
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from loadstone.keystone.deploy import conf, manage
 from loadstone.keystone.deploy.manage import CommandContext, Preparation
@@ -19,12 +20,14 @@ COMPLETE = "complete"
 
 @dataclass(frozen=True, slots=True)
 class Schema(Part):
-    """Keystone's tables in the data folder of a deployment, prepared before its database starts."""
+    """Tables in the data folder of a deployment, prepared before its database starts."""
 
     database: Database
     template: Path
     build: Callable[[Path], Database]  # the same kind of database in another folder
-    place: CommandContext
+    # Makes the tables in a database that runs; the folder is private to it.
+    fill: Callable[[Any, Path], None]
+    log: Path
     name: str = "schema"
 
     def prepare(self, say: Say) -> None:
@@ -34,28 +37,34 @@ class Schema(Part):
             return
         with locks.held(self.template.with_name(f".{self.template.name}.lock")):
             if not (self.template / COMPLETE).exists():
-                say("making the database (db_sync, once)")
+                say(f"making the {self.name} (db_sync, once)")
                 shutil.rmtree(self.template, ignore_errors=True)
                 self._make(say)
                 (self.template / COMPLETE).touch()
         diskspace.copy(self.template / "data", data)
 
     def logs(self) -> tuple[Path, ...]:
-        """Return db_sync's log."""
-        return (self.place.log,)
+        """Return the log of what makes the tables."""
+        return (self.log,)
 
     def _make(self, say: Say) -> None:
         database = self.build(self.template / "data")
         database.prepare(say)
         process = database.start()
+        files = self.template / "conf"
         try:
             if process is not None:
                 composition.await_health(database, process)
-            file = self.template / "keystone.conf"
-            connection = (("database", "connection", database.connection()),)
-            state.write_secret(file, conf.render(connection))
-            manage.carry_out(Preparation(manage.options(file), sync=True), self.place)
+            files.mkdir(mode=0o700)
+            self.fill(database, files)
         finally:
-            (self.template / "keystone.conf").unlink(missing_ok=True)
+            shutil.rmtree(files, ignore_errors=True)
             if process is not None:
                 processes.stop(process, ask=database.ask)
+
+
+def sync(place: CommandContext, database: Database, folder: Path) -> None:
+    """Run Keystone's db_sync."""
+    file = folder / "keystone.conf"
+    state.write_secret(file, conf.render((("database", "connection", database.connection()),)))
+    manage.carry_out(Preparation(manage.options(file), sync=True), place)

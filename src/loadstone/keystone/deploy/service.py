@@ -9,7 +9,13 @@ from pathlib import Path
 
 from loadstone.keystone.deploy import conf, manage, queens
 from loadstone.keystone.deploy.directory import DOMAIN
-from loadstone.keystone.deploy.manage import INSIDE, Bootstrap, CommandContext, Preparation
+from loadstone.keystone.deploy.manage import (
+    INSIDE,
+    Bootstrap,
+    CommandContext,
+    Preparation,
+    ServiceAccount,
+)
 from loadstone.keystone.deploy.settings import IdentityBackend, LabSettings, Option, TokenProvider
 from loadstone.lab import state
 from loadstone.lab.application import LOADED, Application
@@ -34,6 +40,7 @@ class Keystone(Part):
     options: tuple[Option, ...]  # options for keystone.conf from the other parts
     secret_options: tuple[Option, ...] = field(repr=False)
     admin_password: str = field(repr=False)
+    services: tuple[ServiceAccount, ...] = ()  # of other services in the catalog
     name: str = "keystone"
 
     @property
@@ -56,6 +63,7 @@ class Keystone(Part):
                 ("PYTHONWARNINGS", "ignore"),
             ),
             health="/v3",
+            logs_requests=bool(self.services),
         )
 
     def prepare(self, say: Say) -> None:
@@ -75,6 +83,7 @@ class Keystone(Part):
             jws=self.settings.token is TokenProvider.JWS,
             directory=DOMAIN if self.settings.identity is IdentityBackend.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
+            services=self.services,
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
         )

@@ -18,7 +18,8 @@ WIDEST = (
     512  # limit on workers and threads: far above any core count, far below what harms the machine
 )
 DISK, TMPFS = "disk", "tmpfs"
-ALSO_CALLED = {"postgresql": "postgres"}
+# YAML reads on and off as true and false.
+ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
 JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
@@ -54,6 +55,33 @@ class Balance(StrEnum):
 
     ROUNDROBIN = "roundrobin"
     LEASTCONN = "leastconn"
+
+
+class Compute(StrEnum):
+    """The compute cloud beside Keystone."""
+
+    NONE = "none"
+    NOVA = "nova"  # Nova in one process
+
+
+class MiddlewareCache(StrEnum):
+    """Where the services of the compute cloud keep what they know of tokens."""
+
+    LOCAL = "local"  # keystonemiddleware's default: each process its own, for 300 s
+    OFF = "off"
+    MEMCACHED = "memcached"  # shared
+
+
+class Switch(StrEnum):
+    """A setting that is on or off."""
+
+    ON = "on"
+    OFF = "off"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is on."""
+        return self is Switch.ON
 
 
 class Cache(StrEnum):
@@ -94,6 +122,9 @@ class LabSettings:
     fernet_keys: int = 0  # at least so many
     revocation_events: int = 0
     expired_tokens: int = 0
+    compute: Compute = Compute.NONE
+    middleware_cache: MiddlewareCache = MiddlewareCache.LOCAL
+    service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
     conf: tuple[Option, ...] = ()
 
     def __post_init__(self) -> None:
@@ -109,6 +140,7 @@ class LabSettings:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
+        self._require_what_compute_needs()
         if self.is_queens:
             self._require_what_queens_has()
         elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
@@ -126,6 +158,22 @@ class LabSettings:
         """Return whether this is the release that needs Python 3.6."""
         return self.source.major == QUEENS
 
+    def _require_what_compute_needs(self) -> None:
+        if self.compute is Compute.NONE:
+            for key, value, usual in (
+                ("middleware-cache", self.middleware_cache, MiddlewareCache.LOCAL),
+                ("service-tokens", self.service_tokens, Switch.ON),
+            ):
+                if value is not usual:
+                    raise InvalidInput(
+                        f"{key}={value} needs compute=nova: it is a setting of Nova's cloud"
+                    )
+        elif self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
+            raise InvalidInput(
+                f"compute={self.compute} needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells "
+                "which service asks Keystone for what"
+            )
+
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
@@ -133,6 +181,7 @@ class LabSettings:
             "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
             "cache": (self.cache, (Cache.LOCAL, Cache.OFF, Cache.MEMORY)),
             "identity": (self.identity, (IdentityBackend.SQL,)),
+            "compute": (self.compute, (Compute.NONE,)),
         }.items():
             if value not in possible:
                 known = ", ".join(possible)
@@ -241,6 +290,9 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "token": _level(TokenProvider),
     "identity": _level(IdentityBackend),
     "cache": _level(Cache),
+    "compute": _level(Compute),
+    "middleware-cache": _level(MiddlewareCache),
+    "service-tokens": _level(Switch),
     # bcrypt's limits.
     "hash-rounds": _whole(4, 31),
     "listen": _whole(1, 65535),

@@ -2,8 +2,8 @@
 
 Reads its input as JSON from standard input, because it contains the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
-domain, "bootstrap": null or {"password", "url", "region"}, "revocation_events": number of events to
-write, "expired_tokens": 0}.
+domain, "bootstrap": null or {"password", "url", "region"}, "services": a list of {"name", "kind",
+"url", "password"}, "revocation_events": number of events to write, "expired_tokens": 0}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -11,6 +11,7 @@ write, "expired_tokens": 0}.
 import contextlib
 import json
 import sys
+import uuid
 from pathlib import Path
 
 from both import CONF, configure, write_revocation_events
@@ -88,6 +89,67 @@ def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, regio
     work.bootstrap()
 
 
+def make_services(work: bootstrap.Bootstrapper, accounts: list[dict[str, str]]) -> None:
+    """Make each service's user and catalog entry; remove those of services that are not wanted.
+
+    A user that exists gets the password past the API, as the administrator does.
+    """
+    catalog = bootstrap.PROVIDERS.catalog_api
+    known = {one["name"]: one for one in catalog.list_services() if one.get("lab")}
+    for name in known.keys() - {account["name"] for account in accounts}:
+        catalog.delete_service(known[name]["id"])
+    for account in accounts:
+        grant_service(work, account)
+        service = known.get(account["name"])
+        if service is None:
+            service = {"name": account["name"], "type": account["kind"], "lab": True}
+            service |= {"id": uuid.uuid4().hex, "enabled": True}
+            catalog.create_service(service["id"], service)
+        publish(service["id"], account["url"], work.region_id)
+
+
+def grant_service(work: bootstrap.Bootstrapper, account: dict[str, str]) -> None:
+    """Make a service's user, with the roles that services have in their project."""
+    providers, domain = bootstrap.PROVIDERS, CONF.identity.default_domain_id
+    try:
+        project = providers.resource_api.get_project_by_name("service", domain)
+    except exception.NotFound:
+        project = {"id": uuid.uuid4().hex, "name": "service", "domain_id": domain, "enabled": True}
+        providers.resource_api.create_project(project["id"], project)
+    try:
+        user = providers.identity_api.get_user_by_name(account["name"], domain)
+        providers.identity_api.driver.update_user(user["id"], {"password": account["password"]})
+    except exception.NotFound:
+        user = {"name": account["name"], "domain_id": domain, "enabled": True}
+        user = providers.identity_api.create_user(user | {"password": account["password"]})
+    roles = {role["name"]: role["id"] for role in providers.role_api.list_roles()}
+    if "service" not in roles:  # bootstrap makes it since release 24
+        roles["service"] = uuid.uuid4().hex
+        providers.role_api.create_role(
+            roles["service"], {"id": roles["service"], "name": "service"}
+        )
+    for name in (work.admin_role_name, "service"):
+        with contextlib.suppress(exception.Conflict):
+            providers.assignment_api.add_role_to_user_and_project(
+                user_id=user["id"], project_id=project["id"], role_id=roles[name]
+            )
+
+
+def publish(service_id: str, url: str, region: str) -> None:
+    """Let the service's endpoints be this URL."""
+    catalog = bootstrap.PROVIDERS.catalog_api
+    known = {
+        one["interface"]: one for one in catalog.list_endpoints() if one["service_id"] == service_id
+    }
+    for interface in ("public", "internal", "admin"):
+        if interface not in known:
+            endpoint = {"id": uuid.uuid4().hex, "interface": interface, "url": url}
+            endpoint |= {"service_id": service_id, "region_id": region, "enabled": True}
+            catalog.create_endpoint(endpoint["id"], endpoint)
+        elif known[interface]["url"] != url:
+            catalog.update_endpoint(known[interface]["id"], {"url": url})
+
+
 def main() -> None:
     """Do what standard input asks for."""
     order = json.load(sys.stdin)
@@ -105,6 +167,7 @@ def main() -> None:
         bootstrap_admin(work, **order["bootstrap"])
         if order["directory"]:
             grant_directory(order["directory"], work.member_role_id)
+        make_services(work, order["services"])
         write_revocation_events(order["revocation_events"])
 
 

@@ -1,0 +1,1 @@
+"""A compute cloud beside Keystone: Nova with its fake driver, Placement, Glance, Neutron's API."""

@@ -1,0 +1,147 @@
+"""Chooses the parts of the compute cloud from the settings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from loadstone import paths
+from loadstone.keystone.deploy.compute import schemas
+from loadstone.keystone.deploy.compute.cloud import IN_PROCESS, SERVICES, Cloud
+from loadstone.keystone.deploy.compute.database import ComputeDatabase
+from loadstone.keystone.deploy.compute.services import (
+    IN_ONE_PROCESS,
+    Configuration,
+    Contents,
+    api,
+)
+from loadstone.keystone.deploy.schema import Schema
+from loadstone.keystone.deploy.settings import Compute, LabSettings, MiddlewareCache
+from loadstone.lab.database import DatabaseSize
+from loadstone.lab.environment import ServiceEnvironment
+from loadstone.lab.memcached import Memcached
+from loadstone.lab.part import Facts, Part
+from loadstone.lab.ports import Ports
+from loadstone.lab.server import Site
+from loadstone.lab.uwsgi import Uwsgi
+
+VERSIONS = {"nova": "34.0.0", "openstack-placement": "16.0.0", "glance": "33.0.0"} | {
+    "neutron": "29.0.0",
+    "keystonemiddleware": "13.0.1",
+}
+PACKAGES = ("PyMySQL", "python-memcached", "openstacksdk", *Uwsgi.packages)
+TITLE = f"nova-{VERSIONS['nova']}"
+PINNED = Path(__file__).parent / "packages.txt"
+SIZE_MB = 900  # 560 of packages, and what the installer unpacks them from
+DATABASE_SIZE = DatabaseSize(connections=500, buffer_mb=64)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeSite:
+    """Where the compute cloud of a deployment goes."""
+
+    folder: Path  # of the deployment
+    storage: Path
+    settings: LabSettings
+    ports: Ports
+    auth_url: str
+    admin_password: str = field(repr=False)
+    password: str = field(repr=False)  # of the services' accounts
+    database_password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeCloud:
+    """The cloud, and its parts in the order in which they start."""
+
+    cloud: Cloud
+    parts: tuple[Part, ...]
+
+
+def compute(site: ComputeSite) -> ComputeCloud | None:
+    """Return the compute cloud of a deployment; None if it has none."""
+    settings = site.settings
+    if settings.compute is Compute.NONE:
+        return None
+    contents = environment(site.folder)
+    build = _database(site)
+    database = build(site.storage / TITLE)
+    cache = _memcached(site)
+    cloud = Cloud(
+        folder=site.folder,
+        data=database.state,
+        environment=contents.folder,
+        auth_url=site.auth_url,
+        ports={service: site.ports.give(service) for service in SERVICES},
+        database=database,
+        password=site.password,
+        bus=IN_PROCESS,
+        tokens=settings.middleware_cache,
+        memcached=cache[0].site.port if cache else None,
+        sends_service_tokens=settings.service_tokens.is_on,
+    )
+    log = site.folder / "logs" / "compute-schema.log"
+    template = Schema(
+        database,
+        paths.labs() / "templates" / TITLE,
+        build,
+        partial(schemas.sync, cloud, log),
+        log,
+        name="compute-schema",
+    )
+    parts = (
+        *(contents, template, database, *cache, Configuration(cloud, _facts(settings))),
+        *(api(cloud, service) for service in ("placement", "glance", "neutron")),
+        api(cloud, "nova", IN_ONE_PROCESS),
+        Contents(cloud, site.admin_password),
+    )
+    return ComputeCloud(cloud, parts)
+
+
+def environment(folder: Path) -> ServiceEnvironment:
+    """Return the environment of the services."""
+    return ServiceEnvironment(
+        root=paths.labs() / "environments",
+        title=TITLE,
+        contents=(*(f"{name}=={version}" for name, version in VERSIONS.items()), *PACKAGES),
+        constraints=PINNED,
+        deployment=folder,
+        size_mb=SIZE_MB,
+        name="compute-environment",
+    )
+
+
+def _database(site: ComputeSite) -> Callable[[Path], ComputeDatabase]:
+    where = Site(site.folder, site.ports.give("compute-database"))
+    return lambda data: ComputeDatabase(where, data, site.database_password, DATABASE_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareMemcached(Memcached):
+    """Keeps what services know of tokens. Its counters are not read: it is not Keystone's cache."""
+
+    kind = "compute-memcached"
+
+    def statistics(self) -> str:
+        """Return no URL."""
+        return ""
+
+    def facts(self) -> Facts:
+        """Return no row."""
+        return ()
+
+
+def _memcached(site: ComputeSite) -> tuple[Memcached, ...]:
+    """Return the server for validated tokens, if one is wanted; Keystone's cache is another."""
+    if site.settings.middleware_cache is not MiddlewareCache.MEMCACHED:
+        return ()
+    return (MiddlewareMemcached(Site(site.folder, site.ports.give("compute-memcached"))),)
+
+
+def _facts(settings: LabSettings) -> Facts:
+    versions = ", ".join(f"{name.removeprefix('openstack-')} {v}" for name, v in VERSIONS.items())
+    return (
+        ("compute", f"{settings.compute} ({versions})"),
+        ("middleware cache", str(settings.middleware_cache)),
+        ("service tokens", str(settings.service_tokens)),
+    )

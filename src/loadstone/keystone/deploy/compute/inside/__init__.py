@@ -1,0 +1,1 @@
+"""Scripts and applications that run in the compute cloud's environment."""

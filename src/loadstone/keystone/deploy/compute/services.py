@@ -1,0 +1,151 @@
+"""The services of the compute cloud as parts."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.keystone.deploy.compute import schemas
+from loadstone.keystone.deploy.compute.cloud import Cloud
+from loadstone.lab import processes
+from loadstone.lab.application import LOADED, Application
+from loadstone.lab.part import Facts, Part, Say
+from loadstone.lab.processes import Command
+from loadstone.lab.server import Site
+from loadstone.lab.uwsgi import Uwsgi
+
+INSIDE = Path(__file__).parent / "inside"
+IMAGE = "tiny"
+FLAVORS = ("m1.nano", "m1.tiny", "m1.small")  # all of the same size: the driver is a fake
+# Service -> module of its WSGI application, path that answers 200, threads.
+WSGI = {
+    "placement": ("placement.wsgi.api", "/", 4),
+    "glance": ("glance.wsgi.api", "/healthcheck", 4),
+    "neutron": ("neutron.wsgi.api", "/", 4),
+    "nova": ("nova.wsgi.osapi_compute", "/", 8),
+}
+IN_ONE_PROCESS = "nova_all"  # API, conductor, scheduler and compute: inside/nova_all.py
+ENTRY_POINTS = """\
+[neutron.ml2.mechanism_drivers]
+loadstone = loadstone_ml2:MechanismDriver
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration(Part):
+    """Configuration files and applications."""
+
+    cloud: Cloud
+    settings: Facts
+    name: str = "compute"
+
+    def prepare(self, say: Say) -> None:  # noqa: ARG002
+        """Write them."""
+        cloud = self.cloud
+        schemas.write(cloud, cloud.configuration)
+        pipelines = cloud.environment / "etc" / "nova" / "api-paste.ini"
+        shutil.copy(pipelines, cloud.configuration)
+        for name in ("nova", "neutron", "images", "staging", "tasks"):
+            (cloud.data / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        (cloud.folder / "run" / "locks").mkdir(exist_ok=True)
+        # Python finds the driver by the entry points of an installed distribution.
+        described = cloud.app / "loadstone_ml2-1.dist-info"
+        described.mkdir(parents=True, exist_ok=True)
+        (described / "METADATA").write_text("Metadata-Version: 2.1\nName: loadstone-ml2\n")
+        (described / "entry_points.txt").write_text(ENTRY_POINTS)
+        for path in INSIDE.glob("*.py"):
+            shutil.copy(path, cloud.app)
+
+    def facts(self) -> Facts:
+        """Return what the cloud consists of."""
+        return self.settings
+
+
+@dataclass(frozen=True, slots=True)
+class CloudApi(Uwsgi):
+    """The API of one service, served by uWSGI. It is not what is measured: no counters are read."""
+
+    service: str = ""
+    starts_beside_others = True
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        return self.service
+
+    @property
+    def statistics_socket(self) -> Path | None:
+        """No socket."""
+        return None
+
+    def facts(self) -> Facts:
+        """Return no row."""
+        return ()
+
+
+def api(cloud: Cloud, service: str, module: str | None = None) -> CloudApi:
+    """Return the API of a service; `module` replaces the service's own application."""
+    own, health, threads = WSGI[service]
+    variables = {
+        f"OS_{service.upper()}_CONFIG_DIR": str(cloud.configuration),
+        "LOADSTONE_APPLICATION": own,
+        "LOADSTONE_LOADED": LOADED,
+        "LOADSTONE_PLACEMENT": cloud.url("placement"),
+        **cloud.variables,
+        **_FILES.get(service, {}),
+    }
+    application = Application(
+        python=Path(cloud.program("python")),
+        folder=cloud.app,
+        module=module or "served",
+        variables=tuple(variables.items()),
+        health=health,
+    )
+    site = Site(cloud.folder, cloud.ports[service], workers=1, threads=threads)
+    return CloudApi(site, application, service=service)
+
+
+_FILES: Mapping[str, Mapping[str, str]] = {
+    # The first one must be that of the pipelines.
+    "nova": {"OS_NOVA_CONFIG_FILES": "api-paste.ini;nova.conf;nova-db.conf"},
+    "neutron": {"OS_NEUTRON_CONFIG_FILES": "neutron.conf"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Contents(Part):
+    """One tiny public image and some flavors, made once."""
+
+    cloud: Cloud
+    admin_password: str = field(repr=False)
+    name: str = "compute-contents"
+
+    @property
+    def _done(self) -> Path:
+        return self.cloud.data / "contents-made"
+
+    @property
+    def _log(self) -> Path:
+        return self.cloud.folder / "logs" / "compute-contents.log"
+
+    def prepare(self, say: Say) -> None:
+        """Make what is missing."""
+        if self._done.exists():
+            return
+        say(f"making the image {IMAGE} and the flavors {', '.join(FLAVORS)}")
+        order = {
+            "auth_url": self.cloud.auth_url,
+            "password": self.admin_password,
+            "image": IMAGE,
+            "flavors": FLAVORS,
+        }
+        program = (self.cloud.program("python"), str(INSIDE / "contents.py"))
+        command = Command(program, self._log, self.cloud.folder, self.cloud.variables)
+        failing = "the compute cloud's image and flavors could not be made"
+        processes.complete(command, failing, json.dumps(order))
+        self._done.touch()
+
+    def logs(self) -> tuple[Path, ...]:
+        """Return the log of the script."""
+        return (self._log,)
