@@ -75,7 +75,7 @@ MOST_LOGIT = math.log(MOST_SHARE / (1 - MOST_SHARE))
 MOST_COUNT = 200
 FARTHEST = 0.4  # of the lowest rate refused: the first step down
 GRID = 400
-STEEPNESS = np.geomspace(10.0, 1000.0, 24)  # of the odds of a refusal, per logarithm of the rate
+STEEPNESS = np.geomspace(5.0, 1000.0, 28)  # of the odds of a refusal, per logarithm of the rate
 
 
 def is_refusal(trial: Trial, response_s: float) -> bool:

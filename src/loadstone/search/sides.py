@@ -61,6 +61,7 @@ class Sides:
         self.passed: float | None = None  # the highest rate above the meter's that held at all
         # What completed in the only trial below, which was not sustained.
         self.spoiled: float | None = None
+        self.has_failures = False  # a few, in the trial below that was sustained
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
@@ -201,6 +202,7 @@ class Sides:
             if self.high is not None:
                 self.flags = {Flag.NOISY}
             self.low, self.high = rate_rps, None
+            self.has_failures = trial.stats.failed > 0
             return True
         if trial.verdict.state is TrialState.DEGRADED:
             self.high = rate_rps

@@ -19,7 +19,7 @@ ALLOWANCE = 0.004
 # Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
 # search was not seen by it.
 UNSEEN = 0.007
-ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation
+ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation or a little below
 # A search that metered for less time than this saw fewer bursts.
 LONG_S = 120.0
 UNSEEN_POWER = 0.7
@@ -41,7 +41,7 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
     low = found.rate_rps - half_width - unseen * found.rate_rps
     low = min(low, sides.spoiled or low)
-    if depths.errors:  # a little below saturation, few enough fail to pass unseen
+    if depths.errors or sides.has_failures:  # a little lower, few enough fail to be allowed
         low -= ERRORS_SEEN * found.rate_rps
     # What held twice above the meter's interval does not contradict it, but may be the truth.
     high = max(found.rate_rps + half_width, sides.steady or 0.0)
