@@ -37,15 +37,17 @@ from loadstone.keystone.resources import User
 from loadstone.keystone.target import Target, measured_target, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display, TrialObserver
-from loadstone.policy import Steps
+from loadstone.policy import Search, Steps
 from loadstone.redaction import secrets_of_environment
 from loadstone.resource_watch import ResourceWatch
 from loadstone.result import BESIDE, Environment, Measurement, Run
 from loadstone.search.model import TrialRequest
+from loadstone.search.profiling import PURPOSE
 from loadstone.search.repeats import combined
 from loadstone.sla_abort import SlaAbort
 from loadstone.store.store import Store
 from loadstone.trial import Conditions, require_alive, run_trial
+from loadstone.worker_profile import WorkerProfile, require_profiler
 
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
@@ -88,6 +90,8 @@ class _Flow:
         for one in config.measurements:
             one.generator.require_permitted(self.target)
             self._breaking.require_possible(one.faults, one.hooks)
+        if config.profiles:
+            require_profiler(self.target.members)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
@@ -244,6 +248,11 @@ class _Flow:
         if self.target.watch is not None:
             keep = partial(self.store.keep_readings, self.config.run_id, self.index)
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
+        if self.config.profiles:
+            keep_stacks = partial(self.store.keep_profile, self.config.run_id, self.index)
+            wanted = PURPOSE if isinstance(config.policy, Search) else None
+            members = self.target.members
+            observers.append(WorkerProfile(members, keep_stacks, self.display.say, wanted))
         return observers
 
     def _combine(self, group: MeasurementGroup) -> None:

@@ -11,6 +11,7 @@ from loadstone.cli.choose import (
     ANYWAY,
     MONITOR,
     PERMISSION,
+    PROFILE,
     Command,
     fault_commands,
     fault_options,
@@ -51,6 +52,7 @@ class RunOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
+    profiles: bool
     aborts: bool
     rally_pacing: bool
     rally_requests: bool
@@ -145,6 +147,7 @@ def output_options(command: Command) -> Command:
 @ANYWAY
 @MONITOR
 @fault_options
+@PROFILE
 @limit_options
 @fleet_options
 @output_options
@@ -204,6 +207,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
         aborts_on_sla_failure=options["aborts"],
+        profiles=options["profiles"],
         goes_on_after_failure=True,
         hook_timeout_s=options["hook_timeout_s"],
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),

@@ -66,6 +66,7 @@ class RunConfig:
     max_rate_rps: float = MAX_RATE_RPS  # iterations begun per second
     budget_s: float = math.inf  # of load, over all measurements
     aborts_on_sla_failure: bool = False
+    profiles: bool = False  # workers are profiled: of a search at N, of a workload all the time
     goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
