@@ -36,6 +36,13 @@ def test_a_sentence_names_what_is_done_to_whom(sentence: str, fault: tuple) -> N
     assert (found.verb, found.service, found.which, found.node, found.hold_s) == fault
 
 
+def test_an_overload_is_a_factor_of_the_load() -> None:
+    found = read("overload 2.5x for 60 seconds")
+    assert (found.verb, found.factor, found.hold_s) == (Verb.OVERLOAD, 2.5, 60.0)
+    with pytest.raises(InvalidInput, match="from 1x to 100x"):
+        read("overload 1000x")
+
+
 def test_cpu_is_stolen_in_shares() -> None:
     assert read("steal 50% of the cpu for 4 seconds") == Fault(
         "steal 50% of the cpu for 4 seconds", Verb.STEAL_CPU, hold_s=4.0, share=0.5

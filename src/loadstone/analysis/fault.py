@@ -44,6 +44,8 @@ class FaultEffect:
     relative: float  # ratio of the two; 1 without a degraded stretch
     backlog: int  # most iterations in flight above the usual number
     drained_s: float | None  # from that peak until as many are in flight as before
+    # Iterations that ended well per second while the fault was held; None: it was an instant.
+    goodput_rps: float | None
     baseline_s: float  # mean latency before the fault
     baseline_failed: int
     observed_s: float  # from the fault on
@@ -86,6 +88,7 @@ FIGURES = (
     "relative",
     "backlog",
     "drained_s",
+    "goodput_rps",
 )
 
 

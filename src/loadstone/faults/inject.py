@@ -44,6 +44,25 @@ class Done:
 
 
 @dataclass(slots=True)
+class LoadInjector:
+    """For faults that are of the load: there is nothing to break."""
+
+    over: Event = field(default_factory=Event)  # the load has ended
+
+    def check(self, fault: Fault) -> None:
+        """Every target can be overloaded."""
+
+    def settle(self) -> None:
+        """Nothing was broken."""
+
+    def inject(self, fault: Fault) -> Done:
+        """Wait until the overload is over."""
+        began_s = time.time()
+        self.over.wait(fault.hold_s)
+        return Done(fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),))
+
+
+@dataclass(slots=True)
 class LabInjector:
     """Carries faults out on one deployment; several may overlap."""
 
