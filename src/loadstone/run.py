@@ -13,15 +13,20 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from loadstone import resume
+from loadstone import gate, resume
 from loadstone.analysis.model import Trial
 from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
+from loadstone.errors import (
+    EnvironmentUnusable,
+    InvalidInput,
+    LoadstoneError,
+    MeasurementInvalid,
+)
 from loadstone.faults.carried import Breaking
-from loadstone.gate import Allowance
+from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
 from loadstone.keystone.contexts.existing import own_user
@@ -32,15 +37,17 @@ from loadstone.keystone.resources import User
 from loadstone.keystone.target import Target, measured_target, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display, TrialObserver
-from loadstone.policy import Steps
+from loadstone.policy import Search, Steps
 from loadstone.redaction import secrets_of_environment
 from loadstone.resource_watch import ResourceWatch
 from loadstone.result import BESIDE, Environment, Measurement, Run
 from loadstone.search.model import TrialRequest
+from loadstone.search.profiling import PURPOSE
 from loadstone.search.repeats import combined
 from loadstone.sla_abort import SlaAbort
 from loadstone.store.store import Store
 from loadstone.trial import Conditions, require_alive, run_trial
+from loadstone.worker_profile import WorkerProfile, require_profiler
 
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
@@ -55,8 +62,13 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
 
 def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
     """Make the measurements on a target that is connected already."""
-    with hidden(target.secrets, store, display) as hiding:
-        _Flow(config, target, hiding, display).carry_out()
+    for one in config.measurements:
+        if config.fleet is not None and not one.generator.is_engines:
+            raise InvalidInput(
+                f"{one.heading}: Python functions run on this machine, without --fleet"
+            )
+    with hidden(target.secrets, store, display) as hiding, gate.fleet(config.fleet) as engine:
+        _Flow(config, target, hiding, display, engine).carry_out()
         return hiding.get(config.run_id)
 
 
@@ -66,6 +78,7 @@ class _Flow:
     target: Target
     store: Store
     display: Display
+    engine: Engine
     left_s: float = field(init=False)  # of load that may still be made
     maker: str = field(init=False)  # the run that the users are named after
     index: int = field(default=-1, init=False)  # of the present measurement in the run
@@ -77,6 +90,8 @@ class _Flow:
         for one in config.measurements:
             one.generator.require_permitted(self.target)
             self._breaking.require_possible(one.faults, one.hooks)
+        if config.profiles:
+            require_profiler(self.target.members)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
@@ -199,6 +214,7 @@ class _Flow:
                     self.target,
                     number,
                     Allowance(self.config.max_rate_rps, min(left_s, self.left_s), beyond),
+                    self.engine,
                     self.store.samples_path(self.config.run_id, self.index, number),
                     observers,
                     self._keep_trial,
@@ -232,6 +248,11 @@ class _Flow:
         if self.target.watch is not None:
             keep = partial(self.store.keep_readings, self.config.run_id, self.index)
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
+        if self.config.profiles:
+            keep_stacks = partial(self.store.keep_profile, self.config.run_id, self.index)
+            wanted = PURPOSE if isinstance(config.policy, Search) else None
+            members = self.target.members
+            observers.append(WorkerProfile(members, keep_stacks, self.display.say, wanted))
         return observers
 
     def _combine(self, group: MeasurementGroup) -> None:
@@ -277,7 +298,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
         ended_at=None,
         measurements=(),
         environment=Environment(
-            machine=machine.facts(),
+            machine=_machine(config),
             target=tuple(facts.items()),
             facts=kept.facts,
             audit=kept.findings,
@@ -285,6 +306,11 @@ def _begun(config: RunConfig, target: Target) -> Run:
         command=config.command,
         title=config.title,
     )
+
+
+def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
+    fleet = () if config.fleet is None else (("fleet", str(config.fleet)),)
+    return (*machine.facts(), *fleet)
 
 
 @contextmanager

@@ -63,6 +63,14 @@ def fault_commands(file: Path | None, *, may_break: bool) -> "FaultCommands | No
     return commands
 
 
+PROFILE = click.option(
+    "--profile",
+    "profiles",
+    is_flag=True,
+    help="Profile Keystone's workers with py-spy, of a --lab: where their time goes.",
+)
+
+
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,

@@ -29,6 +29,7 @@ class Requests:
     retries: Retries = "unread"
 
     needs_actors = True
+    is_engines = True
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a URL of the scenario on another machine; the target is permitted already."""
@@ -58,11 +59,13 @@ class Requests:
             plan = fresh.plan(access, request.load, limits, self.placement)
             plan = replace(plan, retries=self.retries)
             if terms.file is None:
-                done = gate.run(plan, terms.allowance, terms.on_progress)
+                done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
                 return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
             look = None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
-            spilled = gate.run_to_file(plan, terms.file, terms.allowance, terms.on_progress, look)
+            spilled = gate.run_to_file(
+                plan, terms.file, terms.allowance, terms.on_progress, look, terms.engine
+            )
             return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
 
         yield load

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, prediction, streak, words
+from loadstone.report import figures, names, prediction, profile, streak, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
@@ -180,6 +180,7 @@ def _environment() -> Environment:
     environment.globals.update(
         figures=figures,
         words=words,
+        flame_tree=profile.tree,
         streak=streak,
         drawing=_drawing,
         badge=_badge,
