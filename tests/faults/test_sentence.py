@@ -25,6 +25,7 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("kill keystone on one node", (Verb.KILL, "keystone", "one", None, HOLD_S)),
         ("hang keystone for 1.5s on node 2", (Verb.FREEZE, "keystone", "one", 2, 1.5)),
         ("take one node out for 10 seconds", (Verb.TAKE_OUT, "", "one", None, 10.0)),
+        ("rolling restart of keystone", (Verb.ROLL, "keystone", "all", None, 0.0)),
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),
         ("reload haproxy", (Verb.RELOAD, "haproxy", "all", None, 0.0)),

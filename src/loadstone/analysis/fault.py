@@ -44,8 +44,6 @@ class FaultEffect:
     relative: float  # ratio of the two; 1 without a degraded stretch
     backlog: int  # most iterations in flight above the usual number
     drained_s: float | None  # from that peak until as many are in flight as before
-    # Iterations that ended well per second while the fault was held; None: it was an instant.
-    goodput_rps: float | None
     baseline_s: float  # mean latency before the fault
     baseline_failed: int
     observed_s: float  # from the fault on
@@ -53,6 +51,8 @@ class FaultEffect:
     degraded: tuple[tuple[float, float], ...] = ()  # stretches, after the load's start
     targets: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    # Iterations that ended well per second while the fault was held; None: it was an instant.
+    goodput_rps: float | None = None
 
     @property
     def failed_share(self) -> float:

@@ -31,6 +31,7 @@ class Verb(StrEnum):
     UNFREEZE = "unfreeze"
     REBOOT = "reboot"  # a node: all its parts killed; started at the end
     TAKE_OUT = "take out"  # of the balancer; put back at the end
+    ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
     FLUSH = "flush"  # memcached, or the table of tokens
     ROTATE = "rotate"  # Fernet keys; the old ones are put back at the end
     READ_ONLY = "read-only"  # the database
@@ -39,7 +40,7 @@ class Verb(StrEnum):
 
 
 # Faults that are over when they are done: there is nothing to hold.
-MOMENTARY = (Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
+MOMENTARY = (Verb.ROLL, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
 OF_SERVICES = {
     "hang": Verb.FREEZE,
     **{
@@ -77,6 +78,7 @@ _SENTENCES = (
     (None, rf"{_SERVICE}{_TIME}{_NODES}"),
     (Verb.REBOOT, rf"reboot\s+{_ONE_NODE}(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}"),
     (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),
+    (Verb.ROLL, r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"),
     (Verb.FLUSH, r"flush\s+(?P<service>memcached|tokens)(?:\s+service)?"),
     (Verb.ROTATE, rf"rotate\s+(?P<service>fernet)\s+keys{_TIME}"),
     (Verb.READ_ONLY, rf"make\s+(?:the\s+)?(?P<service>database)\s+read-only{_TIME}"),
@@ -115,9 +117,9 @@ def read(sentence: str) -> Fault:
         )
     raise InvalidInput(
         f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
-        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `flush "
-        "memcached`, `flush tokens`, `rotate fernet keys`, `make database read-only`, `steal cpu`, "
-        "`overload 2x for 60 seconds`; "
+        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `rolling "
+        "restart of keystone`, `flush memcached`, `flush tokens`, `rotate fernet keys`, `make "
+        "database read-only`, `steal cpu`, `overload 2x for 60 seconds`; "
         f"verbs are {', '.join(OF_SERVICES)}"
     )
 
