@@ -7,6 +7,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
@@ -176,6 +177,7 @@ class Trial:
     outputs_dropped: int = 0  # charts that there was no room for
     samples_file: str | None = None  # relative to the run's folder in the store
     resources: Resources | None = None  # None: nothing was watched
+    faults: tuple[FaultEffect, ...] = ()  # what was broken, and what that did
     profile: CpuProfile | None = None  # of the service's workers
 
     @property

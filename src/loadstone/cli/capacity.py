@@ -1,5 +1,6 @@
 """`loadstone capacity`: N, the highest rate that a service sustains."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
@@ -7,7 +8,12 @@ from click.core import ParameterSource
 
 from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, PROFILE, Command, target_options
 from loadstone.cli.duration import Duration, Number
-from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -50,6 +56,9 @@ class CapacityOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     location: "StoreLocation"
     least_rps: float | None
     to: TextIO | None
@@ -116,6 +125,7 @@ def search_options(command: Command) -> Command:
 )
 @template_options
 @search_options
+@fleet_options
 @click.option(
     "--predict",
     "prediction",
@@ -165,6 +175,9 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         max_rate_rps=options["max_rate_rps"],
         profiles=options["profiles"],
         warnings=searched.warnings,
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         secrets=searched.secrets,
     )
     with open_store(options["location"]) as store:

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.engine.health import Health
-from loadstone.report import prediction, profile, resources, usage, words
+from loadstone.report import faults, prediction, profile, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
@@ -64,6 +64,7 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "trials": [_trial(trial) for trial in measurement.trials],
         "words": list(words.of(measurement)),
         **resources.of(measurement),
+        **faults.as_data(measurement),
     }
 
 
@@ -109,6 +110,7 @@ def _workload(measurement: Measurement) -> dict[str, Any]:
         "hooks": list(hooks(measurement, spec.get("hooks") or [])),
         "profile": profile.as_data(measurement),
         **resources.of(measurement),
+        **faults.as_data(measurement),
     }
 
 
@@ -207,6 +209,7 @@ def _health(health: Health | None) -> dict[str, Any] | None:
         "cpu_share": _number(health.cpu_share),
         "valid": health.is_valid,
         "reasons": list(health.limits),
+        "parts": [asdict(part) for part in health.parts],
     }
 
 

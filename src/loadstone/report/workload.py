@@ -192,7 +192,8 @@ def _hooks(measurement: Measurement) -> Table:
     for head in ("hook", "at", "status", "took s"):
         table.add_column(head, overflow="fold")
     for run in measurement.hook_runs:
-        command = str(next(iter(given[run.hook]["action"].values())))
+        action = next(iter(given[run.hook]["action"].values()))
+        command = str(action["action"] if isinstance(action, dict) else action)
         place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
         how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
         table.add_row(command, place, how, f"{run.finished_at_s - run.started_at_s:.3f}")
