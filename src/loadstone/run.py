@@ -289,7 +289,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
-    kept = audited(config.target, target.access.endpoint.host)
+    kept = audited(config.target, target.access.endpoint)
     return Run(
         run_id=config.run_id,
         kind=config.kind,

@@ -119,7 +119,7 @@ def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
         words = [word for name in (*hosts.names, "nowhere") for word in ("--host", name)]
         config = ["--ssh-config", str(hosts.config)]
         code, tree = audited(
-            *words, *config, "--timeout", "8", "--rule", "KS-03", "--rule", "HOST-00"
+            *words, *config, "--timeout", "20", "--rule", "KS-03", "--rule", "HOST-00"
         )
     rows = {(row["host"], row["rule"]): row for row in tree["results"]}
     for name, (_, reason) in HOSTILE.items():

@@ -3,6 +3,7 @@
 import pytest
 import yaml
 from audited import AUDIT, CONTEXT, document
+from known_service import known_service
 
 from loadstone.audit import kept, proof
 from loadstone.audit import rule as rules
@@ -11,6 +12,8 @@ from loadstone.audit.extract import extract
 from loadstone.errors import MeasurementInvalid
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.scenarios import is_named
+from loadstone.keystone.target import NamedTarget
+from loadstone.target.cloud import Endpoint
 
 LAB = (("workers", "2"), ("port", "5000"), ("cache", "local"))
 PROVABLE = [rule for rule in rules.every() if rule.proof]
@@ -68,3 +71,10 @@ def test_what_the_rules_find_is_kept_the_most_severe_first():
     assert ranks == sorted(ranks, reverse=True)
     assert all(one.sentence and one.advice for one in found)
     assert kept.findings(extract("control1", document(), CONTEXT)) == ()
+
+
+def test_a_service_that_is_no_keystone_of_this_machine_keeps_no_facts():
+    with known_service() as known:
+        here = kept.audited(NamedTarget(), Endpoint.parse(known.url))
+    elsewhere = kept.audited(NamedTarget(), Endpoint.parse("http://192.0.2.1:5000/v3"))
+    assert here == elsewhere == kept.Kept()

@@ -3,6 +3,7 @@
 `loadstone compare` shows in which of them two results differ.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -13,6 +14,7 @@ from loadstone.audit.rule import chosen, shown
 from loadstone.audit.transport import Host, collect, local
 from loadstone.findings import AuditFinding
 from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice
+from loadstone.target.cloud import Endpoint
 
 TIMEOUT_S = 10.0
 QUICK = {"AUDIT_QUICK": "1"}  # leaves out what takes the collector long, and is no setting
@@ -34,7 +36,9 @@ _LEFT_OUT = (
     *("conf.file", "conf.cache_servers", "conf.cache.memcache_servers"),
     *("conf.cache.backend_argument", "uwsgi.file", "uwsgi.stats", "apache.file"),
 )
-_SERVERS = ("keystone", "uwsgi", "gunicorn", "apache2", "httpd", "granian")
+# Beginnings of the names of processes that run Keystone, and of those before it.
+_KEYSTONE = ("keystone", "uwsgi", "gunicorn", "apache2", "httpd", "granian", "(wsgi:")
+_FRONT = ("nginx", "haproxy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,12 @@ class Kept:
     findings: tuple[AuditFinding, ...] = ()
 
 
-def audited(choice: TargetChoice, url_host: str) -> Kept:
+def audited(choice: TargetChoice, endpoint: Endpoint) -> Kept:
     """Return facts and findings of a lab deployment, or of a Keystone on this machine.
 
     Nothing of any other target. Never fails: facts that cannot be read are not kept.
     """
-    host = _host(choice, url_host)
+    host = _host(choice, endpoint)
     if host is None:
         return Kept()
     [found] = collect([host], TIMEOUT_S)
@@ -80,7 +84,7 @@ def is_kept(name: str) -> bool:
     return name not in _LEFT_OUT and any(fnmatchcase(name, pattern) for pattern in KEPT)
 
 
-def _host(choice: TargetChoice, url_host: str) -> Host | None:
+def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
             from loadstone.audit.lab import host
@@ -88,22 +92,49 @@ def _host(choice: TargetChoice, url_host: str) -> Host | None:
 
             of_lab = host(find(name))
             return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})
-        case NamedTarget() if _is_loopback(url_host) and _keystone_runs_here():
+        case NamedTarget() if _is_keystone_here(endpoint):
             return local(QUICK)
         case _:
             return None
 
 
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
+def _is_keystone_here(endpoint: Endpoint) -> bool:
+    """Return whether the endpoint is a Keystone that this machine serves.
+
+    A port forwarded elsewhere, or a service of another kind, says nothing of this machine's
+    settings. Whose process listens is not known of other users' processes; a Keystone that runs
+    here counts then.
+    """
+    if endpoint.host not in ("localhost", "::1") and not endpoint.host.startswith("127."):
+        return False
+    listening = _listeners(endpoint.port)
+    if listening and not any(name.startswith((*_KEYSTONE, *_FRONT)) for name in listening):
+        return False
+    return _keystone_runs()
 
 
-def _keystone_runs_here() -> bool:
-    """Return whether a process of this machine looks like Keystone or its web server."""
+def _listeners(port: int) -> frozenset[str]:
+    """Return the names of the processes that listen on a port, as far as they are known."""
+    import psutil
+
+    found = set()
+    try:
+        for one in psutil.net_connections("tcp"):
+            _, listens_on = one.laddr or ("", 0)
+            if one.status == psutil.CONN_LISTEN and listens_on == port and one.pid:
+                with suppress(psutil.Error):
+                    found.add(psutil.Process(one.pid).name())
+    except psutil.Error:
+        return frozenset()
+    return frozenset(found)
+
+
+def _keystone_runs() -> bool:
+    """Return whether a process of this machine runs Keystone."""
     import psutil
 
     for process in psutil.process_iter(["name", "cmdline"]):
         words = " ".join(process.info["cmdline"] or ())
-        if process.info["name"] in _SERVERS and "keystone" in words:
+        if (process.info["name"] or "").startswith(_KEYSTONE) and "keystone" in words:
             return True
     return False
