@@ -34,7 +34,7 @@ def twice(tmp_path_factory):
 
 
 def test_n_is_near_the_truth_and_comes_as_data(twice):
-    found = json.loads(twice.shown)["findings"][0]
+    found = json.loads(twice.shown)["measurements"][0]
     assert found["capacity"]["rate_rps"] == pytest.approx(100.0, rel=0.05), twice.told
     assert found["capacity"]["low_rps"] <= 101.0
     assert found["capacity"]["low_rps"] <= found["capacity"]["rate_rps"]
@@ -46,14 +46,14 @@ def test_n_is_near_the_truth_and_comes_as_data(twice):
 
 
 def test_repeated_searches_are_each_kept_and_combined(twice):
-    found = json.loads(twice.shown)["findings"]
+    found = json.loads(twice.shown)["measurements"]
     assert [one["title"] for one in found] == [
         "token issue, search 1 of 2",
         "token issue, search 2 of 2",
         "token issue, 2 searches",
     ]
     kept = json.loads(twice.loadstone("results", "show", "latest", "--json", "-").stdout)
-    assert kept["findings"] == found
+    assert kept["measurements"] == found
     first, second, both = (one["capacity"]["rate_rps"] for one in found)
     if None in (first, second):  # the machine was too busy for the generator, which must be said
         assert twice.code == 4, twice.told

@@ -49,7 +49,10 @@ def test_a_single_search_gives_its_figures_at_the_top():
 
 def test_several_searches_stand_in_a_list():
     data = as_data(RESULT)
-    assert [finding["title"] for finding in data["findings"]] == ["token issue", "token validation"]
+    assert [finding["title"] for finding in data["measurements"]] == [
+        "token issue",
+        "token validation",
+    ]
     assert "capacity" not in data
 
 

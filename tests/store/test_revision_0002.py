@@ -86,7 +86,11 @@ def alike(ours, theirs, where=""):
 
 @pytest.mark.parametrize("run_id", RUNS)
 def test_each_run_is_shown_as_it_was(old, run_id):
-    alike(as_data(old.get(run_id)), json.loads((HERE / f"{run_id}.json").read_text()))
+    theirs = json.loads((HERE / f"{run_id}.json").read_text())
+    theirs["schema_version"] = 2  # in which several searches stand in `measurements`
+    if "findings" in theirs:
+        theirs["measurements"] = theirs.pop("findings")
+    alike(as_data(old.get(run_id)), theirs)
 
 
 def test_the_list_of_runs_is_as_it_was(old):

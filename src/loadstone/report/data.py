@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,14 +15,15 @@ from loadstone.result import Measurement, Run
 from loadstone.search.floor import judge_floor
 from loadstone.search.model import Capacity
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def as_data(run: Run) -> dict[str, Any]:
     """Return the result as JSON-compatible data; unknown numbers are null.
 
-    The measurement of a single search is at the top level, several are under `findings`,
-    the workloads of a task under `workloads`.
+    The measurement of a single search is at the top level, several are under `measurements`,
+    the workloads of a task under `workloads`. `findings` are those of each measurement; where
+    there are several measurements they stand at the top, too, one after the other.
     """
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -41,13 +43,26 @@ def as_data(run: Run) -> dict[str, Any]:
     }
     if run.workloads:
         workloads = [_workload(one) for one in run.workloads]
-        return data | {"title": run.title, "workloads": workloads}
+        return data | {
+            "title": run.title,
+            "findings": _findings(workloads),
+            "workloads": workloads,
+        }
     if len(run.searches) == 1:
-        return data | _finding(run.searches[0])
-    return data | {"findings": [_finding(measurement) for measurement in run.searches]}
+        return data | _measurement(run.searches[0])
+    measurements = [_measurement(one) for one in run.searches]
+    return data | {"findings": _findings(measurements), "measurements": measurements}
 
 
-def _finding(measurement: Measurement) -> dict[str, Any]:
+def _findings(measurements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return all findings of several measurements, each once."""
+    every: list[dict[str, Any]] = []
+    for one in measurements:
+        every += [found for found in one["findings"] or () if found not in every]
+    return every
+
+
+def _measurement(measurement: Measurement) -> dict[str, Any]:
     return {
         "scenario": measurement.scenario,
         "title": measurement.title,

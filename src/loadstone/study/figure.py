@@ -46,7 +46,7 @@ class TurnFigure:
     estimate: Estimate | None
     is_valid: bool | None  # the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it says little
-    limit: str | None = None  # what gave way: the id of the first finding
+    limit: str | None = None  # what gave way: ids of findings
 
 
 def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
@@ -118,7 +118,9 @@ def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFig
 
 
 def _gave_way(one: Measured) -> str | None:
-    return one.resources.findings[0].id if one.resources and one.resources.findings else None
+    """Return the first finding's id; where other programs were first, with the service's own."""
+    ids = [found.id for found in one.resources.findings] if one.resources else []
+    return ", ".join(ids[:2] if ids[0] == "other-work" else ids[:1]) if ids else None
 
 
 def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
