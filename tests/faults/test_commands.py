@@ -85,6 +85,36 @@ def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, words: str)
         read_commands(written(tmp_path, text))
 
 
+def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
+    task = tmp_path / "task.json"
+    hook = {
+        "action": {"fault_injection": "freeze keystone service for 0.3 seconds"},
+        "trigger": {"event": {"unit": "time", "at": [1]}},
+    }
+    workload = {
+        "scenario": {"Authenticate.keystone": {}},
+        "runner": {"constant_for_duration": {"duration": 3, "concurrency": 2}},
+        "hooks": [hook],
+    }
+    task.write_text(
+        json.dumps({"version": 2, "title": "t", "subtasks": [{"title": "t", **workload}]})
+    )
+    loadstone = CommandLine(tmp_path)
+    with known_service(4, 0.01) as known:
+        refused = loadstone("run", str(task), url=known.url)
+        assert refused.returncode == 2
+        assert "is carried out on a lab" in refused.stderr
+        pid = known.process.pid
+        freeze = f"{{do: 'kill -STOP {pid}', undo: 'kill -CONT {pid}'}}"
+        file = written(tmp_path, f"keystone: {{hosts: [here], freeze: {freeze}}}")
+        words = ("--faults", str(file), "--yes-break-this-target", "--json", "-")
+        done = loadstone("run", str(task), *words, url=known.url)
+    assert done.returncode == 0, done.stderr
+    [workload] = json.loads(done.stdout)["workloads"]
+    [fault] = workload["faults"]
+    assert (fault["targets"], fault["failed"]) == (["here"], 0)
+
+
 def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
     with known_service(2, 0.02) as known:  # 100/s
         words = (

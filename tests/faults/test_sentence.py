@@ -25,6 +25,8 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("kill keystone on one node", (Verb.KILL, "keystone", "one", None, HOLD_S)),
         ("hang keystone for 1.5s on node 2", (Verb.FREEZE, "keystone", "one", 2, 1.5)),
         ("take one node out for 10 seconds", (Verb.TAKE_OUT, "", "one", None, 10.0)),
+        ("disconnect management network on one node with keystone service",
+         (Verb.DISCONNECT, "keystone", "one", None, HOLD_S)),
         ("rolling restart of keystone", (Verb.ROLL, "keystone", "all", None, 0.0)),
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),
@@ -44,6 +46,11 @@ def test_an_overload_is_a_factor_of_the_load() -> None:
         read("overload 1000x")
 
 
+def test_a_delay_is_of_each_direction() -> None:
+    found = read("delay network on one node by 150 ms for 3 seconds")
+    assert (found.verb, found.delay_s, found.hold_s) == (Verb.DELAY, 0.15, 3.0)
+
+
 def test_cpu_is_stolen_in_shares() -> None:
     assert read("steal 50% of the cpu for 4 seconds") == Fault(
         "steal 50% of the cpu for 4 seconds", Verb.STEAL_CPU, hold_s=4.0, share=0.5
@@ -54,7 +61,7 @@ def test_cpu_is_stolen_in_shares() -> None:
     ("sentence", "words"),
     [
         ("kil keystone service", "is no sentence like"),
-        ("disconnect management network on one node", "network faults"),
+        ("connect management network on one node", "network faults"),
         ("poweroff one node", "machines of its own"),
         ("restart keystone service for 5 seconds", "has no duration"),
         ("kill keystone service for 5000 seconds", "600 s at most"),

@@ -36,6 +36,8 @@ SENTENCES = (
     "freeze keystone service on node 2 for 0.5 seconds",
     "take one node out for 0.5 seconds",
     "rolling restart of keystone",
+    "disconnect network on one node for 0.5 seconds",
+    "delay network on one node by 50 ms for 0.5 seconds",
     "reload haproxy",
     "restart memcached service on one node",
     "flush memcached",

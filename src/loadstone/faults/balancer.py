@@ -7,6 +7,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
 from loadstone.lab.haproxy import Haproxy
+from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address, read_address
@@ -35,6 +36,15 @@ def set_state(folder: Path, server: str, wanted: str) -> None:
         raise EnvironmentUnusable(
             f"haproxy of lab {folder.name} does not set {server} to {wanted}: {answer}; a lab that "
             "was started by an older loadstone must be started again"
+        )
+
+
+def set_port(folder: Path, server: str, port: int) -> None:
+    """Send what a server is to get to another port of this machine."""
+    answer = _ask(folder, f"set server {BACKEND}/{server} addr {HOST} port {port}\n")
+    if "chang" not in answer.lower():  # "port changed from ...", "no need to change ..."
+        raise EnvironmentUnusable(
+            f"haproxy of lab {folder.name} does not send {server} to port {port}: {answer.strip()}"
         )
 
 

@@ -16,19 +16,29 @@ from threading import Event, Thread
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, keys, parts
 from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.proxy import CUT
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import FAULT, undo
 from loadstone.keystone.deploy import manage
 from loadstone.lab import composition, processes, state
-from loadstone.lab.ports import HOST
+from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 
 ANSWER_S = 5.0  # of memcached
+PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
 DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
 SPARE_S = 60.0  # a busy loop ends by itself so long after it should have been ended
 # Verbs after which haproxy should stop sending requests to the node.
-_TAKES_DOWN = (Verb.KILL, Verb.TERMINATE, Verb.STOP, Verb.FREEZE, Verb.REBOOT, Verb.TAKE_OUT)
+_TAKES_DOWN = (
+    Verb.KILL,
+    Verb.TERMINATE,
+    Verb.STOP,
+    Verb.FREEZE,
+    Verb.REBOOT,
+    Verb.TAKE_OUT,
+    Verb.DISCONNECT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,9 @@ class LabInjector:
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
                 )
-            case Verb.TAKE_OUT | Verb.ROLL if not balancer.has_balancer(self.folder):
+            case Verb.TAKE_OUT | Verb.ROLL | Verb.DISCONNECT | Verb.DELAY if (
+                not balancer.has_balancer(self.folder)
+            ):
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
                     "--with nodes=2"
@@ -187,7 +199,9 @@ class _Carried:
             undo(step, self.folder)
             self.injector.forget(self.to_undo.pop())
             self._said(
-                f"{step.undo} {step.what}" if step.undo is not Undo.END else "cpu given back"
+                f"{step.undo} {step.what}"
+                if step.undo is not Undo.END
+                else "ended what was started"
             )
         if is_needed:
             self.undone_s = time.time()
@@ -219,6 +233,8 @@ class _Carried:
             Verb.FREEZE: self._freeze,
             Verb.UNFREEZE: self._unfreeze,
             Verb.TAKE_OUT: self._take_out,
+            Verb.DISCONNECT: self._reroute,
+            Verb.DELAY: self._reroute,
             Verb.ROLL: self._roll,
         }
         acts[self.fault.verb](records)
@@ -263,6 +279,29 @@ class _Carried:
             self._noted(Undo.READY, server)
             take_out = partial(balancer.set_state, self.folder, server, "maint")
             self._act(f"took {server} out", take_out)
+
+    def _reroute(self, records: Sequence[Record]) -> None:
+        """Send haproxy to a process that delays, or never answers, in place of the node."""
+        fault, folder = self.fault, self.folder
+        how = CUT if fault.verb is Verb.DISCONNECT else str(fault.delay_s)
+        for node in sorted({parts.node_of(record.part) for record in records}):
+            server = balancer.server_of(node)
+            target = parts.known(folder).port(server)
+            if target is None:
+                raise AssertionError("a node behind haproxy has a port")
+            between, mark = choose(None), secrets.token_hex(8)
+            self._noted(Undo.END, mark)
+            self._noted(Undo.ADDRESS, f"{server} {target}")
+            words = (sys.executable, "-m", "loadstone.faults.proxy", str(between), str(target), how)
+            processes.start(Command(words, folder / "logs" / "fault.log", folder, {FAULT: mark}))
+            deadline = time.monotonic() + PROXY_S
+            # It must not be tried by connecting, which takes a place in its listen queue.
+            while is_free(between):
+                if time.monotonic() > deadline:
+                    raise EnvironmentUnusable("the process between haproxy and node does not start")
+                time.sleep(balancer.POLL_S)
+            reroute = partial(balancer.set_port, folder, server, between)
+            self._act(f"{fault.verb} {server}", reroute)
 
     def _roll(self, records: Sequence[Record]) -> None:
         for node in sorted({parts.node_of(record.part) for record in records}):

@@ -22,6 +22,7 @@ class Undo(StrEnum):
 
     CONTINUE = "continue"  # SIGCONT to a part's processes
     START = "start"  # a part, if it does not run
+    ADDRESS = "address"  # haproxy sends to a node itself again
     READY = "ready"  # a server of haproxy's backend gets requests again
     KEYS = "keys"  # Fernet keys, from a copy
     WRITABLE = "writable"  # the database

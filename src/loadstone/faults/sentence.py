@@ -30,6 +30,8 @@ class Verb(StrEnum):
     FREEZE = "freeze"  # SIGSTOP; SIGCONT at the end
     UNFREEZE = "unfreeze"
     REBOOT = "reboot"  # a node: all its parts killed; started at the end
+    DISCONNECT = "disconnect"  # the network between haproxy and a node
+    DELAY = "delay"  # the same
     TAKE_OUT = "take out"  # of the balancer; put back at the end
     ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
     FLUSH = "flush"  # memcached, or the table of tokens
@@ -62,7 +64,6 @@ MISSING = {
     "plug": "network faults",
     "unplug": "network faults",
     "connect": "network faults",
-    "disconnect": "network faults",
     "poweroff": "machines of its own",
     "poweron": "machines of its own",
     "shutdown": "machines of its own",
@@ -77,6 +78,12 @@ _SENTENCES = (
     (None, rf"{_SERVICE}{_NODES}{_TIME}"),
     (None, rf"{_SERVICE}{_TIME}{_NODES}"),
     (Verb.REBOOT, rf"reboot\s+{_ONE_NODE}(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}"),
+    (
+        Verb.DISCONNECT,
+        rf"disconnect\s+(?:\w+\s+)?network\s+on\s+{_ONE_NODE}"
+        rf"(?:\s+with\s+(?P<service>keystone)\s+service)?{_TIME}",
+    ),
+    (Verb.DELAY, rf"delay\s+network\s+on\s+{_ONE_NODE}\s+by\s+(?P<delay>\d+)\s*ms{_TIME}"),
     (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),
     (Verb.ROLL, r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"),
     (Verb.FLUSH, r"flush\s+(?P<service>memcached|tokens)(?:\s+service)?"),
@@ -100,6 +107,7 @@ class Fault:
     hold_s: float = HOLD_S  # until it is undone
     share: float = 1.0  # of the machine's CPU
     factor: float = 1.0  # of the load
+    delay_s: float = 0.0  # of each direction
 
 
 def read(sentence: str) -> Fault:
@@ -117,7 +125,8 @@ def read(sentence: str) -> Fault:
         )
     raise InvalidInput(
         f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
-        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `rolling "
+        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, "
+        "`disconnect network on one node`, `delay network on one node by 100 ms`, `rolling "
         "restart of keystone`, `flush memcached`, `flush tokens`, `rotate fernet keys`, `make "
         "database read-only`, `steal cpu`, `overload 2x for 60 seconds`; "
         f"verbs are {', '.join(OF_SERVICES)}"
@@ -152,6 +161,7 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         hold_s=hold_s,
         share=share,
         factor=factor,
+        delay_s=float(parts.get("delay") or 0.0) / 1000,
     )
 
 

@@ -9,6 +9,7 @@ from loadstone.faults.host import carry_out
 from loadstone.faults.journal import Journal, Step, Undo
 from loadstone.lab import processes
 
+GRACE_S = 5.0  # for a process of a fault that is told to end
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 
 
@@ -23,12 +24,15 @@ def undo(step: Step, folder: Path) -> None:
             parts.start_again(folder, step.what)
         case Undo.READY:
             balancer.set_state(folder, step.what, "ready")
+        case Undo.ADDRESS:
+            server, port = step.what.split()
+            balancer.set_port(folder, server, int(port))
         case Undo.KEYS:
             keys.put_back(Path(step.what))
         case Undo.WRITABLE:
             database.set_read_only(folder, is_read_only=False)
         case Undo.END:
-            processes.end(processes.with_variable(FAULT, step.what), grace_s=1.0)
+            processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
         case Undo.COMMAND:
             what = json.loads(step.what)
             carry_out(what["host"], what["command"])
