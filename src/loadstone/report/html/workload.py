@@ -9,7 +9,7 @@ from loadstone.analysis.model import Stats
 from loadstone.analysis.stats import Ended, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import deaths
-from loadstone.report import figures, usage
+from loadstone.report import figures, identity, usage
 from loadstone.report.html import hooks, outputs
 from loadstone.report.html.charts import (
     MOST_POINTS,
@@ -90,6 +90,7 @@ def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
     said = [measurement.failure] if measurement.failure else []
     if measurement.resources is not None:
         said.append(measurement.resources.bottleneck.sentence)
+    said += identity.lines(measurement.trial)
     if stats is not None:
         total = stats.total
         said.append(
