@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,10 @@ from loadstone.target import connect, from_environment
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BOOTS = 25  # at each concurrency
+DATA = Path(__file__).parent.parent / "data" / "rally"
 
 
-def boots(concurrency: int) -> dict[str, object]:
+def boots(title: str, concurrency: int, **contexts: object) -> dict[str, object]:
     """Return a subtask that boots servers."""
     workload = {
         "scenario": {
@@ -28,46 +30,63 @@ def boots(concurrency: int) -> dict[str, object]:
             }
         },
         "runner": {"constant": {"times": BOOTS, "concurrency": concurrency}},
-        "contexts": {"users": {"tenants": 2, "users_per_tenant": 2}},
+        "contexts": {"users": {"tenants": 2, "users_per_tenant": 2}, **contexts},
         "sla": {"failure_rate": {"max": 0}},
     }
-    return {"title": f"{concurrency} at a time", "workloads": [workload]}
+    return {"title": title, "workloads": [workload]}
 
 
-def carry_out(lab: Deployment, task: dict[str, object], folder: Path) -> dict[str, object]:
-    """Run a task against the lab; return its result."""
-    file, result = folder / "task.json", folder / "result.json"
-    file.write_text(json.dumps({"version": 2, "title": "Servers", **task}))
+def carry_out(lab: Deployment, task: Path, folder: Path, **arguments: object) -> list[Any]:
+    """Run a task against the lab; return its workloads."""
+    result = folder / "result.json"
     done = subprocess.run(
         (
-            *(sys.executable, "-m", "loadstone", "run", str(file), "--lab", lab.name),
+            *(sys.executable, "-m", "loadstone", "run", str(task), "--lab", lab.name),
             *("--store", str(folder / "store"), "--json", str(result)),
+            *("--task-args", json.dumps(arguments)),
         ),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, object] = json.loads(result.read_text())
+    found: list[Any] = json.loads(result.read_text())["workloads"]
     return found
 
 
-def test_servers_boot_and_nothing_is_left(start: Callable[..., Deployment], tmp_path: Path) -> None:
+def test_servers_boot_cost_known_requests_and_leave_nothing(
+    start: Callable[..., Deployment], tmp_path: Path
+) -> None:
     lab = start("compute=nova", "database=mariadb")
     facts = dict(lab.facts())
     assert facts["compute"].startswith("nova (nova 34")
     assert (facts["middleware cache"], facts["service tokens"]) == ("local", "on")
-    found = carry_out(lab, {"subtasks": [boots(2), boots(8)]}, tmp_path)
-    assert [(one["total"]["count"], one["total"]["ok"]) for one in found["workloads"]] == [
-        (BOOTS, BOOTS),
-        (BOOTS, BOOTS),
-    ]
+    task = tmp_path / "boots.json"
+    anew = {"login": {"every_iteration": True}}
+    subtasks = [boots("tokens kept", 2), boots("new tokens", 8, **anew)]
+    task.write_text(json.dumps({"version": 2, "title": "Servers", "subtasks": subtasks}))
+    kept, new = carry_out(lab, task, tmp_path)
+    for one in (kept, new):
+        assert (one["total"]["count"], one["total"]["ok"]) == (BOOTS, BOOTS)
+    # A token is issued once, and validated once by each of Nova, Glance and Neutron.
+    counted = new["identity_requests"]
+    assert counted["per_iteration"] == 4.0
+    assert {one["kind"]: one["count"] for one in counted["kinds"]} == {
+        "login": BOOTS,
+        "validation": 3 * BOOTS,
+    }
+    assert kept["identity_requests"]["per_iteration"] < 4.0
+    names = {"image_name": "tiny", "flavor_name": "m1.nano"}
+    carry_out(lab, DATA / "nova-boot-list-cc.yml", tmp_path, **names, times=4, concurrency=2)
+    carry_out(lab, DATA / "nova-reliability.yaml", tmp_path, **names, duration=5)
     with connect(from_environment(lab.environment_variables())) as access:
-        servers = access.session.get(f"{access.service_url('compute')}/servers?all_tenants=1")
+        for place, key in (("compute", "servers"), ("network", "networks")):
+            path = {"servers": "/servers?all_tenants=1", "networks": "/v2.0/networks"}[key]
+            found = access.session.get(f"{access.service_url(place)}{path}")
+            assert found.json()[key] == []
         users = access.session.get(f"{access.identity_url}/users")
-    assert servers.json()["servers"] == []
-    names = {user["name"] for user in users.json()["users"]}
-    assert names == {"admin", "nova", "placement", "glance", "neutron"}
+    known = {user["name"] for user in users.json()["users"]}
+    assert known == {"admin", "nova", "placement", "glance", "neutron"}
     deployment.down(lab.name, purge=True)
     assert processes.marked(lab.folder) == ()
     assert not lab.folder.exists()

@@ -9,7 +9,7 @@ from typing import assert_never
 from scipy import stats
 
 from loadstone.analysis.interval import CONFIDENCE
-from loadstone.analysis.model import State, Stats, Trial
+from loadstone.analysis.model import State, Trial
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement as Measured
 from loadstone.result import Run
@@ -51,15 +51,17 @@ def of_turn(run: Run, measurement: Measurement) -> dict[str | None, Found]:
                 for step, one in pairs
                 if step.timed and one.trials
             }
-        case Tasks(figure=figure, names=names):
-            performed = zip(names, run.measurements, strict=False)
+        case Tasks(figure=figure, names=names, warm_ups=warm_ups):
+            performed = zip(names, run.measurements[warm_ups:], strict=False)
             return {name: _of_workload(one, figure) for name, one in performed}
         case _:
             assert_never(measurement)
 
 
 def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
-    """Return the findings of a turn without those of steps that only prepare."""
+    """Return the findings of a turn without those that only prepare."""
+    if isinstance(measurement, Tasks):
+        return run.measurements[measurement.warm_ups :]
     if not isinstance(measurement, Steps):
         return run.measurements
     pairs = zip(measurement.steps, run.measurements, strict=False)
@@ -109,9 +111,12 @@ def _of_workload(one: Measured, figure: Figure) -> Found:
     valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
     why = one.failure or broken or (None if one.stats else "no iteration ended")
-    if why or one.stats is None:
+    if why or one.trial is None:
         return Found(None, valid, why)
-    estimate = Estimate(_value(one.stats, figure), None, None, 0.0)
+    value = _value(one.trial, figure)
+    if value is None:
+        return Found(None, valid, "requests to Keystone were not counted: no compute cloud")
+    estimate = Estimate(value, None, None, 0.0)
     return Found(estimate, valid, _limit(one.health.limits) if one.health and not valid else None)
 
 
@@ -119,7 +124,9 @@ def _limit(reasons: Sequence[str]) -> str:
     return f"the load generator was the limit ({'; '.join(reasons[:1])})"
 
 
-def _value(stats: Stats, figure: Figure) -> float:
+def _value(trial: Trial, figure: Figure) -> float | None:
+    """Return the figure of a trial; None: it was not counted."""
+    stats = trial.stats
     total = stats.total
     seconds = {
         Figure.MEAN: total.mean_s,
@@ -134,6 +141,8 @@ def _value(stats: Stats, figure: Figure) -> float:
             return stats.completed_rps
         case Figure.TOTAL:
             return stats.load_s
+        case Figure.KEYSTONE:
+            return trial.identity.total_per_iteration if trial.identity else None
         case _:
             return 1000.0 * seconds[figure]
 
@@ -156,9 +165,9 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
     logarithm of their rate. In a closed loop without think time mean = concurrency / rate
     (Little's law), so all three scatter in the same proportion.
     """
-    value = _value(trial.stats, figure)
+    value = _value(trial, figure)
     half = _half_width(trial) if figure in (Figure.RATE, Figure.TOTAL, Figure.MEAN) else None
-    if half is None:
+    if half is None or value is None:
         return Estimate(value, None, None, 0.0)
     return Estimate(value, value * exp(-half), value * exp(half), CONFIDENCE)
 

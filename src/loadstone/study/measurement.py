@@ -11,6 +11,7 @@ from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
+from loadstone.rally.task.model import Task
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
@@ -128,8 +129,12 @@ class Reader:
                 self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
         found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
-        names = tuple(f"{i}. {one.scenario.name}" for i, one in enumerate(found, start=1))
-        return Tasks(self._figure(given.figure), text, names, checked.secrets)
+        if given.warm_ups >= len(found):
+            self.wrong(("warm_ups",), "every workload warms up: the table would be empty")
+        names = _names([workload.scenario.name for workload in found], checked.task)
+        rows = names[given.warm_ups :]
+        figure = self._figure(given.figure)
+        return Tasks(figure, text, rows, given.warm_ups, checked.secrets)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[Step]:
         for i, step in enumerate(given.steps):
@@ -143,3 +148,12 @@ class Reader:
                 timed=step.timed,
                 at_most_s=step.at_most_s,
             )
+
+
+def _names(scenarios: list[str], task: Task) -> tuple[str, ...]:
+    """Return a name for the row of each workload; those of one scenario have their titles, too."""
+    titles = [one.title for one in task.subtasks for _ in one.workloads]
+    return tuple(
+        f"{number}. {name}" + (f", {title}" if scenarios.count(name) > 1 and title != name else "")
+        for number, (name, title) in enumerate(zip(scenarios, titles, strict=True), 1)
+    )

@@ -49,6 +49,7 @@ class Figure(StrEnum):
     P95 = "p95"
     P99 = "p99"
     MAX = "max"
+    KEYSTONE = "keystone"  # requests to Keystone
 
     @property
     def unit(self) -> str:
@@ -58,6 +59,8 @@ class Figure(StrEnum):
                 return "per s"
             case Figure.TOTAL:
                 return "s"
+            case Figure.KEYSTONE:
+                return "per iteration"
             case _:
                 return "ms"
 
@@ -105,7 +108,8 @@ class Tasks:
 
     figure: Figure
     text: str = field(repr=False)  # the task as JSON
-    names: tuple[str, ...]  # of its workloads
+    names: tuple[str, ...]  # of its workloads, without those that warm up
+    warm_ups: int = 0  # workloads at the start that have no row in the table
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
