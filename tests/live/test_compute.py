@@ -20,7 +20,7 @@ BOOTS = 25  # at each concurrency
 DATA = Path(__file__).parent.parent / "data" / "rally"
 
 
-def boots(title: str, concurrency: int, **contexts: object) -> dict[str, object]:
+def boots(title: str, times: int, concurrency: int, **contexts: object) -> dict[str, object]:
     """Return a subtask that boots servers."""
     workload = {
         "scenario": {
@@ -29,7 +29,7 @@ def boots(title: str, concurrency: int, **contexts: object) -> dict[str, object]
                 "flavor": {"name": "m1.nano"},
             }
         },
-        "runner": {"constant": {"times": BOOTS, "concurrency": concurrency}},
+        "runner": {"constant": {"times": times, "concurrency": concurrency}},
         "contexts": {"users": {"tenants": 2, "users_per_tenant": 2}, **contexts},
         "sla": {"failure_rate": {"max": 0}},
     }
@@ -63,7 +63,7 @@ def test_servers_boot_cost_known_requests_and_leave_nothing(
     assert (facts["middleware cache"], facts["service tokens"]) == ("local", "on")
     task = tmp_path / "boots.json"
     anew = {"login": {"every_iteration": True}}
-    subtasks = [boots("tokens kept", 2), boots("new tokens", 8, **anew)]
+    subtasks = [boots("tokens kept", BOOTS, 2), boots("new tokens", BOOTS, 8, **anew)]
     task.write_text(json.dumps({"version": 2, "title": "Servers", "subtasks": subtasks}))
     kept, new = carry_out(lab, task, tmp_path)
     for one in (kept, new):
@@ -87,6 +87,23 @@ def test_servers_boot_cost_known_requests_and_leave_nothing(
         users = access.session.get(f"{access.identity_url}/users")
     known = {user["name"] for user in users.json()["users"]}
     assert known == {"admin", "nova", "placement", "glance", "neutron"}
+    deployment.down(lab.name, purge=True)
+    assert processes.marked(lab.folder) == ()
+    assert not lab.folder.exists()
+
+
+def test_servers_boot_with_a_process_for_each_service_and_a_broker(
+    start: Callable[..., Deployment], tmp_path: Path
+) -> None:
+    lab = start("compute=nova-split", "middleware-cache=memcached", "service-tokens=off")
+    task = tmp_path / "boots.json"
+    anew = {"login": {"every_iteration": True}}
+    subtasks = [boots("warm-up", 2, 1), boots("new tokens", 4, 2, **anew)]
+    task.write_text(json.dumps({"version": 2, "title": "Servers", "subtasks": subtasks}))
+    _, new = carry_out(lab, task, tmp_path)
+    assert new["total"]["ok"] == 4
+    # All services share what one of them knows of a token.
+    assert new["identity_requests"]["per_iteration"] == 2.0
     deployment.down(lab.name, purge=True)
     assert processes.marked(lab.folder) == ()
     assert not lab.folder.exists()

@@ -62,6 +62,7 @@ class Compute(StrEnum):
 
     NONE = "none"
     NOVA = "nova"  # Nova in one process
+    NOVA_SPLIT = "nova-split"  # a process for each of its services, with RabbitMQ
 
 
 class MiddlewareCache(StrEnum):
