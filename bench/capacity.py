@@ -15,7 +15,7 @@ import numpy as np
 
 from loadstone.search.guard import CHANGED
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
@@ -59,7 +59,7 @@ def play(job: Job) -> Outcome:
     service = draw(job.family, job.index, job.low_rps, job.high_rps)
     simulator = Simulator(service, seed=job.index)
     ceiling_rps = CEILING_RPS if job.method in ("meter", "bisect") else RIVAL_CEILING_RPS
-    settings = Settings(
+    settings = SearchSettings(
         budget_s=job.budget_s,
         ceiling_rps=ceiling_rps,
         arrival_dispersion=1.0 if service.is_poisson else 0.0,

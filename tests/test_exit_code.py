@@ -8,12 +8,12 @@ from simulator.service import Change, Limiter, Service
 from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import goal
-from loadstone.analysis.model import Cause, State, Verdict
+from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.exit_code import exit_code
 from loadstone.result import Measurement
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 RESULT, _ = keystone()
@@ -29,7 +29,7 @@ def searched(
     method: str = "meter",
 ) -> Measurement:
     wanted = goal(objectives)
-    settings = Settings(
+    settings = SearchSettings(
         budget_s=budget_s,
         ceiling_rps=ceiling_rps,
         error_share=wanted.error_share,
@@ -47,16 +47,16 @@ def code(*measurements: Measurement) -> int:
 @pytest.mark.parametrize(
     ("service", "objectives", "ceiling_rps", "kind"),
     [
-        (QUIET, (), 5000.0, Kind.SATURATION),
-        (replace(QUIET, limiter=Limiter(20.0)), (), 5000.0, Kind.REFUSAL),
-        (QUIET, ("p99<200ms",), 5000.0, Kind.OBJECTIVE),
-        (QUIET, (), 20.0, Kind.CEILING),
-        (replace(QUIET, change=Change(60.0, 1.5)), (), 5000.0, Kind.SATURATION),
+        (QUIET, (), 5000.0, CapacityKind.SATURATION),
+        (replace(QUIET, limiter=Limiter(20.0)), (), 5000.0, CapacityKind.REFUSAL),
+        (QUIET, ("p99<200ms",), 5000.0, CapacityKind.OBJECTIVE),
+        (QUIET, (), 20.0, CapacityKind.CEILING),
+        (replace(QUIET, change=Change(60.0, 1.5)), (), 5000.0, CapacityKind.SATURATION),
     ],
     ids=["saturation", "refusal", "objective", "ceiling", "changed"],
 )
 def test_whatever_limits_it_a_found_n_is_success(
-    service: Service, objectives: tuple[str, ...], ceiling_rps: float, kind: Kind
+    service: Service, objectives: tuple[str, ...], ceiling_rps: float, kind: CapacityKind
 ) -> None:
     finding = searched(service, *objectives, budget_s=240.0, ceiling_rps=ceiling_rps)
     assert finding.capacity is not None
@@ -77,6 +77,32 @@ def test_an_objective_that_no_rate_meets_is_a_shortfall(
     assert code(finding) == 1
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (50.0, 60.0, 0),
+        (51.0, None, 0),  # limited by the load that is allowed
+        (49.9, 60.0, 4),
+        (None, 60.0, 4),
+        (40.0, None, 4),
+        (40.0, 49.9, 1),
+        (None, 49.9, 1),
+    ],
+)
+def test_a_rate_that_n_must_reach_is_held_against_its_interval(
+    low: float | None, high: float | None, expected: int
+) -> None:
+    capacity = Capacity(55.0, low, high, 0.95)
+    finding = replace(RESULT.measurements[0], capacity=capacity, least_rps=50.0)
+    assert code(finding) == expected
+    assert code(replace(finding, least_rps=None)) == 0
+
+
+def test_without_n_the_reason_gives_the_code_and_not_the_rate_that_was_asked_for() -> None:
+    finding = searched(SLOW, "p99<1ms")
+    assert code(replace(finding, least_rps=50.0)) == code(finding) == 1
+
+
 def test_without_a_trial_that_meets_the_objective_there_is_no_n() -> None:
     # Alone a request takes 180 ms; how long they take at a constant rate, 20 s do not show.
     finding = searched(SLOW, "p99<230ms", budget_s=20.0)
@@ -88,7 +114,7 @@ def test_without_a_trial_that_meets_the_objective_there_is_no_n() -> None:
 
 def test_a_missed_objective_is_a_shortfall_also_beside_an_invalid_trial() -> None:
     finding = searched(SLOW, "p99<60ms", budget_s=60.0)
-    late = Verdict(State.INVALID, ("sends were late",), Cause.GENERATOR)
+    late = Verdict(TrialState.INVALID, ("sends were late",), Cause.GENERATOR)
     first, *rest = finding.trials
     assert code(replace(finding, trials=(replace(first, verdict=late), *rest))) == 1
 

@@ -562,5 +562,5 @@ def test_no_answer_comes_before_its_service_time_is_over():
     ],
 )
 def test_the_url_is_one_that_a_client_can_use(host, url):
-    settings = reference.Settings(reference.Admin("a", "b", "c"), host=host)
+    settings = reference.ServiceSettings(reference.Admin("a", "b", "c"), host=host)
     assert reference.environment_variables(settings, 5000)["OS_AUTH_URL"] == url

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from loadstone.analysis.model import Cause, State
+from loadstone.analysis.model import Cause, TrialState
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import FloorOutcome, judge_floor
 from loadstone.store.store import Store
 
 
@@ -29,7 +30,9 @@ def _codes(measurement: Measurement) -> list[int]:
     if measurement.spec:
         return [_code_of_workload(one) for one in measurement.each]
     if measurement.policy == "search":
-        return [_code_of_search(measurement)]
+        return [_code_of_search(measurement), _code_of_floor(measurement)]
+    if measurement.policy == "prediction":
+        return [_code_of_prediction(measurement)]
     return [_code_of_fixed_load(measurement)]
 
 
@@ -50,11 +53,30 @@ def _code_of_search(measurement: Measurement) -> int:
     return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
 
 
+def _code_of_prediction(measurement: Measurement) -> int:
+    if measurement.prediction is not None:
+        return 0
+    causes = {trial.verdict.cause for trial in measurement.trials}
+    return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
+
+
+def _code_of_floor(measurement: Measurement) -> int:
+    found = measurement.capacity
+    # Without N, _code_of_search says why.
+    if measurement.least_rps is None or found is None or found.rate_rps is None:
+        return 0
+    return {
+        FloorOutcome.REACHED: 0,
+        FloorOutcome.MISSED: FELL_SHORT,
+        FloorOutcome.UNDECIDED: MeasurementInvalid.exit_code,
+    }[judge_floor(found, measurement.least_rps)]
+
+
 def _code_of_fixed_load(measurement: Measurement) -> int:
     states = {trial.verdict.state for trial in measurement.trials}
-    if not states or State.INVALID in states:
+    if not states or TrialState.INVALID in states:
         return MeasurementInvalid.exit_code
-    return FELL_SHORT if State.DEGRADED in states else 0
+    return FELL_SHORT if TrialState.DEGRADED in states else 0
 
 
 def _code_of_workload(workload: Measurement) -> int:

@@ -29,3 +29,13 @@ class Finding:
     evidence: tuple[Evidence, ...]
     confidence: Confidence
     advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """A setting that costs performance, as a run keeps it."""
+
+    rule: str
+    severity: str  # "critical", "warning", "info"
+    sentence: str
+    advice: str

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadstone.engine import local
-from loadstone.engine.local import Measured, Prepared, Spilled
+from loadstone.engine.local import LoadResult, PreparedRun, Spilled
 from loadstone.errors import LoadTimeUsed
 from loadstone.target.permission import require_loopback
 
 __all__ = [
     "Allowance",
-    "Measured",
-    "Prepared",
+    "LoadResult",
+    "PreparedRun",
     "Spilled",
     "call",
     "prepare",
@@ -44,12 +44,12 @@ class Allowance:
     beyond_loopback: bool = False  # --yes-load-this-target
 
 
-def run(plan: "Plan", allowance: Allowance, watch: "Watch | None" = None) -> Measured:
+def run(plan: "Plan", allowance: Allowance, watch: "Watch | None" = None) -> LoadResult:
     """Run a plan as `engine.local.run` does, within what is allowed."""
     return local.run(_limited(plan, allowance), watch)
 
 
-def prepare(plan: "Plan", allowance: Allowance) -> Prepared[Measured]:
+def prepare(plan: "Plan", allowance: Allowance) -> PreparedRun[LoadResult]:
     """Prepare a plan as `engine.local.prepare` does, within what is allowed."""
     return local.prepare(_limited(plan, allowance))
 
@@ -59,7 +59,7 @@ def prepare_to_file(
     path: Path,
     allowance: Allowance,
     look: "Callable[[Samples], None] | None" = None,
-) -> Prepared[Spilled]:
+) -> PreparedRun[Spilled]:
     """Prepare a plan as `engine.local.prepare_to_file` does, within what is allowed."""
     return local.prepare_to_file(_limited(plan, allowance), path, look)
 

@@ -33,7 +33,7 @@ _NO_CHARTS = json.dumps({"additive": [], "complete": []})
 
 
 def moments(trigger: Event | Periodic, first: int, last: int) -> Iterator[int]:
-    """Give the seconds or iterations from `first` to `last` at which the hook acts."""
+    """Return the seconds or iterations from `first` to `last` at which the hook acts."""
     match trigger:
         case Event(at=at):
             yield from sorted(value for value in at if first <= value <= last)
@@ -224,7 +224,7 @@ def _not_started(moment: Moment, why: str) -> HookRun:
 
 
 def _charts(out: str) -> Output | None:
-    """Give the charts that a command prints as JSON; None: it printed something else."""
+    """Return the charts that a command prints as JSON; None: it printed something else."""
     try:
         return charts(json.loads(out))
     except ValueError:

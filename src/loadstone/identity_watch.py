@@ -10,7 +10,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.monitor.identity_requests import AccessLogs, MeasuredCapacity, RequestKind
 from loadstone.observer import TrialObserver
-from loadstone.result import Found
+from loadstone.result import MeasurementSummary
 from loadstone.search.model import TrialRequest
 from loadstone.store.store import Store
 
@@ -58,7 +58,7 @@ def capacities(store: Store, facts: Mapping[str, str]) -> tuple[MeasuredCapacity
     return tuple(found.values())
 
 
-def _searched(findings: tuple[Found, ...]) -> Iterator[tuple[RequestKind, float]]:
+def _searched(findings: tuple[MeasurementSummary, ...]) -> Iterator[tuple[RequestKind, float]]:
     for one in findings:
         kind = _SCENARIOS.get(one.scenario)
         if kind is not None and one.rate_rps is not None and math.isfinite(one.rate_rps):

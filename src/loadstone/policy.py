@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Stats, Trial
+from loadstone.search.low_load import low_load
 from loadstone.search.model import Capacity, Measure, Strategy, TrialRequest
 from loadstone.search.run import search
 
@@ -30,6 +31,25 @@ class Fixed:
     def carry_out(self, measure: Measure) -> Found:
         """Measure it."""
         return None, (measure(self.request),)
+
+
+@dataclass(frozen=True, slots=True)
+class LowLoad:
+    """A little load, from which capacity is predicted."""
+
+    ceiling_rps: float
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure one request after the other, then a share of the rate that this makes."""
+        trials: list[Trial] = []
+        load = low_load(self.ceiling_rps)
+        try:
+            request = next(load)
+            while True:
+                trials.append(measure(request))
+                request = load.send(trials[-1])
+        except StopIteration:
+            return None, tuple(trials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +81,4 @@ class Interleaved:
         return None, ()
 
 
-LoadPolicy = Search | Fixed | Steps | Interleaved
+LoadPolicy = Search | Fixed | LowLoad | Steps | Interleaved

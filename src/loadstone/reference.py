@@ -30,7 +30,7 @@ class Admin:
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
+class FixedCapacity:
     """Workers behind one queue: exactly workers / service_s token requests a second."""
 
     workers: int
@@ -69,7 +69,7 @@ class OverConnections(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimit:
     """Token buckets of rate_rps * burst_s tokens, at least one."""
 
     rate_rps: float
@@ -99,7 +99,7 @@ _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServiceSettings:
     """Where it listens, whom it knows, what it bears."""
 
     admin: Admin
@@ -110,13 +110,13 @@ class Settings:
     max_tokens: int = 1_000_000
     only_errors: bool = False
     idle_timeout_s: float = 75.0  # of connections
-    capacity: Capacity | None = None
-    limit: Limit | None = None
+    capacity: FixedCapacity | None = None
+    limit: RateLimit | None = None
     lockout: Lockout | None = None
     connections: Connections | None = None
 
 
-def environment_variables(settings: Settings, port: int) -> dict[str, str]:
+def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str]:
     """Give what a client needs as OS_*; the password is in it."""
     reached = _REACHED.get(settings.host, settings.host)
     host = f"[{reached}]" if ":" in reached else reached
@@ -133,7 +133,9 @@ def environment_variables(settings: Settings, port: int) -> dict[str, str]:
 
 
 def serve(
-    settings: Settings, ready: Callable[[int], object], goes_on: Callable[[], bool] = lambda: True
+    settings: ServiceSettings,
+    ready: Callable[[int], object],
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> str:
     """Serve until `goes_on` says no, or Ctrl-C; `ready` is told the port.
 

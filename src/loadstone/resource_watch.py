@@ -7,7 +7,7 @@ from loadstone.analysis.model import Cause, Trial
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.monitor.metrics import Metrics
-from loadstone.monitor.resources import Outcome, Watch, Watched
+from loadstone.monitor.resources import LoadFigures, Watch, Watched
 from loadstone.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
@@ -34,7 +34,7 @@ class ResourceWatch(TrialObserver):
         """Add what the load used, and what gave way."""
         if self._watched is None:
             return trial
-        outcome = Outcome(
+        outcome = LoadFigures(
             requests=trial.stats.total.count,
             is_generator_valid=trial.is_valid,
             is_overloaded=trial.verdict.cause is Cause.OVERLOAD,

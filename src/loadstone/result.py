@@ -8,15 +8,18 @@ from typing import Any, Literal
 
 from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
+from loadstone.findings import AuditFinding
+from loadstone.monitor.prediction import LowLoad, Prediction, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
+from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity
 
 LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
-Policy = Literal["search", "fixed", "steps"]
+Policy = Literal["search", "fixed", "prediction", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Measurement:
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
     request: str = ""  # "POST /v3/auth/tokens (password, project scope)"
-    policy: Policy = "search"  # "fixed": one load; "steps": loads that rise until a limit
+    # "fixed": one load; "prediction": a low load; "steps": loads that rise until a limit
+    policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
     # None: interrupted or invalid before a number was found, or none was searched for
@@ -58,6 +62,7 @@ class Measurement:
     spec: str = ""
     reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
     requests_as_rally: bool = False  # iterations sent all that Rally sends
+    least_rps: float | None = None  # N below this falls short (`--fail-below`)
 
     @property
     def load_s(self) -> float:
@@ -95,7 +100,7 @@ class Measurement:
         return self.trial.start_s if self.trial else None
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[IterationOutput, ...]:
         """Charts that its iterations gave."""
         return tuple(output for trial in self.trials for output in trial.outputs)
 
@@ -145,6 +150,17 @@ class Measurement:
         return shown.resources if shown else None
 
     @property
+    def prediction(self) -> Prediction | None:
+        """Capacity as predicted from its trial at low load; None: none was made or watched."""
+        trial = of_low_load(self.trials)
+        if trial is None or trial.resources is None:
+            return None
+        times = trial.stats.service
+        # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
+        spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
+        return predict(trial.resources.observation, LowLoad(times.mean_s, spread_s))
+
+    @property
     def each(self) -> tuple["Measurement", ...]:
         """A workload's steps as measurements of one trial each; anything else alone."""
         if self.policy != "steps":
@@ -169,6 +185,7 @@ class Measurement:
         )
 
 
+LAB = "lab"  # of the target: the name of a deployment, whose URL may change
 BESIDE = "measured beside"  # of the target: other measurements that were at work on it meanwhile
 
 
@@ -178,6 +195,13 @@ class Environment:
 
     machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
+    facts: tuple[tuple[str, str], ...] = ()  # of the audit: how the service was set up
+    audit: tuple[AuditFinding, ...] = ()  # what the audit makes of them, the most severe first
+
+    @property
+    def settings(self) -> tuple[tuple[str, str], ...]:
+        """All of it, as results are compared by."""
+        return (*self.target, *self.machine, *self.facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +231,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MeasurementSummary:
     """One search or fixed load in a list of runs."""
 
     scenario: str
@@ -219,6 +243,19 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class PastSearch:
+    """A search for N in the history of a target."""
+
+    run_id: str
+    started_at: str  # ISO 8601, UTC
+    scenario: str
+    title: str
+    parameters: tuple[tuple[str, str], ...]
+    capacity: Capacity | None
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One run in a list of runs."""
 
@@ -227,7 +264,7 @@ class Entry:
     status: str
     started_at: str
     ended_at: str | None
-    findings: tuple[Found, ...]
+    findings: tuple[MeasurementSummary, ...]
     trials: int
     performed: tuple["Performed", ...] = ()
     title: str = ""  # of a task

@@ -15,7 +15,7 @@ from loadstone.target import Access
 
 
 def maker(store: Store, name: str, access: Access) -> str:
-    """Give the run by which the users of a run are named; InvalidInput where none are to be had."""
+    """Return the run that the users are named after; raise InvalidInput if it has none left."""
     result = store.get(name)
     if result.status == "running":
         raise InvalidInput(

@@ -15,6 +15,7 @@ from typing import Any
 
 from loadstone import resume
 from loadstone.analysis.model import Trial
+from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -103,7 +104,7 @@ class _Flow:
                     self._begin(one)
                     self._measure(one, actors)
             if group.is_repeated and others:
-                self._combine(len(group.measurements))
+                self._combine(group)
         except LoadstoneError as error:
             self._keep(status="failed", failure=str(error))
             # What one measurement lacks, the next may not need.
@@ -216,8 +217,9 @@ class _Flow:
             observers.append(IdentityWatch(self.target.access_log, known))
         return observers
 
-    def _combine(self, count: int) -> None:
+    def _combine(self, group: MeasurementGroup) -> None:
         """Add what several searches of one scenario found together; each keeps its own trials."""
+        count = len(group.measurements)
         searches = self.store.get(self.config.run_id).measurements[-count:]
         self.index += 1
         self.present = replace(
@@ -226,6 +228,7 @@ class _Flow:
             capacity=combined([one.capacity for one in searches if one.capacity is not None]),
             trials=(),
             notes=(),
+            least_rps=group.least_rps,
             wall_s=sum(one.wall_s for one in searches),
         )
         self._keep()
@@ -248,6 +251,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
+    kept = audited(config.target, target.access.endpoint.host)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
@@ -255,7 +259,12 @@ def _begun(config: RunConfig, target: Target) -> Run:
         started_at=_now(),
         ended_at=None,
         measurements=(),
-        environment=Environment(machine=machine.facts(), target=tuple(facts.items())),
+        environment=Environment(
+            machine=machine.facts(),
+            target=tuple(facts.items()),
+            facts=kept.facts,
+            audit=kept.findings,
+        ),
         command=config.command,
         title=config.title,
     )

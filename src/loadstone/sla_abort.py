@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from loadstone.analysis.criteria import MaxPercentiles, MinIterations, MinThroughput, SlaRule
 from loadstone.analysis.model import Trial
 from loadstone.analysis.sla import Check, first_failure, judge_criteria
-from loadstone.analysis.stats import EXACT_ROWS, Aggregator, Ended, ended, iterations_of
+from loadstone.analysis.stats import EXACT_ROWS, Aggregator, EndedIterations, ended, iterations_of
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
@@ -85,7 +85,7 @@ def aborted(
     return Check(ABORTED, False, _RALLYS_WORDS + "".join(broken))
 
 
-def _where(rows: Ended, at: int) -> str:
+def _where(rows: EndedIterations, at: int) -> str:
     """Return which iteration broke the rule, and how many followed."""
     ends_s = rows.start_s + rows.duration_s + rows.idle_s
     after = len(rows.number) - at - 1

@@ -10,7 +10,7 @@ from made_stats import stats_of
 from loadstone.analysis.alarm import Alarm, chance_of, replay
 from loadstone.analysis.goal import Goal, Objective, goal
 from loadstone.analysis.judge import TrialSpec, judge
-from loadstone.analysis.model import TICK_S, Cause, State, Stats, Ticks, Verdict
+from loadstone.analysis.model import TICK_S, Cause, Stats, Ticks, TrialState, Verdict
 from loadstone.engine.health import Health
 from loadstone.engine.progress import Progress
 from loadstone.errors import InvalidInput
@@ -57,24 +57,24 @@ def slope(seconds: float, growth: float, start_s: float = 0.2) -> np.ndarray:
 
 
 def test_a_steady_backlog_is_sustained() -> None:
-    assert verdict(counts(level(30))).state is State.SUSTAINED
+    assert verdict(counts(level(30))).state is TrialState.SUSTAINED
 
 
 def test_a_backlog_that_grows_from_the_start_is_overload_and_says_by_how_much() -> None:
     found = verdict(counts(slope(14, 0.15)))
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
     assert "backlog grew by 1.9 s of work in 14 s" in found.reasons[0]
     assert "50/s offered" in found.reasons[0]
 
 
 def test_growth_too_slow_for_the_alarm_is_found_at_the_end() -> None:
     found = verdict(counts(slope(60, 0.015)))
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
 
 
 def test_a_service_that_becomes_slower_drifts() -> None:
     found = verdict(counts(np.concatenate([level(30), slope(20, 0.08)])))
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.DRIFT)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.DRIFT)
     assert "stood still for 30 s, then grew by 1.6 s of work in 20 s" in found.reasons[0]
 
 
@@ -86,18 +86,18 @@ def test_a_burst_that_drains_again_is_sustained_and_mentioned() -> None:
     hill[20:30] = 1.1
     ticks = counts(hill)
     found = judge(quiet, stats(ticks), ticks, HEALTHY, Goal())
-    assert found.state is State.SUSTAINED
+    assert found.state is TrialState.SUSTAINED
     assert "burst of noise" in found.reasons[1]
 
 
 def test_errors_beyond_the_allowed_share_degrade() -> None:
     found = verdict(counts(level(30), failed=30))
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.ERRORS)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.ERRORS)
     assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.10%)")
 
 
 def test_one_error_that_the_allowed_share_explains_does_not_degrade() -> None:
-    assert verdict(counts(level(30), failed=1)).state is State.SUSTAINED
+    assert verdict(counts(level(30), failed=1)).state is TrialState.SUSTAINED
 
 
 def test_no_error_is_allowed_when_none_is() -> None:
@@ -108,7 +108,7 @@ def test_no_error_is_allowed_when_none_is() -> None:
 def test_a_missed_objective_is_told_from_overload() -> None:
     wanted = Goal(objectives=(Objective("p99", 0.2),))
     found = verdict(counts(level(30)), goal=wanted)
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.OBJECTIVE)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.OBJECTIVE)
     assert found.reasons == ("p99 was 300 ms, wanted p99<200ms",)
 
 
@@ -121,22 +121,22 @@ def test_a_trial_whose_generator_was_the_limit_is_invalid_whatever_it_shows() ->
     ticks = counts(slope(14, 0.15))
     late = Health(5.0, 80.0, 200.0, 9.0, 10.0, 4.0, 1, limits=("sends were late",))
     found = judge(TrialSpec(1, "", RATE, 14.0), stats(ticks), ticks, late, Goal())
-    assert found == Verdict(State.INVALID, ("sends were late",), Cause.GENERATOR)
+    assert found == Verdict(TrialState.INVALID, ("sends were late",), Cause.GENERATOR)
 
 
 def test_a_trial_that_was_cut_short_decides_nothing() -> None:
-    assert verdict(counts(level(5)), planned_s=30.0).state is State.UNDECIDED
+    assert verdict(counts(level(5)), planned_s=30.0).state is TrialState.UNDECIDED
 
 
 def test_a_rise_just_below_growth_decides_nothing() -> None:
-    assert verdict(counts(slope(30, 0.021))).state is State.UNDECIDED
+    assert verdict(counts(slope(30, 0.021))).state is TrialState.UNDECIDED
 
 
 def test_without_a_constant_rate_there_is_nothing_to_sustain() -> None:
     ticks = counts(level(10))
     offer = TrialSpec(1, "ramp", None, 10.0)
     found = judge(offer, stats(ticks), ticks, HEALTHY, Goal())
-    assert found.state is State.UNDECIDED
+    assert found.state is TrialState.UNDECIDED
 
 
 def test_the_alarm_comes_within_seconds_of_a_hopeless_trial() -> None:
@@ -198,7 +198,7 @@ def test_an_objective_that_cannot_be_read_says_how_to_write_it(word: str) -> Non
 def test_a_trial_that_its_alarm_stopped_between_two_ticks_is_degraded() -> None:
     # The last whole tick stands at 0.9 of the alarm's height; the rest came after it.
     found = verdict(counts(np.concatenate([level(3), slope(2, 0.45)])), planned_s=30.0)
-    assert (found.state, found.cause) == (State.DEGRADED, Cause.OVERLOAD)
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
 
 
 @pytest.mark.parametrize(("median_s", "cause"), [(0.1, Cause.OBJECTIVE), (0.04, None)])
@@ -211,7 +211,7 @@ def test_a_short_trial_misses_an_objective_where_half_of_its_answers_do(
     shown = replace(shown, total=replace(shown.total, median_s=median_s))
     found = judge(TrialSpec(1, "test", RATE, 30.0, 1.0, 0.5), shown, ticks, HEALTHY, wanted)
     assert found.cause is cause
-    assert (found.state is State.UNDECIDED) is (cause is None)
+    assert (found.state is TrialState.UNDECIDED) is (cause is None)
 
 
 def test_one_request_at_a_time_that_is_too_slow_misses_an_objective_at_every_rate() -> None:
@@ -220,4 +220,4 @@ def test_one_request_at_a_time_that_is_too_slow_misses_an_objective_at_every_rat
     alone = TrialSpec(1, "ramp", None, 2.0, is_unloaded=True)
     assert judge(alone, stats(ticks), ticks, HEALTHY, wanted).cause is Cause.OBJECTIVE
     crowd = replace(alone, is_unloaded=False)
-    assert judge(crowd, stats(ticks), ticks, HEALTHY, wanted).state is State.UNDECIDED
+    assert judge(crowd, stats(ticks), ticks, HEALTHY, wanted).state is TrialState.UNDECIDED

@@ -5,7 +5,7 @@ import yaml
 from audited import AUDIT, CONTEXT, document
 
 from loadstone.audit import rule as rules
-from loadstone.audit.evaluate import State, evaluate
+from loadstone.audit.evaluate import RuleState, evaluate
 from loadstone.audit.extract import extract
 
 FIXTURES = AUDIT / "fixtures"
@@ -25,15 +25,15 @@ def fixture(rule):
 @pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
 def test_the_good_fixture_passes(rule):
     result = judged(rule, fixture(rule)["good"])
-    assert (result.state, result.message) == (State.PASS, rule.title)
+    assert (result.state, result.message) == (RuleState.PASS, rule.title)
 
 
 @pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
 def test_the_bad_fixture_is_found(rule):
     result = judged(rule, fixture(rule)["bad"])
-    expected = State.WARN if rule.severity is rules.Severity.INFO else State.FAIL
+    expected = RuleState.WARN if rule.severity is rules.Severity.INFO else RuleState.FAIL
     if rule.critical_if and result.severity is rules.Severity.CRITICAL:
-        expected = State.FAIL
+        expected = RuleState.FAIL
     assert result.state is expected, result.message
     assert result.severity.rank >= rule.severity.rank
     assert "{" not in result.message
@@ -47,5 +47,5 @@ def test_every_fixture_belongs_to_a_rule():
 def test_a_healthy_node_has_no_finding():
     host = extract("control1", document(), CONTEXT)
     audit = evaluate(rules.chosen(()), [host])
-    wrong = {State.FAIL, State.WARN, State.UNKNOWN}
+    wrong = {RuleState.FAIL, RuleState.WARN, RuleState.UNKNOWN}
     assert [(r.rule.id, r.message) for r in audit.results if r.state in wrong] == []

@@ -14,20 +14,20 @@ from simulator.simulator import Simulator
 from study_files import TWO_BY_TWO, result_of
 
 from loadstone.analysis.sla import Check
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 from loadstone.store import Store
 from loadstone.study import journal
 from loadstone.study import page as study_page
 from loadstone.study.order import turns
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 pytestmark = [
@@ -212,7 +212,7 @@ def test_a_curve_is_drawn_up_to_n_and_a_little_beyond(browser, tmp_path):
 def with_a_curve():
     """A search with a curve of a simulated service that bears 46 a second."""
     service = Simulator(Service(workers=2, capacity_rps=46.0), seed=1)
-    settings = Settings(budget_s=90.0, curve_s=10.0)
+    settings = SearchSettings(budget_s=90.0, curve_s=10.0)
     capacity, trials = search(STRATEGIES["meter"](settings), service.measure)
     finding = keystone()[0].measurements[1]
     return replace(finding, capacity=capacity, trials=trials)
@@ -258,10 +258,10 @@ def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(brow
 
 
 def test_a_study_has_a_row_for_each_cell_with_its_point_and_interval(browser, tmp_path):
-    source = Source("mine.yaml", TWO_BY_TWO)
+    source = StudySource("mine.yaml", TWO_BY_TWO)
     begun = journal.begin(tmp_path, source, quick=True, seed=1)
     found = [
-        Outcome(turn, result_of(f"run-{turn.number}", 40.0 + turn.number))
+        TurnOutcome(turn, result_of(f"run-{turn.number}", 40.0 + turn.number))
         for turn in turns(source.study(quick=True), 1)
     ]
     study_page.write(begun, found, tmp_path / "study.html")
@@ -318,7 +318,7 @@ def at_rising_load():
         },
         of_trial={"start_s": 1000.0},
     )
-    outputs = (Output(0, (figures,), (text,)), Output(1, (figures,)))
+    outputs = (IterationOutput(0, (figures,), (text,)), IterationOutput(1, (figures,)))
     rising, again = (
         steps(
             first,

@@ -27,7 +27,8 @@ def twice(tmp_path_factory):
     """Two searches of one command; all that looks at what a search gives looks at these."""
     loadstone = CommandLine(tmp_path_factory.mktemp("twice"))
     with known_service(2, 0.02) as known:
-        words = ("--users", "0", "--budget", "25s", "--repeat", "2", "--json", "-")
+        words = ("--users", "0", "--budget", "25s", "--repeat", "2", "--fail-below", "50")
+        words = (*words, "--json", "-")
         ended = loadstone("capacity", *words, url=known.url)
     return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)
 
@@ -61,8 +62,21 @@ def test_repeated_searches_are_each_kept_and_combined(twice):
     assert both == pytest.approx((first * second) ** 0.5)
     assert any("2 searches found" in sentence for sentence in found[2]["words"])
     assert all(one["trials"] for one in found[:2])
+    assert [one["floor"] for one in found[:2]] == [None, None]
+    assert found[2]["floor"] == {"least_rps": 50.0, "outcome": "reached"}
     shown = twice.loadstone("report", "latest", "--as", "openmetrics").stdout
     assert shown.count('bound="estimate"') == 3
+
+
+def test_an_n_below_the_rate_that_is_asked_for_is_exit_code_1(loadstone, tmp_path):
+    with known_service(2, 0.02) as known:
+        words = ("--users", "0", "--budget", "25s", "--fail-below", "150")
+        ended = loadstone("capacity", *words, "--junit", str(tmp_path / "n.xml"), url=known.url)
+    if "does not bear the 150/s of --fail-below" not in ended.stdout.replace("\n", " "):
+        assert ended.returncode == 4, ended.stderr  # the machine was too busy for an N
+        return
+    assert ended.returncode == 1, ended.stderr
+    assert '<failure type="floor"' in (tmp_path / "n.xml").read_text()
 
 
 def test_no_password_stands_in_what_a_run_leaves(twice):

@@ -3,7 +3,7 @@
 from loadstone.cli.screen import Screen
 from loadstone.engine.progress import Progress
 from loadstone.lab import state
-from loadstone.lab.state import Phase, Record, State
+from loadstone.lab.state import DeploymentState, Phase, Record
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import TrialRequest
 
@@ -26,7 +26,7 @@ def test_a_log_that_two_parts_share_is_shown_once(at_once, tmp_path):
     log = tmp_path / "prepare.log"
     log.write_text("prepared\n")
     records = tuple(Record(part, None, 15, (str(log),)) for part in ("schema", "keystone"))
-    begun = State("it", "r", Phase.STOPPED, "boot", (("workers", "1"),), records=records)
+    begun = DeploymentState("it", "r", Phase.STOPPED, "boot", (("workers", "1"),), records=records)
     state.write(folder, begun)
     ended = at_once("lab", "logs", "it")
     assert ended.returncode == 0, ended.stderr

@@ -17,10 +17,10 @@ from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import (
     Captured,
-    Ended,
     Iteration,
     JsonCapture,
     Pause,
+    StatusCondition,
     Step,
     Text,
     mixed,
@@ -78,7 +78,7 @@ CREATE = Step(
     body=(Text('{"name": "'), Iteration("u-"), Text('"}')),
     expect_status=(201,),
     captures=(JsonCapture("id", "/id"),),
-    only_if=Ended("look", (404,)),
+    only_if=StatusCondition("look", (404,)),
 )
 CHANGE = Step("change", "PATCH", (Text("/users/"), Captured("id")), body=text("{}"))
 DELETE = Step("delete", "DELETE", (Text("/users/"), Captured("id")), always=True)

@@ -2,14 +2,14 @@ import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import SCENARIOS, named
-from loadstone.plan.script import Share
+from loadstone.plan.script import WeightedScript
 
 
 def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
     mix = named("mix:issue=1,validate=9")
     issue, validate = SCENARIOS["issue"], SCENARIOS["validate"]
     assert mix.steps == issue.steps + validate.steps
-    assert mix.mix == (Share(1, 1.0), Share(1, 9.0))
+    assert mix.mix == (WeightedScript(1, 1.0), WeightedScript(1, 9.0))
     assert mix.columns == issue.columns | validate.columns
     assert mix.needs_tokens
     assert "0.1 POST /v3/auth/tokens" in mix.request

@@ -7,9 +7,9 @@ import pytest
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import state
 from loadstone.lab.processes import Process
-from loadstone.lab.state import Phase, Record, State
+from loadstone.lab.state import DeploymentState, Phase, Record
 
-STATE = State(
+STATE = DeploymentState(
     name="it",
     run="ab12",
     phase=Phase.RUNNING,

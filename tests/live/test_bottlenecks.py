@@ -50,3 +50,22 @@ def test_a_service_that_has_little_to_do_has_no_bottleneck(start, tmp_path):
     assert found["not_watched"] == []
     # Each login writes and reads; the database's own counters say how often.
     assert found["figures"]["statements_per_request"] > 10
+
+
+def test_capacity_is_predicted_from_a_low_load_and_compared_with_the_measured_one(start, tmp_path):
+    deployment = start("workers=1", "hash-rounds=10")
+    found = tmp_path / "found.json"
+    command = [sys.executable, "-m", "loadstone", "capacity", "--lab", deployment.name]
+    command += ["--predict", "first", "--budget", "40s", "--users", "0", "--json", found]
+    subprocess.run(
+        [*command, "--store", tmp_path / "store"], check=False, capture_output=True, timeout=250
+    )
+    data = json.loads(found.read_text())
+    predicted = data["predicted"]
+    assert predicted["low_rps"] < predicted["rate_rps"] < predicted["high_rps"]
+    assert predicted["at_rps"] < 0.6 * predicted["rate_rps"]  # it was a low load
+    # One worker does one request after the other: the first trial is the truth from outside.
+    (alone,) = [one for one in data["trials"] if one["purpose"] == "one request after the other"]
+    assert predicted["low_rps"] < alone["throughput_rps"] < predicted["high_rps"]
+    if data["capacity"]["rate_rps"] is not None:
+        assert any("measured N" in line for line in data["words"])

@@ -36,3 +36,24 @@ def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: 
     assert "memory" in done.stdout
     assert "To repeat it: loadstone prove" in done.stdout
     assert not any(one.name.startswith("compare-") for one in deployment.every())
+
+
+def test_a_rule_of_the_audit_is_proven(lab_keystone: Deployment, tmp_path: Path) -> None:
+    """The deployment has 2 workers, so that A has one; N of a login is bound to the processor."""
+    words = ("audit", "prove", "WEB-01", f"--lab={lab_keystone.name}", *SHORT, "--json=out.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode in (0, 4), done.stderr
+    found = json.loads((tmp_path / "out.json").read_text())
+    differ = {one["name"]: (one["a"], one["b"]) for one in found["settings"]}
+    # Facts of the audit were kept with both runs, and no others differ.
+    assert differ.keys() == {"workers", "web.processes"}
+    assert differ["web.processes"] == ("1", "2")
+    row = found["metrics"]["token issue"]["throughput"]
+    assert row["answer"] == "faster" or done.returncode == 4
+    assert "WEB-01" in found["notes"][0]

@@ -24,7 +24,7 @@ from loadstone.result import Measurement
 from loadstone.run import run_on
 from loadstone.store import Store
 from loadstone.study.cell import steps_group
-from loadstone.study.model import Figure, Step, Steps
+from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.slow]
 
@@ -95,8 +95,8 @@ def loaded(deployment: Deployment, observer: Killer, folder: Path) -> tuple[Meas
         counts.append(kernels_count_s(deployment))
         return deployment.members()
 
-    step = Step("logins", "issue", 4, 60, timed=True, at_most_s=120.0)
-    group = steps_group(Steps(Figure.RATE, 0, (step,)))
+    step = ClosedLoopStep("logins", "issue", 4, 60, timed=True, at_most_s=120.0)
+    group = steps_group(StepsMeasurement(Figure.RATE, 0, (step,)))
     group = replace(group, most_existing=0)  # the administrator alone
     config = RunConfig("study", NamedTarget(), (group,), "test")
     with Store.open(folder) as store, connected_lab(deployment, print) as target:

@@ -3,20 +3,26 @@
 import pytest
 
 from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.demand import Kind, Observation, ResourceUse, Setup
+from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.roles import Role
 
 
 def cpu(role, busy, capacity, demand_s=0.1):
     names = {"keystone": "Keystone's CPU", "machine": "the machine's CPU"}
     return ResourceUse(
-        names.get(role, f"the {role}'s CPU"), Kind.CPU, role, busy, capacity, "cores", demand_s
+        names.get(role, f"the {role}'s CPU"),
+        BottleneckKind.CPU,
+        role,
+        busy,
+        capacity,
+        "cores",
+        demand_s,
     )
 
 
 def slots(busy, capacity):
     name = "Keystone's worker threads"
-    return ResourceUse(name, Kind.WORKERS, Role.KEYSTONE, busy, capacity, "threads", 0.1)
+    return ResourceUse(name, BottleneckKind.WORKERS, Role.KEYSTONE, busy, capacity, "threads", 0.1)
 
 
 def judged(*uses, setup=None, is_generator_valid=True, **figures):
@@ -36,7 +42,7 @@ def test_two_workers_on_two_cores_are_limited_by_cpu():
         workers=2,
     )
     found = verdict.bottleneck
-    assert (found.kind, found.role) == (Kind.CPU, "keystone")
+    assert (found.kind, found.role) == (BottleneckKind.CPU, "keystone")
     assert found.sentence == (
         "Keystone's CPU: 1.96 of 2 cores busy; a request costs 274 ms; next is the database's CPU "
         "at 6%."
@@ -54,7 +60,7 @@ def test_one_worker_on_an_idle_machine_is_limited_by_its_workers():
         worker_cpu=0.98,
         workers=1,
     )
-    assert verdict.bottleneck.kind is Kind.WORKERS
+    assert verdict.bottleneck.kind is BottleneckKind.WORKERS
     assert "Run more workers." in [one.advice for one in verdict.findings]
 
 
@@ -69,7 +75,7 @@ def test_cores_that_other_programs_take_are_named_before_keystones_cpu():
         others_cores=1.6,
         workers=2,
     )
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CPU, "machine")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.CPU, "machine")
     assert verdict.findings[0].id == "other-work"
     assert "1.6 of 2 cores" in verdict.bottleneck.sentence
 
@@ -85,12 +91,12 @@ def test_other_programs_beside_a_load_that_is_small_are_no_bottleneck():
         others_cores=1.8,
         workers=2,
     )
-    assert verdict.bottleneck.kind is Kind.NONE
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
 
 
 def test_a_busy_machine_says_nothing_of_a_service_whose_processes_are_not_seen():
     verdict = judged(cpu("machine", 2, 2), others_cores=1.9)
-    assert verdict.bottleneck.kind is Kind.NONE
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
 
 
 def test_many_threads_in_one_worker_are_limited_by_pythons_global_lock():
@@ -103,7 +109,7 @@ def test_many_threads_in_one_worker_are_limited_by_pythons_global_lock():
         workers=1,
         transactions_open=9,
     )
-    assert verdict.bottleneck.kind is Kind.LOCK
+    assert verdict.bottleneck.kind is BottleneckKind.LOCK
     assert verdict.findings[0].id == "keystone-gil"
 
 
@@ -117,13 +123,15 @@ def test_a_database_on_a_full_core_is_the_limit_though_keystone_waits():
         worker_cpu=0.2,
         workers=4,
     )
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CPU, "database")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.CPU, "database")
     # That all workers wait is its effect, and stands behind it.
     assert [one.id for one in verdict.findings] == ["database-cpu", "keystone-workers-wait"]
 
 
 def test_threads_that_share_one_connection_are_limited_by_the_pool():
-    pool = ResourceUse("pools", Kind.CONNECTIONS, Role.KEYSTONE, 0.96, 1, "connections", 0.1)
+    pool = ResourceUse(
+        "pools", BottleneckKind.CONNECTIONS, Role.KEYSTONE, 0.96, 1, "connections", 0.1
+    )
     verdict = judged(
         pool,
         cpu("keystone", 0.9, 2),
@@ -133,11 +141,16 @@ def test_threads_that_share_one_connection_are_limited_by_the_pool():
         worker_cpu=0.9,
         workers=1,
     )
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CONNECTIONS, "keystone")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (
+        BottleneckKind.CONNECTIONS,
+        "keystone",
+    )
 
 
 def test_a_queue_before_servers_that_are_full_is_the_balancers_limit():
-    sessions = ResourceUse("sessions", Kind.BALANCER, Role.BALANCER, 2, 2, "sessions", 0.1)
+    sessions = ResourceUse(
+        "sessions", BottleneckKind.BALANCER, Role.BALANCER, 2, 2, "sessions", 0.1
+    )
     verdict = judged(
         sessions,
         slots(1.5, 4),
@@ -146,7 +159,7 @@ def test_a_queue_before_servers_that_are_full_is_the_balancers_limit():
         worker_cpu=0.4,
         workers=4,
     )
-    assert verdict.bottleneck.kind is Kind.BALANCER
+    assert verdict.bottleneck.kind is BottleneckKind.BALANCER
     assert "2.0 of 2" in verdict.bottleneck.sentence
 
 
@@ -159,18 +172,21 @@ def test_commits_that_wait_for_the_disk_are_the_limit():
         worker_cpu=0.1,
         workers=4,
     )
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.DISK, "database")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.DISK, "database")
 
 
 def test_sessions_that_wait_for_row_locks_are_the_limit():
     verdict = judged(slots(4, 4), lock_waiters=2.5, worker_cpu=0.1, workers=4)
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.LOCK, "database")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.LOCK, "database")
 
 
 def test_a_database_without_free_connections_is_the_limit():
-    full = ResourceUse("c", Kind.CONNECTIONS, Role.DATABASE, 100, 100, "connections")
+    full = ResourceUse("c", BottleneckKind.CONNECTIONS, Role.DATABASE, 100, 100, "connections")
     verdict = judged(full, slots(4, 4), worker_cpu=0.1)
-    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (Kind.CONNECTIONS, "database")
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (
+        BottleneckKind.CONNECTIONS,
+        "database",
+    )
 
 
 def test_a_cache_that_is_off_is_named_before_the_cpu_that_it_costs():
@@ -178,35 +194,35 @@ def test_a_cache_that_is_off_is_named_before_the_cpu_that_it_costs():
     uses = (cpu("keystone", 1.9, 2), slots(2, 2))
     off = judged(*uses, setup=Setup(workers=2, threads=1, cache="off"), **figures)
     on = judged(*uses, setup=Setup(workers=2, threads=1, cache="memcached"), **figures)
-    assert off.bottleneck.kind is Kind.CACHE
+    assert off.bottleneck.kind is BottleneckKind.CACHE
     assert "44 SQL statements" in off.bottleneck.sentence
-    assert on.bottleneck.kind is Kind.CPU
+    assert on.bottleneck.kind is BottleneckKind.CPU
     assert [one.id for one in off.findings] == ["keystone-cache-off", "keystone-cpu"]
 
 
 def test_a_generator_that_fell_behind_is_the_limit_whatever_else_is_busy():
     verdict = judged(cpu("keystone", 1.9, 2), is_generator_valid=False, worker_cpu=1.0)
-    assert verdict.bottleneck.kind is Kind.GENERATOR
+    assert verdict.bottleneck.kind is BottleneckKind.GENERATOR
 
 
 def test_swapping_is_named():
-    assert judged(swap_bytes_per_s=8e6).bottleneck.kind is Kind.MEMORY
+    assert judged(swap_bytes_per_s=8e6).bottleneck.kind is BottleneckKind.MEMORY
 
 
 def test_a_full_listen_queue_is_named():
-    assert judged(listen_overflows_per_s=12.0).bottleneck.kind is Kind.QUEUE
+    assert judged(listen_overflows_per_s=12.0).bottleneck.kind is BottleneckKind.QUEUE
 
 
 def test_nothing_saturated_is_said_to_be_so_with_what_comes_nearest():
     verdict = judged(cpu("keystone", 0.6, 2), slots(0.7, 2), setup=Setup(workers=2), worker_cpu=0.3)
-    assert verdict.bottleneck.kind is Kind.NONE
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
     (finding,) = verdict.findings
     assert finding.id == "no-bottleneck"
     assert "Keystone's worker threads: 0.7 of 2" in finding.sentence
 
 
 def test_a_service_on_another_machine_of_which_nothing_is_known_has_no_bottleneck():
-    assert judged().bottleneck.kind is Kind.NONE
+    assert judged().bottleneck.kind is BottleneckKind.NONE
 
 
 def test_a_finding_carries_its_figures():

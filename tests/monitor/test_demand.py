@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.monitor.demand import Kind, Setup, observe
+from loadstone.monitor.demand import BottleneckKind, Setup, observe
 from loadstone.monitor.metrics import Reading, Recorder
 
 SECONDS = 10
@@ -28,7 +28,7 @@ def observed(requests=100, setup=None, **series):
 def test_demand_is_busy_time_per_request_and_bounds_the_rate():
     # 100 requests cost 8 s of Keystone's CPU on two cores: 80 ms each, so at most 25 per second.
     seen = observed(keystone__cpu_seconds_total=8.0, keystone__cores_allowed=2)
-    use = seen.use(Kind.CPU, "keystone")
+    use = seen.use(BottleneckKind.CPU, "keystone")
     assert use.demand_s == pytest.approx(0.08)
     assert use.utilisation == pytest.approx(0.4)
     assert use.bound_rps == pytest.approx(25.0)
@@ -49,8 +49,8 @@ def test_a_database_that_is_pinned_to_one_core_is_full_at_one_core():
         database__cpu_seconds_total=9.5,
         database__cores_allowed=1,
     )
-    assert seen.use(Kind.CPU, "database").utilisation == pytest.approx(0.95)
-    assert seen.use(Kind.CPU, "machine").utilisation == pytest.approx(1.05 / 2)
+    assert seen.use(BottleneckKind.CPU, "database").utilisation == pytest.approx(0.95)
+    assert seen.use(BottleneckKind.CPU, "machine").utilisation == pytest.approx(1.05 / 2)
 
 
 def test_what_neither_service_nor_generator_used_is_other_work():
@@ -78,14 +78,16 @@ def test_the_cache_hit_ratio_is_that_of_the_phase():
 def test_slots_in_use_are_exact_from_the_time_of_ended_requests():
     # The gauge is a look once a second and sees none of these; 5 s of work in 10 s is half a slot.
     seen = observed(uwsgi__slots=2, uwsgi__slots_busy=0, uwsgi__running_seconds_total=5.0)
-    use = seen.use(Kind.WORKERS, "keystone")
+    use = seen.use(BottleneckKind.WORKERS, "keystone")
     assert use.busy == pytest.approx(0.5)
     assert use.demand_s == pytest.approx(0.05)  # Little's law: residence time
 
 
 def test_the_pool_is_that_of_all_workers():
     setup = Setup(workers=2, threads=8, pool=3)
-    use = observed(setup=setup, postgres__transactions_open=5.4).use(Kind.CONNECTIONS, "keystone")
+    use = observed(setup=setup, postgres__transactions_open=5.4).use(
+        BottleneckKind.CONNECTIONS, "keystone"
+    )
     assert use.capacity == 6
     assert use.utilisation == pytest.approx(0.9)
 
@@ -98,7 +100,7 @@ def test_other_machines_are_resources_of_their_own():
     )
     names = [one.name for one in seen.uses]
     assert names[:2] == ["the machine's CPU of db1", "the database's CPU on db1"]
-    assert seen.use(Kind.CPU, "database").utilisation == pytest.approx(0.9)
+    assert seen.use(BottleneckKind.CPU, "database").utilisation == pytest.approx(0.9)
 
 
 def test_a_gauge_is_that_of_the_load_not_of_the_moments_before_and_after_it():

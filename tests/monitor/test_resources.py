@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from loadstone.monitor.demand import Kind, Setup
+from loadstone.monitor.demand import BottleneckKind, Setup
 from loadstone.monitor.metrics import Reading
-from loadstone.monitor.resources import Outcome, Watch, timelines
+from loadstone.monitor.resources import LoadFigures, Watch, timelines
 from loadstone.monitor.sampler import Monitor
 
 
@@ -35,8 +35,8 @@ def test_only_what_the_load_itself_used_counts():
         watched.stop()
         source.cpu_s += 100.0  # afterwards
         monitor.look()
-        resources = watched.resources(Outcome(30, is_generator_valid=True, is_overloaded=False))
-    use = resources.observation.use(Kind.CPU, "keystone")
+        resources = watched.resources(LoadFigures(30, is_generator_valid=True, is_overloaded=False))
+    use = resources.observation.use(BottleneckKind.CPU, "keystone")
     assert use.demand_s == pytest.approx(0.1)
     assert resources.not_watched == ()
 
@@ -49,8 +49,8 @@ def test_a_second_trial_begins_anew():
             watched = watch.begin()
             source.cpu_s += cpu_s
             watched.stop()
-            outcome = Outcome(10, is_generator_valid=True, is_overloaded=False)
-            use = watched.resources(outcome).observation.use(Kind.CPU, "keystone")
+            outcome = LoadFigures(10, is_generator_valid=True, is_overloaded=False)
+            use = watched.resources(outcome).observation.use(BottleneckKind.CPU, "keystone")
             assert use.demand_s == pytest.approx(cpu_s / 10)
 
 

@@ -10,11 +10,11 @@ from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import (
     Captured,
     Column,
-    Ended,
     HeaderCapture,
     Iteration,
     JsonCapture,
     Pause,
+    StatusCondition,
     Step,
     Text,
     mixed,
@@ -79,7 +79,7 @@ STEPS, MIX = mixed(
     (
         (
             LOOK,
-            Pause("nap", 0.5, 1.5, only_if=Ended("look", (404,))),
+            Pause("nap", 0.5, 1.5, only_if=StatusCondition("look", (404,))),
             Step("delete", "DELETE", (Text("/v3/users/"), Captured("id")), always=True),
         ),
         1.0,

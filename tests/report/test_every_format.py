@@ -23,7 +23,7 @@ from loadstone.run import run
 from loadstone.store import Store
 from loadstone.study.cell import config_of
 from loadstone.study.order import turns
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 COMMAND = (sys.executable, "-m", "loadstone")
@@ -113,7 +113,7 @@ def runs(served: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Ru
     assert made("run", "task.yaml").returncode == 1
     rising = ("--step", "concurrency=+2", "--until", "median>25ms")
     assert made("run", "steps.yaml", *rising).returncode == 0
-    study = Source("reference.yaml", STUDY).study(quick=False)
+    study = StudySource("reference.yaml", STUDY).study(quick=False)
     turn = next(one for one in turns(study, 1) if one.cell.is_reference)
     config = config_of(study, "20261122-1000-abcdef", turn, "loadstone study run")
     with Store.open(home / "store") as store, Screen() as screen:

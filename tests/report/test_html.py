@@ -11,11 +11,12 @@ from realistic import keystone
 
 from loadstone.analysis.sla import Check
 from loadstone.errors import EnvironmentUnusable
+from loadstone.findings import AuditFinding
 from loadstone.report import figures, html, words
 from loadstone.report.html.scale import written
 from loadstone.report.html.workload import bars
 from loadstone.report.workload import load_of_given
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, SAMPLES = keystone()
 KEPT = replace(
@@ -87,6 +88,17 @@ def test_the_environment_and_the_command_stand_in_the_page():
     for name, value in (*KEPT.environment.machine, *KEPT.environment.target):
         assert f"{name} {value}" in text
     assert KEPT.command in text
+
+
+def test_findings_of_the_audit_stand_in_the_page_with_what_was_read():
+    one = AuditFinding("WEB-01", "critical", "Keystone runs in <1> process", "Set processes.")
+    audited = replace(RESULT.environment, facts=(("web.processes", "1"),), audit=(one,))
+    text = html.render(replace(KEPT, environment=audited), samples_of)
+    for shown in ("WEB-01", "critical", "Keystone runs in &lt;1&gt; process", "web.processes"):
+        assert shown in text
+    assert "Settings that cost performance" not in html.render(KEPT, samples_of)
+    clean = replace(audited, audit=())
+    assert "The audit found none" in html.render(replace(KEPT, environment=clean), samples_of)
 
 
 def test_each_chart_is_drawn_without_scripts_and_described():
@@ -293,10 +305,10 @@ def test_a_load_is_said_in_words(runner, text):
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        (Kind.SATURATION, "limited by saturation: every worker is busy"),
-        (Kind.REFUSAL, "limited by refusals: requests fail from here on"),
-        (Kind.OBJECTIVE, "limited by the objective: answers get too slow"),
-        (Kind.CEILING, "limited by the load that is allowed, not by the service"),
+        (CapacityKind.SATURATION, "limited by saturation: every worker is busy"),
+        (CapacityKind.REFUSAL, "limited by refusals: requests fail from here on"),
+        (CapacityKind.OBJECTIVE, "limited by the objective: answers get too slow"),
+        (CapacityKind.CEILING, "limited by the load that is allowed, not by the service"),
     ],
 )
 def test_the_page_says_what_limits_n(kind, sentence):

@@ -42,6 +42,18 @@ def test_a_search_without_a_number_is_an_error_that_says_why():
     assert message.startswith("the load generator was the limit; trial 4: sends were late")
 
 
+def test_n_below_the_rate_that_was_asked_for_is_a_failure_and_doubt_an_error():
+    asked = [replace(RESULT.measurements[0], least_rps=rate) for rate in (7.0, 7.2, 7.3)]
+    found = [suite(replace(RESULT, measurements=(one,))) for one in asked]
+    assert [(one.get("failures"), one.get("errors")) for one in found] == [
+        ("0", "0"),
+        ("0", "1"),
+        ("1", "0"),
+    ]
+    message = found[2].find("testcase/failure").get("message")
+    assert message.startswith("the service does not bear the 7.3/s of --fail-below")
+
+
 def test_a_run_that_failed_before_any_finding_is_an_error():
     found = suite(replace(RESULT, measurements=(), status="failed", failure="Keystone died"))
     assert found.find("testcase/error").get("message") == "Keystone died"

@@ -11,7 +11,7 @@ from made_workloads import workload
 from realistic import keystone
 
 from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.demand import Kind, Observation, ResourceUse, Setup
+from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import html, terminal
@@ -25,7 +25,9 @@ RUN, SAMPLES = keystone()
 
 
 def resources(demand_s=0.272):
-    use = ResourceUse("Keystone's CPU", Kind.CPU, Role.KEYSTONE, 1.96, 2, "cores", demand_s)
+    use = ResourceUse(
+        "Keystone's CPU", BottleneckKind.CPU, Role.KEYSTONE, 1.96, 2, "cores", demand_s
+    )
     seen = Observation(30.0, 216, (use,), (("worker_cpu", 0.98), ("workers", 2.0)))
     verdict = name_bottleneck(Case(seen, Setup(workers=2, threads=1)))
     timeline = Timeline("Keystone's CPU", ((0.5, 0.9), (1.5, 1.0)))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from made_stats import stats_of, with_errors
 from realistic import keystone
 
-from loadstone.analysis.model import Cause, State, Trial, Verdict
+from loadstone.analysis.model import Cause, Trial, TrialState, Verdict
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html, streak, terminal
@@ -26,7 +26,7 @@ def refused(number: int, rate_rps: float | None = None, load_s: float = 0.8) -> 
         rate_rps=rate_rps,
         purpose=f"meter with {number} to 90 in flight",
         stats=stats,
-        verdict=Verdict(State.DEGRADED, (f"reason of trial {number}",), Cause.ERRORS),
+        verdict=Verdict(TrialState.DEGRADED, (f"reason of trial {number}",), Cause.ERRORS),
     )
 
 
@@ -71,7 +71,7 @@ def test_different_lengths_and_a_rate_are_told() -> None:
 
 def test_what_is_not_alike_stands_alone() -> None:
     other = replace(refused(4), stats=with_errors(refused(4).stats, ("reset", 3)))
-    held = replace(refused(4), verdict=Verdict(State.SUSTAINED, ("steady",)))
+    held = replace(refused(4), verdict=Verdict(TrialState.SUSTAINED, ("steady",)))
     for between in (other, held, refused(4, 50.0)):
         shown = numbers(*map(refused, (1, 2, 3)), between, *map(refused, (5, 6)))
         assert shown == ["1-3", "4", "5", "6"]

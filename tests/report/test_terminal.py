@@ -7,7 +7,7 @@ from rich.console import Console
 
 from loadstone.analysis.sla import Check
 from loadstone.report import terminal
-from loadstone.result import Entry, Found
+from loadstone.result import Entry, MeasurementSummary
 
 RESULT, SAMPLES = keystone()
 
@@ -55,9 +55,9 @@ def test_square_brackets_of_a_service_are_not_taken_for_markup():
 
 def test_the_list_gives_each_run_with_its_capacities():
     found = (
-        Found("s", "token issue", 7.19, 7.11, 7.27),
-        Found("v", "validation", None, 40.0, None),
-        Found("i", "200 serial", None, None, None, stretch_rps=33.3),
+        MeasurementSummary("s", "token issue", 7.19, 7.11, 7.27),
+        MeasurementSummary("v", "validation", None, 40.0, None),
+        MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: terminal.listing([entry, replace(entry, findings=())], c))

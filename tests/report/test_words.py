@@ -4,7 +4,7 @@ import pytest
 from made_stats import with_errors
 from realistic import keystone
 
-from loadstone.analysis.model import Cause, State, Verdict
+from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.report import figures, words
 from loadstone.search.model import Capacity
 
@@ -92,7 +92,7 @@ def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
 
 def test_how_the_service_gives_way_is_said_with_figures():
     assert "At 8.40 a second only 7.17 complete: the work that waits grows by 0.14 s" in said(ISSUE)
-    errors = Verdict(State.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
+    errors = Verdict(TrialState.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
     known = ISSUE.trials[4].stats
     known = replace(known, total=replace(known.total, ok=known.ok - 9))
     stats = with_errors(known, ("503", 7), ("no answer in time", 2))

@@ -9,26 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_stats import stats_of
 
-from loadstone.analysis.model import Cause, State, Ticks, Trial, Verdict
+from loadstone.analysis.model import Cause, Ticks, Trial, TrialState, Verdict
 from loadstone.engine.health import Health
-from loadstone.search.evidence import Evidence, Shown
+from loadstone.search.evidence import RateOutcome, TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.outage import outage_s
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 HEALTH = Health(0.0, 0.0, 0.0, 0.0, 1.0, 0.0, threads=1)
 VERDICTS = (
-    (State.SUSTAINED, None),
-    (State.SUSTAINED, None),
-    (State.DEGRADED, Cause.OVERLOAD),
-    (State.DEGRADED, Cause.ERRORS),
-    (State.DEGRADED, Cause.OBJECTIVE),
-    (State.DEGRADED, Cause.DRIFT),
-    (State.UNDECIDED, None),
-    (State.INVALID, Cause.GENERATOR),
-    (State.INVALID, Cause.CONNECTIONS),
+    (TrialState.SUSTAINED, None),
+    (TrialState.SUSTAINED, None),
+    (TrialState.DEGRADED, Cause.OVERLOAD),
+    (TrialState.DEGRADED, Cause.ERRORS),
+    (TrialState.DEGRADED, Cause.OBJECTIVE),
+    (TrialState.DEGRADED, Cause.DRIFT),
+    (TrialState.UNDECIDED, None),
+    (TrialState.INVALID, Cause.GENERATOR),
+    (TrialState.INVALID, Cause.CONNECTIONS),
 )
 
 
@@ -49,8 +49,8 @@ class Chance:
         is_odd = random.uniform() < self._wild
         failed = random.poisson(2.0, count) if is_odd and random.uniform() < 0.3 else 0 * ok
         state, cause = VERDICTS[int(random.integers(len(VERDICTS)))] if is_odd else VERDICTS[0]
-        if rate_rps is None and state in (State.SUSTAINED, State.DEGRADED):
-            state, cause = State.UNDECIDED, None
+        if rate_rps is None and state in (TrialState.SUSTAINED, TrialState.DEGRADED):
+            state, cause = TrialState.UNDECIDED, None
         each_s = float(random.uniform(0.001, 0.5))
         errors = (("503 Service Unavailable", int(failed.sum())),) if failed.any() else ()
         stats = stats_of(
@@ -72,8 +72,8 @@ def assert_agrees(found: Capacity, trials: tuple[Trial, ...]) -> None:
         return
     # What was measured again because the service was gone shows nothing of its capacity.
     constant = [t for t in trials if t.rate_rps and not outage_s(t) and t.stats.ok]
-    held = [t.rate_rps or 0 for t in constant if t.verdict.state is State.SUSTAINED]
-    failed = [t.rate_rps or 0 for t in constant if t.verdict.state is State.DEGRADED]
+    held = [t.rate_rps or 0 for t in constant if t.verdict.state is TrialState.SUSTAINED]
+    failed = [t.rate_rps or 0 for t in constant if t.verdict.state is TrialState.DEGRADED]
     low, high = found.low_rps, found.high_rps
     if high is not None:
         assert high >= max(held, default=0.0) * (1 - 1e-9)
@@ -96,26 +96,30 @@ def assert_agrees(found: Capacity, trials: tuple[Trial, ...]) -> None:
 def test_no_statement_stands_against_a_trial(method: str, seed: int) -> None:
     if method == "mlrsearch" and seed % 8:
         return  # it has a thread of its own
-    wanted = Settings(budget_s=1000.0 if "isp" in method else 150.0, ceiling_rps=90.0)
+    wanted = SearchSettings(budget_s=1000.0 if "isp" in method else 150.0, ceiling_rps=90.0)
     found, trials = search(STRATEGIES[method](wanted), Chance(seed).measure)
     assert_agrees(found, trials)
 
 
 def test_the_meter_of_a_rate_limiter_is_no_upper_bound_where_a_higher_rate_was_sustained() -> None:
-    evidence = Evidence([Shown(53.0, True, None), Shown(55.0, True, None)])
+    evidence = TrialEvidence([RateOutcome(53.0, True, None), RateOutcome(55.0, True, None)])
     found = evidence.agreed(Capacity(None, None, 49.33, 0.0, ("no more than 49.33/s: none held",)))
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 55.0, None)
     assert found.words == ("at least 55/s, which was sustained",)
 
 
 def test_at_least_is_only_said_below_what_failed() -> None:
-    evidence = Evidence([Shown(50.0, True, None), Shown(60.0, False, Cause.ERRORS)])
+    evidence = TrialEvidence(
+        [RateOutcome(50.0, True, None), RateOutcome(60.0, False, Cause.ERRORS)]
+    )
     found = evidence.agreed(Capacity(100.0, 100.0, None, 0.95, ("at least 100/s, the ceiling",)))
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 50.0, 60.0)
     assert found.words == ("between 50/s, which was sustained, and 60/s",)
 
 
 def test_what_agrees_is_left_as_it_is() -> None:
-    evidence = Evidence([Shown(49.0, True, None), Shown(51.0, False, Cause.OVERLOAD)])
+    evidence = TrialEvidence(
+        [RateOutcome(49.0, True, None), RateOutcome(51.0, False, Cause.OVERLOAD)]
+    )
     found = Capacity(50.0, 49.5, 50.5, 0.95)
     assert evidence.agreed(found) == replace(found)

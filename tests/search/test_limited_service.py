@@ -6,7 +6,7 @@ from haproxy import haproxy, limited
 from known_service import known_service
 from measured import is_unhindered, searched
 
-from loadstone.search.model import Kind
+from loadstone.search.model import CapacityKind
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
@@ -23,7 +23,7 @@ def test_a_distant_service_is_found_over_as_many_connections_as_it_needs(
     if is_unhindered(found, trials):
         # 256 connections over 6 s would be 43/s. On a quiet machine it is within 3 %.
         assert found.rate_rps == pytest.approx(capacity_rps, rel=0.1)
-        assert found.kind is Kind.SATURATION
+        assert found.kind is CapacityKind.SATURATION
 
 
 @pytest.mark.timeout(400)
@@ -34,7 +34,7 @@ def test_a_limiter_is_found_where_it_refuses(limit_rps: float, capacity_rps: flo
     with known_service(workers, workers / capacity_rps, *limits) as known:
         found, trials = searched(known.port, 60.0)
     if is_unhindered(found, trials):
-        assert found.kind is Kind.REFUSAL
+        assert found.kind is CapacityKind.REFUSAL
         assert found.rate_rps == pytest.approx(limit_rps, rel=0.02)
         assert found.low_rps is not None
         assert found.high_rps is not None
@@ -54,7 +54,7 @@ def test_a_limit_of_haproxy_is_found_although_it_counts_what_it_refuses(
     ):
         found, trials = searched(port, 120.0)
     if is_unhindered(found, trials):
-        assert found.kind is Kind.REFUSAL
+        assert found.kind is CapacityKind.REFUSAL
         assert found.rate_rps == pytest.approx(5.0, rel=0.1)
         assert "refuses with 429" in found.words[0]
         assert any("depends on the load before" in word for word in found.words)

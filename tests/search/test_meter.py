@@ -10,12 +10,12 @@ from simulator.service import Change, Crowding, Service
 from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import Goal, goal
-from loadstone.analysis.model import Cause, State, Trial, Verdict
+from loadstone.analysis.model import Cause, Trial, TrialState, Verdict
 from loadstone.plan.load import OpenLoad
-from loadstone.search.model import Capacity, Kind, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, TrialRequest
 from loadstone.search.outage import outage_s
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES, strategy
 
 QUIET = Service(workers=4, capacity_rps=50.0)
@@ -29,7 +29,7 @@ def found(
     method: str = "meter",
     seed: int = 3,
 ) -> tuple[Capacity, tuple[Trial, ...]]:
-    settings = Settings(budget_s=budget_s, ceiling_rps=ceiling_rps)
+    settings = SearchSettings(budget_s=budget_s, ceiling_rps=ceiling_rps)
     simulator = Simulator(service, seed, wanted)
     return search(STRATEGIES[method](settings), simulator.measure)
 
@@ -90,7 +90,7 @@ def test_the_number_rests_on_a_rate_that_held_and_one_that_did_not() -> None:
     capacity, trials = found(QUIET)
     assert capacity.rate_rps is not None
     judged = {trial.verdict.state: trial.rate_rps for trial in trials if trial.rate_rps}
-    assert judged[State.SUSTAINED] < capacity.rate_rps < judged[State.DEGRADED]
+    assert judged[TrialState.SUSTAINED] < capacity.rate_rps < judged[TrialState.DEGRADED]
     assert capacity.words == ()
 
 
@@ -168,7 +168,7 @@ def test_a_latency_objective_limits_the_rate_and_says_so() -> None:
     assert capacity.rate_rps is not None
     assert capacity.rate_rps < 48
     assert any("objective is the limit" in word for word in capacity.words)
-    held = [trial for trial in trials if trial.verdict.state is State.SUSTAINED]
+    held = [trial for trial in trials if trial.verdict.state is TrialState.SUSTAINED]
     assert all(trial.stats.total.p99_s * 1000 < 250 for trial in held)
 
 
@@ -200,7 +200,7 @@ class Starved:
         self._sound -= 1
         if self._sound >= 0:
             return trial
-        late = Verdict(State.INVALID, ("sends were 80 ms late",), Cause.GENERATOR)
+        late = Verdict(TrialState.INVALID, ("sends were 80 ms late",), Cause.GENERATOR)
         return replace(trial, verdict=late)
 
 
@@ -208,7 +208,7 @@ class Starved:
 @pytest.mark.parametrize("sound", [0, 3])
 def test_a_starved_generator_never_gives_a_number(method: str, sound: int) -> None:
     simulator = Starved(Simulator(QUIET, 1), sound)
-    settings = Settings(budget_s=150.0)
+    settings = SearchSettings(budget_s=150.0)
     capacity, trials = search(STRATEGIES[method](settings), simulator.measure)
     if method == "closed-loop-peak" and sound:
         return  # three sound trials are all it needs
@@ -229,31 +229,31 @@ def test_one_disturbed_trial_is_measured_again() -> None:
         trial = simulator.measure(ask)
         if len(asked) != 5:
             return trial
-        return replace(trial, verdict=Verdict(State.INVALID, ("late",), Cause.GENERATOR))
+        return replace(trial, verdict=Verdict(TrialState.INVALID, ("late",), Cause.GENERATOR))
 
-    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=150.0)), measure)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=150.0)), measure)
     assert asked[4] == asked[5]
     assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
 
 
 def test_a_method_can_be_played_again_from_the_start() -> None:
-    make = strategy("meter", Settings(budget_s=60.0))
+    make = strategy("meter", SearchSettings(budget_s=60.0))
     first, second = (search(make(), Simulator(QUIET, 1).measure)[0] for _ in range(2))
     assert first == second
 
 
 def test_a_curve_is_measured_when_it_is_wanted() -> None:
-    settings = Settings(budget_s=60.0, curve_s=6.0)
+    settings = SearchSettings(budget_s=60.0, curve_s=6.0)
     capacity, trials = search(STRATEGIES["meter"](settings), Simulator(QUIET, 1).measure)
     assert capacity.rate_rps is not None
     points = [trial for trial in trials if trial.purpose.startswith("curve")]
     shares = [round((trial.rate_rps or 0) / capacity.rate_rps, 2) for trial in points]
     assert shares == [0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1]
-    assert points[0].verdict.state is State.SUSTAINED
+    assert points[0].verdict.state is TrialState.SUSTAINED
 
 
 def test_no_more_workers_than_the_generator_has_connections() -> None:
-    settings = Settings(budget_s=60.0, max_connections=10)
+    settings = SearchSettings(budget_s=60.0, max_connections=10)
     wide = Service(workers=64, capacity_rps=100.0)
     _, trials = search(STRATEGIES["meter"](settings), Simulator(wide, 1).measure)
     ramps = [trial.purpose for trial in trials if trial.purpose.startswith("ramp")]
@@ -276,7 +276,7 @@ class Gone:
 
 def test_a_service_that_is_restarted_is_waited_for_and_the_words_say_so() -> None:
     service = Gone(range(6, 7))
-    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=150.0)), service.measure)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=150.0)), service.measure)
     assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
     assert "the service was gone for a while" in capacity.words[-1]
     assert service.asked[6].load == service.asked[5].load
@@ -285,7 +285,7 @@ def test_a_service_that_is_restarted_is_waited_for_and_the_words_say_so() -> Non
 
 def test_a_service_that_stays_away_gives_words_and_no_number() -> None:
     service = Gone(range(6, 100))
-    capacity, trials = search(STRATEGIES["meter"](Settings(budget_s=150.0)), service.measure)
+    capacity, trials = search(STRATEGIES["meter"](SearchSettings(budget_s=150.0)), service.measure)
     assert capacity.rate_rps is None
     assert capacity.words[0] == "the service stopped answering in mid-search"
     assert len(trials) == 7
@@ -320,7 +320,7 @@ def test_a_single_trial_below_that_is_undecided_contradicts_nothing() -> None:
     service = draw("deterministic", 90011, 50.0, 180.0)
     capacity, trials = found(service, budget_s=60.0, seed=90011)
     below = [trial for trial in trials if trial.purpose == "must hold: a little below"]
-    assert [trial.verdict.state for trial in below] == [State.UNDECIDED]
+    assert [trial.verdict.state for trial in below] == [TrialState.UNDECIDED]
     assert capacity.low_rps is not None
     assert capacity.high_rps is not None
     assert capacity.low_rps <= service.long_run_rps <= capacity.high_rps
@@ -338,11 +338,11 @@ def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
         if not ask.purpose.startswith("must hold") or not left:
             return trial
         left -= 1
-        return replace(trial, verdict=Verdict(State.UNDECIDED, ("stopped early",)))
+        return replace(trial, verdict=Verdict(TrialState.UNDECIDED, ("stopped early",)))
 
-    capacity, _ = search(STRATEGIES["meter"](Settings(budget_s=300.0)), measure)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=300.0)), measure)
     assert capacity.rate_rps == pytest.approx(100.0, rel=0.02)
-    assert capacity.kind is Kind.SATURATION
+    assert capacity.kind is CapacityKind.SATURATION
     assert not any("one trial below N failed" in word for word in capacity.words)
     assert not any("was not sustained" in word for word in capacity.words)
 
@@ -351,7 +351,7 @@ def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
 def test_a_change_at_first_may_have_been_a_bucket_that_emptied(index: int) -> None:
     service = draw("slowing-limiter", index)
     capacity, _ = search(
-        STRATEGIES["meter"](Settings(budget_s=240.0)), Simulator(service, index).measure
+        STRATEGIES["meter"](SearchSettings(budget_s=240.0)), Simulator(service, index).measure
     )
     assert service.limiter is not None
     assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)

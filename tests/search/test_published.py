@@ -9,7 +9,7 @@ from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES, strategy
 
 # The paper's own machine: its run at 38/s completed 4,560 requests in 120.6 s.
@@ -17,7 +17,7 @@ PAPER = Service(workers=2, capacity_rps=37.81, variation=0.05)
 
 
 def played(method: str, service: Service, **more: float) -> tuple[Capacity, tuple[Trial, ...]]:
-    settings = Settings(**{"ceiling_rps": 400.0, "budget_s": 6000.0} | more)
+    settings = SearchSettings(**{"ceiling_rps": 400.0, "budget_s": 6000.0} | more)
     return search(STRATEGIES[method](settings), Simulator(service, 1).measure)
 
 
@@ -73,7 +73,7 @@ def test_stepped_concurrency_stops_where_success_ends_and_pauses_between() -> No
         asked.append(ask)
         return simulator.measure(ask)
 
-    capacity, _ = search(STRATEGIES["step-concurrency"](Settings()), measure)
+    capacity, _ = search(STRATEGIES["step-concurrency"](SearchSettings()), measure)
     loads = [(ask.load.workers, ask.load.iterations) for ask in asked]
     assert loads == [(10, 10), (20, 20), (30, 30), (40, 40)]
     assert [ask.pause_s for ask in asked] == [0.0, 60.0, 60.0, 60.0]
@@ -87,11 +87,11 @@ def test_mlrsearch_brackets_the_capacity() -> None:
 
 
 def test_mlrsearch_can_be_given_up_in_the_middle() -> None:
-    going = STRATEGIES["mlrsearch"](Settings(ceiling_rps=400.0))
+    going = STRATEGIES["mlrsearch"](SearchSettings(ceiling_rps=400.0))
     assert isinstance(next(going).load, OpenLoad)
     going.close()
 
 
 def test_an_unknown_method_names_those_that_are_known() -> None:
     with pytest.raises(InvalidInput, match="known are meter, bisect, isp-ras-2015"):
-        strategy("guess", Settings())
+        strategy("guess", SearchSettings())

@@ -11,15 +11,15 @@ from simulator.truth import sustained_rps
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
-from loadstone.search.model import Capacity, Kind, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, TrialRequest
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.sprt import Decision, Sprt
 from loadstone.search.strategies import STRATEGIES
 
 
 def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]:
-    settings = Settings(budget_s=240.0)
+    settings = SearchSettings(budget_s=240.0)
     return search(STRATEGIES["meter"](settings), Simulator(service, seed).measure)
 
 
@@ -27,7 +27,7 @@ def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]
 def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None:
     service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, burst_s))
     capacity, trials = found(service)
-    assert capacity.kind is Kind.REFUSAL
+    assert capacity.kind is CapacityKind.REFUSAL
     assert capacity.rate_rps == pytest.approx(90.0, rel=0.02)
     assert capacity.low_rps is not None
     assert capacity.high_rps is not None
@@ -46,7 +46,7 @@ def test_a_bucket_that_was_seen_to_empty_is_told() -> None:
 def test_a_limiter_that_slows_is_saturation() -> None:
     service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, 0.1, delays=True))
     capacity, _ = found(service)
-    assert capacity.kind is Kind.SATURATION
+    assert capacity.kind is CapacityKind.SATURATION
     assert capacity.rate_rps == pytest.approx(90.0, rel=0.02)
 
 
@@ -106,9 +106,9 @@ def test_refusals_that_come_fast_are_not_taken_for_the_ceiling() -> None:
             return trial
         return replace(trial, health=replace(trial.health, ceiling="held at 5000/s"))
 
-    capacity, trials = search(STRATEGIES["meter"](Settings(budget_s=240.0)), measure)
+    capacity, trials = search(STRATEGIES["meter"](SearchSettings(budget_s=240.0)), measure)
     assert max(trial.rate_rps or 0.0 for trial in trials) < 100.0
-    assert capacity.kind is Kind.REFUSAL
+    assert capacity.kind is CapacityKind.REFUSAL
     assert capacity.rate_rps == pytest.approx(5.0, rel=0.05)
 
 
@@ -121,7 +121,7 @@ def test_a_limiter_that_counts_in_windows_is_found(
     limiter = WindowLimiter(limit_rps, window_s, law)
     service = Service(workers=8, capacity_rps=400.0, limiter=limiter, refuses_with="status")
     capacity, _ = found(service)
-    assert capacity.kind is Kind.REFUSAL
+    assert capacity.kind is CapacityKind.REFUSAL
     assert capacity.rate_rps == pytest.approx(limit_rps, rel=0.03)
     assert capacity.low_rps is not None
     assert capacity.high_rps is not None
@@ -148,7 +148,7 @@ def test_a_lockout_after_refusals_is_waited_for(lasting_s: float) -> None:
         refuses_with="status",
     )
     capacity, _ = found(service)
-    assert capacity.kind is Kind.REFUSAL
+    assert capacity.kind is CapacityKind.REFUSAL
     assert capacity.rate_rps == pytest.approx(20.0, rel=0.05)
 
 

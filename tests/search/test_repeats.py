@@ -9,7 +9,7 @@ from simulator.simulator import Simulator
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 FOUND = Capacity(100.0, 98.0, 101.0, 0.95)
@@ -67,7 +67,7 @@ def test_short_searches_of_a_noisy_service_cover_the_truth_together() -> None:
     for index in range(12):
         service = draw("bursts", 800 + index)
         simulator = Simulator(service, index)
-        settings = Settings(budget_s=60.0)
+        settings = SearchSettings(budget_s=60.0)
         found = combined(
             [search(STRATEGIES["meter"](settings), simulator.measure)[0] for _ in range(3)]
         )

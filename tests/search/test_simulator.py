@@ -6,7 +6,7 @@ from simulator.families import CHANGING, FAMILIES, ILL_POSED, LIMITED, draw
 from simulator.service import Bursts, Change, Crowding, Limiter, Service, Stalls
 from simulator.simulator import Simulator
 
-from loadstone.analysis.model import State
+from loadstone.analysis.model import TrialState
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 from loadstone.search.model import TrialRequest
 
@@ -82,7 +82,7 @@ def test_a_change_takes_effect_at_its_instant() -> None:
 def test_an_alarm_stops_a_hopeless_trial() -> None:
     simulator = Simulator(Service(capacity_rps=50.0), 1)
     trial = simulator.measure(TrialRequest(OpenLoad(75.0, 60.0), "test", alarm_s=0.5))
-    assert trial.verdict.state is State.DEGRADED
+    assert trial.verdict.state is TrialState.DEGRADED
     assert len(trial.timeline.due) < 20
 
 
@@ -125,5 +125,5 @@ def test_a_trial_too_short_to_show_overload_is_undecided(seed: int) -> None:
     service = Service(workers=2, capacity_rps=2.5)
     ask = TrialRequest(OpenLoad(6.52, 4.2), "test", alarm_s=3.0, rise_s=2.0)
     trial = Simulator(service, seed).measure(ask)
-    assert trial.verdict.state is State.UNDECIDED
+    assert trial.verdict.state is TrialState.UNDECIDED
     assert "are too short: overload of 30% could pass unnoticed" in trial.verdict.reasons[0]

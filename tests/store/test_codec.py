@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.analysis.model import Durations, State, Verdict
+from loadstone.analysis.model import Durations, TrialState, Verdict
 from loadstone.monitor.usage import Usage
 from loadstone.result import Environment
 from loadstone.search.model import Capacity
@@ -35,7 +35,7 @@ def test_a_value_of_an_older_version_takes_the_defaults():
 
 def test_fields_that_a_newer_version_added_are_left_out():
     assert codec.loads(Verdict, '{"state":"invalid","reasons":["late"],"mood":"bad"}') == (
-        Verdict(State.INVALID, ("late",))
+        Verdict(TrialState.INVALID, ("late",))
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from made_stats import nothing_ended, with_errors
 from realistic import keystone
 
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result import Run
 from loadstone.store import Store, codec, database, location
@@ -111,12 +111,12 @@ def test_a_run_killed_between_two_trials_keeps_the_first(place, spoken):
 def test_a_trial_judged_anew_at_the_end_keeps_its_samples(store):
     keep(store)
     finding = RESULT.measurements[0]
-    verdict = replace(finding.trials[2].verdict, state=State.UNDECIDED)
+    verdict = replace(finding.trials[2].verdict, state=TrialState.UNDECIDED)
     trials = (*finding.trials[:2], replace(finding.trials[2], verdict=verdict), *finding.trials[3:])
     findings = (replace(finding, trials=trials), RESULT.measurements[1])
     store.finish(replace(RESULT, measurements=findings))
     trial = store.get("latest").measurements[0].trials[2]
-    assert trial.verdict.state is State.UNDECIDED
+    assert trial.verdict.state is TrialState.UNDECIDED
     assert len(store.samples(RESULT.run_id, trial)) == trial.stats.due
 
 

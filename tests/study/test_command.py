@@ -8,8 +8,8 @@ from study_files import TWO_BY_TWO
 from loadstone.cli.study import study
 from loadstone.errors import InvalidInput
 from loadstone.study import journal, read
-from loadstone.study.journal import Ended
-from loadstone.study.read import Source
+from loadstone.study.journal import TurnResult
+from loadstone.study.read import StudySource
 
 
 def ask(*words):
@@ -17,9 +17,9 @@ def ask(*words):
 
 
 def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
-    begun.add(Ended(1, "20261121-0931-ab12cd", None))
-    begun.add(Ended(2, None, "no"))
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    begun.add(TurnResult(1, "20261121-0931-ab12cd", None))
+    begun.add(TurnResult(2, None, "no"))
     shown = ask("list", "--store", tmp_path)
     assert shown.exit_code == 0
     for name in read.builtin():
@@ -29,7 +29,7 @@ def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
 
 
 def test_a_damaged_journal_hides_no_other_study(tmp_path):
-    source = Source("mine.yaml", TWO_BY_TWO)
+    source = StudySource("mine.yaml", TWO_BY_TWO)
     good, bad, empty = (journal.begin(tmp_path, source, quick=False, seed=3) for _ in range(3))
     bad.path.write_text("{}\n")
     empty.path.write_text('{"file":')
@@ -53,8 +53,8 @@ def test_show_gives_cells_order_and_time(tmp_path):
 
 
 def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
-    begun.add(Ended(2, None, "no apache"))
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    begun.add(TurnResult(2, None, "no apache"))
     asked = (begun.study_id[:-1], "--store", tmp_path)
     assert "12 of 12 measurements are missing; go on" in ask("show", *asked).output
     shown = ask("show", *asked, "--markdown")

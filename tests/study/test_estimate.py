@@ -4,7 +4,7 @@ import pytest
 from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.study.estimate import CHECK_S, OVERHEAD_S, REQUEST_S, estimate_s
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 TASK = """\
 title: A task
@@ -20,7 +20,7 @@ measurement:
 
 
 def about_s(text):
-    return estimate_s(Source("mine.yaml", text).study(quick=False))
+    return estimate_s(StudySource("mine.yaml", text).study(quick=False))
 
 
 def test_of_searches_it_counts_load_starts_and_pauses():

@@ -3,9 +3,9 @@ from collections import Counter
 from study_files import TWO_BY_TWO
 
 from loadstone.study.order import turns
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
-STUDY = Source("mine.yaml", TWO_BY_TWO).study(quick=False)
+STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
 
 
 def test_every_cell_has_had_its_turn_before_any_has_the_next():
@@ -20,7 +20,8 @@ def test_every_cell_has_had_its_turn_before_any_has_the_next():
 def test_the_same_seed_gives_the_same_order():
     # Resuming rests on it: the order is the same in every version of Python.
     assert [str(turn.cell) for turn in turns(STUDY, 1)[:4]] == [
-        str(turn.cell) for turn in turns(Source("b.yaml", TWO_BY_TWO).study(quick=False), 1)[:4]
+        str(turn.cell)
+        for turn in turns(StudySource("b.yaml", TWO_BY_TWO).study(quick=False), 1)[:4]
     ]
     assert turns(STUDY, 1) != turns(STUDY, 2)
 

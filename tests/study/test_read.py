@@ -7,13 +7,13 @@ from loadstone.errors import InvalidInput
 from loadstone.study import read
 from loadstone.study.cell import steps_group
 from loadstone.study.estimate import estimate_s
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
 
 
 def study(text=TWO_BY_TWO, *, quick=False):
-    return Source("mine.yaml", text).study(quick=quick)
+    return StudySource("mine.yaml", text).study(quick=quick)
 
 
 def said(text, *, quick=False):

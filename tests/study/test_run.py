@@ -8,7 +8,7 @@ from loadstone.store import Store
 from loadstone.study import journal
 from loadstone.study.order import turns
 from loadstone.study.outcomes import outcomes
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
 from loadstone.study.table import rows
 
@@ -46,7 +46,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def begun(tmp_path):
-    return journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    return journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
 
 
 def quiet(_):
@@ -149,7 +149,7 @@ def test_a_line_that_a_kill_cut_short_does_not_count(store, begun):
 def test_a_study_goes_on_as_it_began_when_its_file_has_changed(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(TWO_BY_TWO)
-    begun = journal.begin(tmp_path, Source(str(file), TWO_BY_TWO), quick=True, seed=3)
+    begun = journal.begin(tmp_path, StudySource(str(file), TWO_BY_TWO), quick=True, seed=3)
     file.write_text("title: another\n")
     again = journal.find(tmp_path, begun.study_id).begun.study()
     assert (again.title, again.quick, again.name) == ("Two by two", "one worker, once", "mine")

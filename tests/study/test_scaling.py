@@ -1,12 +1,20 @@
 """The Universal Scalability Law recovers known parameters and refuses what does not carry a fit."""
 
+import csv
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from study_files import result_of
 
 from loadstone.errors import InvalidInput
+from loadstone.study import journal, page, raw
 from loadstone.study.model import Cell
+from loadstone.study.order import turns
+from loadstone.study.read import StudySource
 from loadstone.study.scaling import fit, sentences
-from loadstone.study.table import Row
+from loadstone.study.table import TableRow, TurnOutcome
 
 RATE, CONTENTION, COHERENCE = 20.0, 0.06, 0.004
 
@@ -61,9 +69,9 @@ def test_points_that_do_not_carry_a_fit_are_refused(
         fit(points)
 
 
-def row(workers: int, cache: str, *values: float | None) -> Row:
+def row(workers: int, cache: str, *values: float | None) -> TableRow:
     cell = Cell(levels=(("workers", str(workers)), ("cache", cache)), settings=(), scenario="issue")
-    return Row(cell, None, None, values, len(values), True, None, (), ())
+    return TableRow(cell, None, None, values, len(values), True, None, (), ())
 
 
 def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
@@ -74,3 +82,42 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
     assert "contention 0.060 (0.060 to 0.060)" in sentence
     assert f"the next after 8 brings {capacity(9) / capacity(8) - 1:+.1%}" in sentence
     assert sentence.endswith("highest at 15")
+
+
+SCALING = """\
+title: Workers
+factors: {workers: [1, 2, 4, 8]}
+repeats: 2
+measurement: {budget_s: 60}
+"""
+
+
+def test_the_page_draws_the_points_the_fitted_law_and_the_ideal_line(tmp_path: Path) -> None:
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", SCALING), quick=False, seed=1)
+    outcomes = [
+        TurnOutcome(turn, result_of(f"run-{turn.number}", capacity(int(turn.cell.levels[0][1]))))
+        for turn in turns(begun.begun.study(), 1)
+    ]
+    text = page.render(begun, outcomes)
+    charts = json.loads(text.partition('id="charts">')[2].partition("</script>")[0])
+    [chart] = [one for one in charts if one["id"] == "scaling-1"]
+    assert chart["title"] == "Scaling over workers"
+    lines = {one["name"]: one["data"] for one in chart["series"]}
+    assert len(lines["measured"]) == 8
+    assert lines["fitted law"][0] == pytest.approx([1, capacity(1)], rel=1e-3)
+    assert lines["fitted law"][-1] == pytest.approx([8, capacity(8)], rel=1e-3)
+    # What one more would bring if nothing were shared, as far as the chart reaches.
+    count, rate = lines["ideal"][-1]
+    assert rate == pytest.approx(count * RATE, rel=1e-3)
+    assert "Universal Scalability Law" in text
+
+
+def test_raw_results_are_a_line_for_each_repeat(tmp_path: Path) -> None:
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", SCALING), quick=False, seed=1)
+    first, second, *_ = turns(begun.begun.study(), 1)
+    found = [TurnOutcome(first, result_of("run-1", 20.0)), TurnOutcome(second, None, "no, broken")]
+    head, one, other = csv.reader(raw.render(begun, found).splitlines())
+    assert head[:4] == ["turn", "workers", "step", "repeat"]
+    known = dict(zip(head, one, strict=True))
+    assert (known["run"], float(known["value"]), known["unit"]) == ("run-1", 20.0, "per s")
+    assert dict(zip(head, other, strict=True))["failure"] == "no, broken"

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from loadstone.cli.study import study
 from loadstone.errors import InvalidInput
 from loadstone.study import journal
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 # Its quick form measures no Keystone, only the reference service.
 STUDY = """\
@@ -52,7 +52,7 @@ def secrets_below(folder):
 
 
 def test_a_study_keeps_no_secret_of_its_task_and_can_be_resumed(folder):
-    begun = journal.begin(folder / "store", Source("mine.yaml", STUDY), quick=True, seed=1)
+    begun = journal.begin(folder / "store", StudySource("mine.yaml", STUDY), quick=True, seed=1)
     assert secrets_below(folder / "store") == []
     resume = ("run", "--resume", begun.study_id, "--store", "store", "--json", "found.json")
     done = ask(*resume)
@@ -67,7 +67,7 @@ def test_a_study_keeps_no_secret_of_its_task_and_can_be_resumed(folder):
 
 
 def test_a_study_goes_on_only_with_the_file_that_it_began_with(folder):
-    begun = journal.begin(folder / "store", Source("mine.yaml", STUDY), quick=True, seed=1)
+    begun = journal.begin(folder / "store", StudySource("mine.yaml", STUDY), quick=True, seed=1)
     (folder / "mine.yaml").write_text(STUDY.replace("times: 2", "times: 3"))
     refused = ask("run", "--resume", begun.study_id, "--store", "store")
     assert isinstance(refused.exception, InvalidInput)
@@ -79,7 +79,7 @@ def test_a_study_goes_on_only_with_the_file_that_it_began_with(folder):
 def test_a_study_without_secrets_is_kept_as_it_is(folder):
     plain = STUDY.replace("user_password", "user_choice_method").replace("-u admin:hook", "")
     plain = plain.replace("password-hunter2", "random")
-    begun = journal.begin(folder / "store", Source("mine.yaml", plain), quick=False, seed=1)
+    begun = journal.begin(folder / "store", StudySource("mine.yaml", plain), quick=False, seed=1)
     assert begun.begun.text == plain
     assert begun.whole() == begun
 
@@ -91,5 +91,5 @@ factors: {conf.ldap.password: [first-hunter2, second-hunter2]}
 measurement: {scenario: issue, budget_s: 20}
 """
     with pytest.raises(InvalidInput, match="no level may differ by a secret alone"):
-        journal.begin(folder / "store", Source("mine.yaml", file), quick=False, seed=1)
+        journal.begin(folder / "store", StudySource("mine.yaml", file), quick=False, seed=1)
     assert not (folder / "store").exists()

@@ -17,10 +17,10 @@ from loadstone.study.figure import of_trial
 from loadstone.study.model import Figure
 from loadstone.study.order import turns
 from loadstone.study.outcomes import exit_code as exit_code_of_study
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome, differences, rows
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, differences, rows
 
-STUDY = Source("mine.yaml", STEPS).study(quick=False)
+STUDY = StudySource("mine.yaml", STEPS).study(quick=False)
 WARM_UP = stretch_of(10, 1.0)
 
 
@@ -30,7 +30,7 @@ def measured(validated):
     for turn in turns(STUDY, 1):
         seconds = validated[turn.cell.levels[0][1]]
         stretches = (WARM_UP, stretch_of(200, 20.0), stretch_of(500, seconds))
-        found.append(Outcome(turn, result_with(f"run-{turn.number}", stretches)))
+        found.append(TurnOutcome(turn, result_with(f"run-{turn.number}", stretches)))
     return found
 
 
@@ -50,8 +50,9 @@ def test_each_timed_step_of_each_cell_has_a_row():
 def test_levels_are_compared_step_by_step():
     found = differences(STUDY, measured({"1": 10.0, "2": 5.0}))
     assert [str(one) for one in found] == [
-        "2/1 = 1, 1 pair (create serially)",
-        "2/1 = 2, 1 pair (validate at 20)",
+        # Completions without any scatter: the interval has no width.
+        "2/1 = 1 [1, 1], 1 pair (create serially)",
+        "2/1 = 2 [2, 2], 1 pair (validate at 20)",
     ]
 
 
@@ -81,7 +82,7 @@ def test_a_steady_stretch_has_a_narrow_interval_and_a_short_one_none():
 def test_a_step_that_fell_short_has_no_figure_and_says_why(stretch, line):
     turn = turns(STUDY, 1)[0]
     run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch))
-    create, validate = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    create, validate = (r for r in rows(STUDY, [TurnOutcome(turn, run)]) if r.cell == turn.cell)
     assert (create.estimate.value, validate.estimate) == (10.0, None)
     assert validate.failures == (line,)
 
@@ -90,25 +91,25 @@ def test_a_warm_up_that_fell_short_costs_no_figure_and_is_said(tmp_path):
     turn = turns(STUDY, 1)[0]
     stretches = (stretch_of(9, 1.0, failed=1), stretch_of(200, 20.0), stretch_of(500, 10.0))
     run = result_with("run-1", stretches)
-    lines = [row for row in rows(STUDY, [Outcome(turn, run)]) if row.cell == turn.cell]
+    lines = [row for row in rows(STUDY, [TurnOutcome(turn, run)]) if row.cell == turn.cell]
     assert [row.estimate.value for row in lines] == [10.0, 50.0]
     assert {row.failures for row in lines} == {("issue at 1 (not timed): 1 failed",)}
-    begun = journal.begin(tmp_path, Source("mine.yaml", STEPS), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     with Store.open(tmp_path) as store:
-        assert exit_code_of_study(begun, store, [Outcome(turn, run)]) == 0
+        assert exit_code_of_study(begun, store, [TurnOutcome(turn, run)]) == 0
         failed = replace(run, measurements=(*stretches[:2], stretch_of(500, 10.0, failed=3)))
-        assert exit_code_of_study(begun, store, [Outcome(turn, failed)]) == 1
+        assert exit_code_of_study(begun, store, [TurnOutcome(turn, failed)]) == 1
 
 
 def test_a_run_that_a_kill_cut_short_has_the_steps_that_ended():
     turn = turns(STUDY, 1)[0]
     run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0)))
-    create, validate = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    create, validate = (r for r in rows(STUDY, [TurnOutcome(turn, run)]) if r.cell == turn.cell)
     assert (create.found, validate.found) == (1, 0)
 
 
 def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", STEPS), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     found = measured({"1": 10.0, "2": 5.0})
     out = io.StringIO()
     show.found(begun, found, console(out))

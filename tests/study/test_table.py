@@ -8,17 +8,19 @@ import pytest
 from rich.console import Console
 from study_files import TWO_BY_TWO, result_of, stretch_of
 
-from loadstone.analysis.interval import of_logs, p_of_no_difference
+from loadstone.analysis.holm import adjusted
+from loadstone.analysis.interval import of_logs
+from loadstone.compare.answer import Answer
 from loadstone.monitor.usage import Usage
 from loadstone.report.terminal import console
 from loadstone.result import Environment
 from loadstone.study import journal, markdown, page, read, show, wording
 from loadstone.study.order import turns
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome, differences, rows
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, differences, rows
 
-STUDY = Source("mine.yaml", TWO_BY_TWO).study(quick=False)
-QUICK = Source("mine.yaml", TWO_BY_TWO).study(quick=True)
+STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
+QUICK = StudySource("mine.yaml", TWO_BY_TWO).study(quick=True)
 
 
 def measured(rates, study=STUDY):
@@ -28,7 +30,7 @@ def measured(rates, study=STUDY):
         levels = dict(turn.cell.levels)
         rate = rates.get((levels["web"], levels["workers"]), [None] * 3)[turn.repeat - 1]
         run = None if rate is None else result_of(f"run-{turn.number}", rate)
-        found.append(Outcome(turn, run, None if run else "apache is not installed"))
+        found.append(TurnOutcome(turn, run, None if run else "apache is not installed"))
     return found
 
 
@@ -46,10 +48,37 @@ def test_the_interval_over_repeats_is_students_t_on_logarithms():
 
 
 def test_the_test_of_a_difference_is_students_t():
-    # t = 2 / (1 / sqrt 3) = 3.4641 with 2 degrees of freedom: p = 1 - t / sqrt(t^2 + 2).
-    assert p_of_no_difference([1.0, 2.0, 3.0]) == pytest.approx(1 - 3.464102 / (14**0.5), rel=1e-5)
-    assert p_of_no_difference([0.1]) is None
-    assert p_of_no_difference([0.0, 0.0]) == 1.0
+    # Logs 1, 2, 3: t = 2 / (1 / sqrt 3) = 3.4641, 2 degrees of freedom: p = 1 - t / sqrt(t^2 + 2).
+    found = measured({
+        ("apache", "1"): [10.0, 10.0, 10.0],
+        ("nginx", "1"): [10.0 * exp(1), 10.0 * exp(2), 10.0 * exp(3)],
+    })  # fmt: skip
+    (one,) = differences(STUDY, found)
+    assert one.p == pytest.approx(1 - 3.464102 / (14**0.5), rel=1e-5)
+    same = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [10.0] * 3})
+    assert differences(STUDY, same)[0].p == 1.0
+
+
+def test_holms_method_adjusts_from_the_smallest_p_on():
+    # 3 x 0.01, then 2 x 0.02 = 0.04, then 1 x 0.03, which is not below the one before it.
+    assert adjusted([0.03, None, 0.01, 0.02]) == pytest.approx((0.04, None, 0.03, 0.04))
+    assert adjusted([0.6, 0.7]) == (1.0, 1.0)
+    assert adjusted([]) == ()
+
+
+def test_a_ratio_has_an_answer_in_the_direction_of_the_figure():
+    better = measured({
+        ("apache", "1"): [10.0, 20.0, 40.0],
+        ("nginx", "1"): [12.0, 24.2, 47.8],
+    })  # fmt: skip
+    assert differences(STUDY, better)[0].answer is Answer.FASTER
+    equal = measured({
+        ("apache", "1"): [10.0, 20.0, 40.0],
+        ("nginx", "1"): [10.02, 19.98, 40.1],
+    })  # fmt: skip
+    assert differences(STUDY, equal)[0].answer is Answer.SAME
+    (said,) = wording.compared(STUDY, equal)
+    assert ": the same within 3.0 %, p = " in said
 
 
 def test_a_row_is_the_mean_over_repeats():
@@ -82,7 +111,7 @@ def test_a_search_that_found_no_number_says_why_below_the_table():
     finding = replace(found.measurements[0], capacity=changed)
     (shown,) = (
         one
-        for one in rows(STUDY, [Outcome(turn, replace(found, measurements=(finding,)))])
+        for one in rows(STUDY, [TurnOutcome(turn, replace(found, measurements=(finding,)))])
         if one.cell == turn.cell
     )
     assert (shown.found, shown.failures) == (0, (words,))
@@ -120,13 +149,18 @@ def test_over_several_configurations_each_counts_once():
     assert over.ratio.mean == pytest.approx((1.1 * 1.2) ** 0.5)
 
 
-def test_of_many_tests_some_are_said_to_differ_by_chance():
-    found = measured({("apache", "2"): [10.0, 11.0, 12.0], ("nginx", "2"): [10.0, 12.0, 11.0]})
+def test_of_many_tests_each_p_is_adjusted_for_all():
+    found = measured({("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [11.0, 11.4, 11.2]})
+    [alone] = differences(STUDY, found)
+    assert (alone.p_holm, alone.answer) == (alone.p, Answer.FASTER)
     assert len(list(wording.compared(STUDY, found))) == 1
     many = replace(STUDY, comparisons=STUDY.comparisons * 20)
-    *said, warning = wording.compared(many, found)
+    first = differences(many, found)[0]
+    assert first.p_holm == pytest.approx(20 * alone.p)
+    assert first.answer is Answer.UNKNOWN
+    *said, last = wording.compared(many, found)
     assert len(said) == 20
-    assert warning.startswith("Of 20 tests, 1 or so show a difference where there is none")
+    assert last.startswith("p is adjusted for 20 tests (Holm)")
 
 
 def test_an_interval_that_says_nothing_is_written_without_powers_of_ten():
@@ -135,15 +169,18 @@ def test_an_interval_that_says_nothing_is_written_without_powers_of_ten():
     assert str(one) == "nginx/apache = 1.41 [under 0.001, over 1,000], 2 pairs (workers 1)"
 
 
-def test_one_pair_shows_no_interval():
+def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
-    assert str(one) == "nginx/apache = 0.9, 1 pair (workers 1)"
+    assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
+    (said,) = wording.compared(QUICK, found)
+    assert said.endswith("no difference shown; of one pair, whose interval is that within the "
+                         "measurements")  # fmt: skip
     assert one.p is None
 
 
 def test_table_and_data_say_the_same(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
     found = measured({
         ("apache", "2"): [10.0, 10.5, 11.0],
         ("nginx", "2"): [20.0, 20.0, 23.0],
@@ -164,7 +201,7 @@ def test_table_and_data_say_the_same(tmp_path):
 
 def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
     text = TWO_BY_TWO.replace("title:", 'source: "a <b> | c"\ntitle:')
-    begun = journal.begin(tmp_path, Source("mine.yaml", text), quick=False, seed=5)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", text), quick=False, seed=5)
     found = measured({
         ("apache", "2"): [10.0, 10.5, 11.0],
         ("nginx", "2"): [20.0, 20.0, 23.0],
@@ -190,7 +227,7 @@ def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
 def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
     begun = journal.begin(tmp_path, read.find("isp-ras-2015"), quick=True, seed=1)
     order = turns(begun.begun.study(), 1)
-    found = [Outcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
+    found = [TurnOutcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
     out = io.StringIO()
     show.found(begun, found, Console(file=out, width=80, markup=False))
     lines = out.getvalue().splitlines()
@@ -203,7 +240,7 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
 
 
 def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     found = measured({("apache", "2"): [10.0, 10.5, 11.0]})
     quiet = usage(10.0, service_cpu_s=17.0)  # of 20 s of two cores; the generator takes 1 s
     busy = usage(10.0, service_cpu_s=8.0)
@@ -248,7 +285,7 @@ def test_two_repeats_have_a_mean_and_no_interval():
 
 
 def test_as_a_page_it_has_the_table_a_chart_and_the_command_of_each_run(tmp_path):
-    begun = journal.begin(tmp_path, Source("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     found = measured({("apache", "2"): [40.0, 41.0, 42.0], ("nginx", "1"): [20.0, 21.0, 22.0]})
     text = page.render(begun, found)
     table = text.partition('id="overview"')[2].partition("</table>")[0]

@@ -12,8 +12,8 @@ from loadstone.errors import InvalidInput
 from loadstone.result import Measurement
 from loadstone.study.cell import task_of
 from loadstone.study.order import turns
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome, rows
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, rows
 
 TASK = """\
 title: A task
@@ -32,7 +32,7 @@ published:
   - {cell: {workers: 2}, step: 1. Authenticate.keystone, value: 485}
 """
 NO_TICKS = Ticks(*[np.zeros(0, np.int64)] * 4)
-STUDY = Source("mine.yaml", TASK).study(quick=False)
+STUDY = StudySource("mine.yaml", TASK).study(quick=False)
 TOTAL = Durations("total", 20, 20, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.25)
 SHOWN = Measurement(
     "Authenticate.keystone",
@@ -50,7 +50,7 @@ def test_each_workload_is_a_row_in_the_unit_of_its_figure():
     turn = next(one for one in turns(STUDY, 1) if one.cell.levels[0][1] == "2")
     failed = replace(SHOWN, trials=(), failure="no such role")
     run = result_with("run-1", (SHOWN, failed))
-    issue, create = (r for r in rows(STUDY, [Outcome(turn, run)]) if r.cell == turn.cell)
+    issue, create = (r for r in rows(STUDY, [TurnOutcome(turn, run)]) if r.cell == turn.cell)
     assert (issue.estimate.value, issue.published.value) == (400.0, 485)
     assert create.estimate is None
     assert create.failures == ("2. KeystoneBasic.create_user: no such role",)
@@ -67,6 +67,6 @@ def test_what_is_carried_out_is_the_task_of_the_file():
 
 def test_a_mistake_in_the_task_is_told_at_its_place_in_the_study():
     with pytest.raises(InvalidInput, match=r"mine.yaml:6: .*Authenticate.keyston"):
-        Source("mine.yaml", TASK.replace("Authenticate.keystone:", "Authenticate.keyston:")).study(
-            quick=False
-        )
+        StudySource(
+            "mine.yaml", TASK.replace("Authenticate.keystone:", "Authenticate.keyston:")
+        ).study(quick=False)

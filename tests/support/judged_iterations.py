@@ -6,7 +6,7 @@ import numpy as np
 
 from loadstone.analysis.criteria import Criterion
 from loadstone.analysis.sla import Check, judge_criteria
-from loadstone.analysis.stats import Aggregator, Ended, Made
+from loadstone.analysis.stats import Aggregator, EndedIterations, Made
 from loadstone.analysis.sums import WorkloadIterations
 
 
@@ -16,7 +16,9 @@ def judged(
     """Judge iterations in the order of their ends."""
     count, failed = len(rows.failed), np.asarray(rows.failed, dtype=np.bool_)
     nothing = np.zeros(count)
-    over = Ended(np.arange(count), nothing, rows.duration_s, rows.duration_s, nothing, failed, 0)
+    over = EndedIterations(
+        np.arange(count), nothing, rows.duration_s, rows.duration_s, nothing, failed, 0
+    )
     made = [
         Made(name, rows.action_s[name], rows.action_count[name], np.zeros(count, np.bool_))
         for name in rows.action_s

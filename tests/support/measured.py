@@ -6,13 +6,13 @@ import time
 from known_service import ISSUE
 
 from loadstone.analysis.goal import Goal
-from loadstone.analysis.model import Cause, State, Trial
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.analysis.trial import alarm, assess
 from loadstone.engine import local
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.search.model import Capacity, Measure, TrialRequest
 from loadstone.search.run import search
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 GENERATOR = "the load generator was the limit, not the service"
@@ -38,7 +38,7 @@ def searched(
     port: int, budget_s: float, method: str = "meter"
 ) -> tuple[Capacity, tuple[Trial, ...]]:
     """Search N of logins at a local port."""
-    return search(STRATEGIES[method](Settings(budget_s=budget_s)), measuring(port))
+    return search(STRATEGIES[method](SearchSettings(budget_s=budget_s)), measuring(port))
 
 
 def is_unhindered(found: Capacity, trials: tuple[Trial, ...]) -> bool:
@@ -47,5 +47,5 @@ def is_unhindered(found: Capacity, trials: tuple[Trial, ...]) -> bool:
         return True
     assert found.rate_rps is None
     assert found.causes == (Cause.GENERATOR,)
-    assert [trial.verdict.state for trial in trials[-2:]] == [State.INVALID] * 2
+    assert [trial.verdict.state for trial in trials[-2:]] == [TrialState.INVALID] * 2
     return False

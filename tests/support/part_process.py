@@ -34,10 +34,10 @@ class Part:
             raise received
         return received
 
-    def finish(self) -> gate.Measured:
+    def finish(self) -> gate.LoadResult:
         """Wait for the end and return what the process measured."""
         measured = self.receive()
-        assert isinstance(measured, gate.Measured)
+        assert isinstance(measured, gate.LoadResult)
         return measured
 
 
@@ -76,6 +76,6 @@ def _send(pipe: Connection, plan: Plan) -> None:
         pass  # the test has ended before the start
 
 
-def _stop(pipe: Connection, prepared: gate.Prepared[gate.Measured]) -> None:
+def _stop(pipe: Connection, prepared: gate.PreparedRun[gate.LoadResult]) -> None:
     with contextlib.suppress(EOFError, OSError):
         prepared.stop_at(pipe.recv())

@@ -8,9 +8,9 @@ from made_stats import stats_of
 
 from loadstone.analysis.model import (
     TICK_S,
-    State,
     Ticks,
     Trial,
+    TrialState,
     Verdict,
 )
 from loadstone.engine.health import Health
@@ -65,7 +65,7 @@ def stretch_of(ok: int, seconds: float, failed: int = 0) -> Measurement:
     per_tick = np.full(count, ok // max(count, 1))
     nothing = np.zeros(count, dtype=np.int64)
     errors = (("503 Service Unavailable", failed),) if failed else ()
-    state = State.DEGRADED if failed else State.UNDECIDED
+    state = TrialState.DEGRADED if failed else TrialState.UNDECIDED
     trial = Trial(
         number=1,
         rate_rps=None,

@@ -22,7 +22,7 @@ def backlog_s(counts: Ticks, rate_rps: float, settle_s: float = SETTLED_S) -> ND
 
 
 def rise_s(backlog: NDArray[np.float64]) -> float:
-    """Give what was gained from the trial's first third to its last fifth (medians)."""
+    """Return the growth from the trial's first third to its last fifth (medians)."""
     n = len(backlog)
     if n < 4:
         return 0.0
@@ -32,12 +32,12 @@ def rise_s(backlog: NDArray[np.float64]) -> float:
 
 
 def least_rise_s(rate_rps: float, planned_s: float) -> float:
-    """Give the rise that counts as degradation when the search names none."""
+    """Return the rise that counts as degradation when the search names none."""
     return max(LEAST_RISE_S, LEAST_REQUESTS / rate_rps, RISE_SHARE * planned_s)
 
 
 def onset_s(backlog: NDArray[np.float64], settle_s: float = SETTLED_S) -> float:
-    """Give when the growth began, taking it to be even from a fifth of the final rise on."""
+    """Return when the growth began, taking it to be even from a fifth of the final rise on."""
     least, last = float(backlog.min()), float(backlog[-1])
     low = np.flatnonzero(backlog <= least + 0.2 * (last - least))
     at_s = settle_s + (int(low[-1]) + 1) * TICK_S
@@ -46,7 +46,7 @@ def onset_s(backlog: NDArray[np.float64], settle_s: float = SETTLED_S) -> float:
 
 
 def height_s(dispersion: float, capacity_rps: float, trial_s: float) -> float:
-    """Give the backlog that a steady queue at 97 % load exceeds in 1 % of trials of this length.
+    """Return the backlog that a steady queue at 97 % load exceeds in 1 % of trials of this length.
 
     The stationary backlog is near exponential with mean I / (2 (1 - rho) C) seconds and relaxes
     in 2 I / (C (1 - rho)^2): heavy-traffic limit of the G/G/c queue.

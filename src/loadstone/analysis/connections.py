@@ -3,7 +3,7 @@
 import numpy as np
 
 from loadstone.analysis.iterations import iterations
-from loadstone.analysis.model import Cause, State, Verdict
+from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.engine.samples import Samples
 
 LEAST_WAITING = 0.05  # share of the iterations that waited for a connection
@@ -43,4 +43,4 @@ def starved(samples: Samples, max_connections: int | None) -> Verdict | None:
         f"{np.median(late):.3g} s, {np.mean(first):.3g} s at first: more connections would have "
         f"brought more answers"
     )
-    return Verdict(State.INVALID, (words,), Cause.CONNECTIONS)
+    return Verdict(TrialState.INVALID, (words,), Cause.CONNECTIONS)

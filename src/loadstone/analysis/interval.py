@@ -21,21 +21,10 @@ class Interval:
 
 
 def of_logs(logs: Sequence[float]) -> Interval:
-    """Give exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
+    """Return exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
     mean = fmean(logs)
     if len(logs) < 2:
         return Interval(exp(mean), None, None, len(logs))
     t = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1))
     half = t * stdev(logs) / sqrt(len(logs))
     return Interval(exp(mean), exp(mean - half), exp(mean + half), len(logs))
-
-
-def p_of_no_difference(logs: Sequence[float]) -> float | None:
-    """Give the p of a two-sided t test that the logarithms' mean is 0; None below two values."""
-    if len(logs) < 2:
-        return None
-    spread = stdev(logs)
-    if spread == 0:
-        return 1.0 if fmean(logs) == 0 else 0.0
-    t = fmean(logs) / (spread / sqrt(len(logs)))
-    return float(2 * stats.t.sf(abs(t), len(logs) - 1))

@@ -84,7 +84,7 @@ def _failing(outcome: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _one_row_each(iteration: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-    """Give each row's place in the order of the iterations where each, without a gap, has one row.
+    """Return each row's place in the order of the iterations, where each has exactly one row.
 
     So it is with a single step, and ten million rows need not be sorted.
     """

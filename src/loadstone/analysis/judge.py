@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadstone.analysis import backlog
 from loadstone.analysis.alarm import LEAST_REQUESTS, SETTLED_S, Alarm, chance_of, replay
 from loadstone.analysis.goal import Goal
-from loadstone.analysis.model import TICK_S, Cause, State, Stats, Ticks, Verdict
+from loadstone.analysis.model import TICK_S, Cause, Stats, Ticks, TrialState, Verdict
 from loadstone.analysis.sla import judge_criteria
 from loadstone.analysis.stats import sums_of
 from loadstone.engine.health import Health
@@ -43,7 +43,7 @@ class TrialSpec:
 def judge(offer: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: Goal) -> Verdict:
     """Say what the trial shows of the service, with the figures that it rests on."""
     if not health.is_valid:
-        return Verdict(State.INVALID, health.limits, Cause.GENERATOR)
+        return Verdict(TrialState.INVALID, health.limits, Cause.GENERATOR)
     errors = _errors(stats, goal)
     if offer.rate_rps is None:
         missed = _clearly_missed(stats, goal) if offer.is_unloaded else None
@@ -56,13 +56,13 @@ def judge(offer: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: G
         or _nearly_grew(offer, offer.rate_rps, counts)
         or _missed(stats, goal)
         or _insensitive(offer, offer.rate_rps, counts)
-        or Verdict(State.SUSTAINED, _steady(offer, offer.rate_rps, stats, counts))
+        or Verdict(TrialState.SUSTAINED, _steady(offer, offer.rate_rps, stats, counts))
     )
 
 
 def _unpaced(stats: Stats) -> Verdict:
     reason = f"no constant rate was offered; {stats.throughput_rps:.4g}/s completed"
-    return Verdict(State.UNDECIDED, (reason,))
+    return Verdict(TrialState.UNDECIDED, (reason,))
 
 
 def _errors(stats: Stats, goal: Goal) -> Verdict | None:
@@ -73,7 +73,7 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
     kinds = ", ".join(f"{count} x {name}" for name, count in stats.errors[:MOST_KINDS])
     share = failed / stats.due
     return Verdict(
-        State.DEGRADED,
+        TrialState.DEGRADED,
         (f"{failed} of {stats.due} failed ({share:.2%}, {allowed}): {kinds}",),
         Cause.ERRORS,
     )
@@ -90,12 +90,12 @@ def _growth(offer: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> V
     rates = f"{rate_rps:.4g}/s offered, {stats.throughput_rps:.4g}/s completed"
     if not _is_late(onset_s, seconds, rise_s):
         words = f"backlog grew by {rise_s:.1f} s of work in {seconds:.0f} s; {rates}"
-        return Verdict(State.DEGRADED, (words,), Cause.OVERLOAD)
+        return Verdict(TrialState.DEGRADED, (words,), Cause.OVERLOAD)
     words = (
         f"backlog stood still for {onset_s:.0f} s, then grew by {rise_s:.1f} s of work in "
         f"{seconds - onset_s:.0f} s; {rates}: the service became slower"
     )
-    return Verdict(State.DEGRADED, (words,), Cause.DRIFT)
+    return Verdict(TrialState.DEGRADED, (words,), Cause.DRIFT)
 
 
 def _was_alarmed(offer: TrialSpec, rate_rps: float, counts: Ticks) -> bool:
@@ -122,14 +122,14 @@ def _too_short(offer: TrialSpec, counts: Ticks) -> Verdict | None:
     seconds = len(counts.due) * TICK_S
     if offer.planned_s < LEAST_TRIAL_S:
         words = f"{seconds:.1f} s show whether it answers, not whether it keeps up"
-        return Verdict(State.UNDECIDED, (words,))
+        return Verdict(TrialState.UNDECIDED, (words,))
     if (
         seconds >= max(LEAST_TRIAL_S, WHOLE * offer.planned_s)
         or seconds >= offer.planned_s - TICK_S
     ):
         return None
     words = f"stopped after {seconds:.0f} s of {offer.planned_s:.0f} s, before it could show growth"
-    return Verdict(State.UNDECIDED, (words,))
+    return Verdict(TrialState.UNDECIDED, (words,))
 
 
 def _nearly_grew(offer: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
@@ -140,7 +140,7 @@ def _nearly_grew(offer: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | 
     if rise_s < backlog.NEARLY * limit_s:
         return None
     words = f"backlog rose by {rise_s:.2f} s of work: not steady, and {limit_s:.2f} s is growth"
-    return Verdict(State.UNDECIDED, (words,))
+    return Verdict(TrialState.UNDECIDED, (words,))
 
 
 def _insensitive(offer: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
@@ -151,7 +151,7 @@ def _insensitive(offer: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | 
         return None
     seconds = len(counts.due) * TICK_S
     words = f"{seconds:.1f} s are too short: overload of {MOST_UNNOTICED:.0%} could pass unnoticed"
-    return Verdict(State.UNDECIDED, (words,))
+    return Verdict(TrialState.UNDECIDED, (words,))
 
 
 def _clearly_missed(stats: Stats, goal: Goal) -> Verdict | None:
@@ -163,7 +163,7 @@ def _clearly_missed(stats: Stats, goal: Goal) -> Verdict | None:
 def _missed(stats: Stats, goal: Goal) -> Verdict | None:
     checks = judge_criteria(goal.objectives, sums_of(stats))
     missed = tuple(one.detail for one in checks if not one.success)
-    return Verdict(State.DEGRADED, missed, Cause.OBJECTIVE) if missed else None
+    return Verdict(TrialState.DEGRADED, missed, Cause.OBJECTIVE) if missed else None
 
 
 def _steady(offer: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> tuple[str, ...]:

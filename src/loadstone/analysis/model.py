@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.sla import Check
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.monitor.identity_requests import IdentityRequests
 from loadstone.monitor.resources import Resources
@@ -117,7 +117,7 @@ class Stats:
         return self.ok / self.load_s if self.load_s > 0 else 0.0
 
 
-class State(StrEnum):
+class TrialState(StrEnum):
     """What can be said of a trial."""
 
     SUSTAINED = "sustained"
@@ -141,13 +141,13 @@ class Cause(StrEnum):
 class Verdict:
     """A state and the figures behind it, in words."""
 
-    state: State
+    state: TrialState
     reasons: tuple[str, ...]
     cause: Cause | None = None
 
 
 # Of a fixed load: its checks say what held.
-NOT_JUDGED = Verdict(State.UNDECIDED, ())
+NOT_JUDGED = Verdict(TrialState.UNDECIDED, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Trial:
     runner: str = ""  # of a step: its runner as JSON, in Rally's format
     actions: tuple[str, ...] = ()  # names, by the samples' action
     hook_runs: tuple[HookRun, ...] = ()
-    outputs: tuple[Output, ...] = ()  # charts that iterations gave
+    outputs: tuple[IterationOutput, ...] = ()  # charts that iterations gave
     outputs_dropped: int = 0  # charts that there was no room for
     samples_file: str | None = None  # relative to the run's folder in the store
     resources: Resources | None = None  # None: nothing was watched

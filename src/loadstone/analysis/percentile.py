@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def percentile(values: NDArray[np.float64], percents: Sequence[float]) -> list[float]:
-    """Give percentiles of one value or more, whose order is lost.
+    """Return percentiles of one value or more, whose order is lost.
 
     Between two values they lie on the line (type 7 of Hyndman and Fan 1996, as np.percentile).
     """

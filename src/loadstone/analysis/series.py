@@ -38,7 +38,7 @@ class Bins:
 
 
 def points(samples: Samples) -> Points:
-    """Give latency against due time."""
+    """Return latency against due time."""
     rows = iterations(samples)
     kept = np.flatnonzero(rows.has_ended)
     kept = kept[np.argsort(rows.due_ns[kept], kind="stable")]
@@ -60,7 +60,7 @@ def thinned(every: Points, most: int) -> Points:
 
 
 def bins(every: Points, most: int) -> Bins:
-    """Give percentiles per stretch of due time, at most this many stretches."""
+    """Return percentiles per interval of due time, at most this many intervals."""
     ok = every.is_ok
     due_s, latency_ms = every.due_s[ok], every.latency_ms[ok]
     if not len(due_s):
@@ -82,7 +82,7 @@ def bins(every: Points, most: int) -> Bins:
 
 
 def shares(every: Points) -> tuple[Column, Column]:
-    """Give latencies in ms and how many percent of the iterations ended well within each."""
+    """Return latencies in ms and how many percent of the iterations ended well within each."""
     if not every.is_ok.any():
         return np.empty(0), np.empty(0)
     percent = np.append(np.arange(0.0, 99.5, 0.5), [99.5, 99.9, 100.0])

@@ -140,7 +140,7 @@ def _last_blocks(samples: Samples | SampleFile) -> NDArray[np.uint16] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedIterations:
     """The iterations that ended, in that order, one row each; times in s since the start."""
 
     number: Ints
@@ -167,16 +167,20 @@ class Ended:
         return rows[rows >= 0], chosen[rows >= 0]
 
 
-def ended(samples: Samples, actions: Sequence[str], rows: Iterations | None = None) -> Ended:
+def ended(
+    samples: Samples, actions: Sequence[str], rows: Iterations | None = None
+) -> EndedIterations:
     """Return the iterations that ended, in that order; `actions` names the samples' actions."""
     rows = rows or iterations(samples)
     order = np.argsort(rows.done_ns, kind="stable")
     return _ended(samples, actions, rows, order[rows.has_ended[order]])
 
 
-def _ended(samples: Samples, actions: Sequence[str], rows: Iterations, order: Ints) -> Ended:
+def _ended(
+    samples: Samples, actions: Sequence[str], rows: Iterations, order: Ints
+) -> EndedIterations:
     due, sent, done = rows.due_ns[order], rows.sent_ns[order], rows.done_ns[order]
-    found = Ended(
+    found = EndedIterations(
         number=rows.number[order].astype(np.int64),
         start_s=due / 1e9,
         duration_s=(done - due) / 1e9,
@@ -214,7 +218,7 @@ class Made:
     failed: NDArray[np.bool_]
 
 
-def made(samples: Samples, actions: Sequence[str], rows: Ended) -> tuple[Made, ...]:
+def made(samples: Samples, actions: Sequence[str], rows: EndedIterations) -> tuple[Made, ...]:
     """Return each action's times; actions of one name are one.
 
     Names in parentheses are no actions of the scenario's. Where there are rows of the whole
@@ -246,7 +250,7 @@ def _levels(name: str) -> list[tuple[str, str]]:
     return [("/".join(raw[:n]), "/".join(bare[:n])) for n in range(1, len(raw) + 1)]
 
 
-def _made(samples: Samples, actions: Sequence[str], rows: Ended, path: str) -> Made:
+def _made(samples: Samples, actions: Sequence[str], rows: EndedIterations, path: str) -> Made:
     size = len(rows.number)
     count = np.zeros(size)
     if ITERATION in actions:
@@ -421,7 +425,7 @@ class Aggregator:
         self._add_times(rows)
         self._add_slope(over)
 
-    def add_ended(self, over: Ended, actions: Iterable[Made]) -> None:
+    def add_ended(self, over: EndedIterations, actions: Iterable[Made]) -> None:
         """Add iterations that ended, and how long their actions took."""
         good = ~over.failed
         self.idle.count += len(good)
@@ -464,7 +468,7 @@ class Aggregator:
         columns = (_ticks(rows.due_ns), done[rows.is_ok], done[rows.is_failed])
         self.ticks = [_added(a, b) for a, b in zip(self.ticks, columns, strict=True)]
 
-    def _add_slope(self, over: Ended) -> None:
+    def _add_slope(self, over: EndedIterations) -> None:
         good = slice(None) if not over.failed.any() else ~over.failed
         x, y = over.start_s[good], over.duration_s[good]
         tick = (x / TICK_S).astype(np.int64)

@@ -81,7 +81,7 @@ def checked(
 
 
 def rate_rps(load: Load) -> float | None:
-    """Give the constant rate that is offered, where there is one."""
+    """Return the constant offered rate, if there is one."""
     match load:
         case OpenLoad():
             return load.rate_rps
@@ -90,7 +90,7 @@ def rate_rps(load: Load) -> float | None:
 
 
 def offered_s(samples: Samples, offer: TrialSpec) -> float:
-    """Give for how long load was offered: less than planned when the trial was stopped."""
+    """Return for how long load was offered: less than planned when the trial was stopped."""
     if not len(samples):
         return 0.0
     # The next arrival would have come a gap later; without a rate, within a tick.

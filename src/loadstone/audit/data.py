@@ -2,13 +2,13 @@
 
 from dataclasses import asdict
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.rule import Severity
 
 
 def as_tree(audit: Audit, fail_on: Severity, exit_code: int) -> dict[str, object]:
     """Return the audit as JSON."""
-    counts = {state.value: 0 for state in State}
+    counts = {state.value: 0 for state in RuleState}
     for result in audit.results:
         counts[result.state.value] += 1
     return {
@@ -36,7 +36,7 @@ def _result(result: RuleResult) -> dict[str, object]:
         "restart": rule.fix.restart or None,
         "tradeoff": rule.tradeoff or None,
         "confidence": rule.confidence.value,
-        "effect": f"study {rule.study}" if rule.study else "not measured",
+        "effect": rule.effect,
         "file": origin.path if origin else None,
         "line": origin.line if origin else None,
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from loadstone.audit import expression
-from loadstone.audit.facts import HostFacts, MissingFact, Origin, Value
+from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.rule import Rule, Severity, filled, shown
 from loadstone.findings import Evidence, Finding
 
@@ -13,7 +13,7 @@ ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
 REACHED = "HOST-00"  # the one rule that is judged where a host gave no facts
 
 
-class State(StrEnum):
+class RuleState(StrEnum):
     """How a rule ended on a host."""
 
     PASS = "pass"  # noqa: S105  # no password
@@ -30,11 +30,11 @@ class RuleResult:
 
     rule: Rule
     host: str
-    state: State
+    state: RuleState
     severity: Severity
     message: str  # of a finding: what was found; else the reason of the state
     found: Mapping[str, Value] = field(default_factory=dict)
-    origin: Origin | None = None
+    origin: SettingOrigin | None = None
     settings: tuple[
         tuple[str, str, str, str], ...
     ] = ()  # of the fix: where, section, option, value
@@ -42,7 +42,7 @@ class RuleResult:
     @property
     def is_finding(self) -> bool:
         """Return whether the rule found something wrong."""
-        return self.state in (State.FAIL, State.WARN)
+        return self.state in (RuleState.FAIL, RuleState.WARN)
 
     def finding(self) -> Finding:
         """Return it as a finding."""
@@ -69,7 +69,7 @@ class Audit:
 
     def is_incomplete(self, fail_on: Severity) -> bool:
         """Return whether a rule that could have failed so could not be checked."""
-        unknown = (result for result in self.results if result.state is State.UNKNOWN)
+        unknown = (result for result in self.results if result.state is RuleState.UNKNOWN)
         return any(result.severity.rank >= fail_on.rank for result in unknown)
 
 
@@ -101,13 +101,13 @@ def evaluate(rules: Iterable[Rule], hosts: Sequence[HostFacts]) -> Audit:
 
 def _judge(rule: Rule, scope: _Scope) -> RuleResult:
     own = scope.own
-    result = RuleResult(rule, own.host, State.UNKNOWN, rule.highest, "")
+    result = RuleResult(rule, own.host, RuleState.UNKNOWN, rule.highest, "")
     if own.failure is not None:
         return replace(result, message=own.failure)
     try:
         reason = _not_applicable(rule, scope)
         if reason is not None:
-            return replace(result, state=State.SKIP, severity=rule.severity, message=reason)
+            return replace(result, state=RuleState.SKIP, severity=rule.severity, message=reason)
         holds = bool(expression.parse(rule.check).value(scope.get))
         return _judged(result, scope, holds)
     except MissingFact as missing:
@@ -121,12 +121,12 @@ def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
     found = {name: scope.get(name) for name in rule.needs if _knows(scope, name)}
     result = replace(result, found=found, message=rule.title, severity=rule.severity)
     if holds:
-        return replace(result, state=State.PASS)
+        return replace(result, state=RuleState.PASS)
     severity = _severity(rule, scope)
     origins = scope.own.facts.origins
     return replace(
         result,
-        state=State.WARN if severity is Severity.INFO else State.FAIL,
+        state=RuleState.WARN if severity is Severity.INFO else RuleState.FAIL,
         severity=severity,
         message=filled(rule.message, scope.get),
         origin=next((origins[name] for name in rule.needs if name in origins), None),

@@ -7,7 +7,7 @@ Value = bool | int | float | str | tuple["Value", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """The line of a file that sets a value."""
 
     path: str
@@ -31,7 +31,7 @@ class Facts:
 
     values: Mapping[str, Value] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
-    origins: Mapping[str, Origin] = field(default_factory=dict)
+    origins: Mapping[str, SettingOrigin] = field(default_factory=dict)
     roles: frozenset[str] = frozenset()
 
     def get(self, name: str) -> Value:

@@ -66,6 +66,15 @@ class Fix(_Strict):
     settings: tuple[Setting, ...] = ()
 
 
+class Proof(_Strict):
+    """Settings of the lab (KEY=VALUE, as of `lab up --with`) that show the effect of the fix."""
+
+    fault: tuple[str, ...] = Field(min_length=1)  # break the rule
+    fix: tuple[str, ...] = Field(min_length=1)  # keep it; may have holes over host.cpus
+    both: tuple[str, ...] = ()  # without which there is no effect
+    scenario: str = "issue"
+
+
 class Rule(_Strict):
     """One rule, as its file states it."""
 
@@ -83,7 +92,8 @@ class Rule(_Strict):
     tradeoff: str = ""
     confidence: Confidence
     sources: tuple[str, ...] = Field(min_length=1)
-    study: str | None = None  # the study that shows the effect; None: not measured
+    study: str | None = None  # the study that shows the effect
+    proof: Proof | None = None  # what `audit prove` measures; None: nothing here can show it
 
     @model_validator(mode="after")
     def _names_are_needed(self) -> "Rule":
@@ -97,8 +107,16 @@ class Rule(_Strict):
         """Return the facts that its expressions and its message name."""
         texts = [self.applies.when, self.check, *holes(self.message)]
         texts += [hole for setting in self.fix.settings for hole in holes(setting.value)]
+        texts += [hole for word in self.proof.fix for hole in holes(word)] if self.proof else []
         texts += [self.critical_if] if self.critical_if else []
         return frozenset(name for text in texts for name in expression.parse(text).names)
+
+    @property
+    def effect(self) -> str:
+        """What shows the effect of the fix; "not measured" where nothing does."""
+        if self.study:
+            return f"study {self.study}"
+        return f"`loadstone audit prove {self.id}` measures it" if self.proof else "not measured"
 
     @property
     def highest(self) -> Severity:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from loadstone.audit import rule as rules
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.errors import InvalidInput
 
 FIELDS = {"rule", "host", "reason", "expires"}
@@ -62,7 +62,7 @@ def apply(audit: Audit, waivers: Sequence[Waiver], today: dt.date) -> Audit:
 
 
 def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> RuleResult:
-    if not (result.is_finding or result.state is State.UNKNOWN):
+    if not (result.is_finding or result.state is RuleState.UNKNOWN):
         return result
     for waiver in waivers:
         if not waiver.covers(result):
@@ -71,5 +71,5 @@ def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> Rul
             expired = f"{result.message} (the waiver expired on {waiver.expires})"
             return replace(result, message=expired)
         message = f"{result.message} (waived until {waiver.expires}: {waiver.reason})"
-        return replace(result, state=State.WAIVED, message=message)
+        return replace(result, state=RuleState.WAIVED, message=message)
     return result

@@ -25,6 +25,7 @@ COMMANDS = {
     "results": "List, show, compare over time, export, import, clean up, delete.",
     "run": "Carry out a task file of Rally's for identity.",
     "serve": "Serve Identity v3 from memory: a target of known capacity.",
+    "size": "Say how many cores, workers, nodes and connections a load takes.",
     "study": "Measure many configurations of a Keystone, one after the other.",
     "task": "Look at task files: Rally's, for identity, as they are.",
 }

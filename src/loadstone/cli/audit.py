@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from loadstone.cli.audit_options import Wanted, checked, host_options
+from loadstone.cli.audit_options import AuditRequest, checked, host_options
+from loadstone.cli.audit_prove import prove
 from loadstone.cli.guests import guests
-from loadstone.cli.stored import JSON, STORE, Output, write, write_json
+from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import Audit
@@ -55,12 +56,13 @@ def audit() -> None:
 
 
 audit.add_command(guests)
+audit.add_command(prove)
 
 
 def _outputs(command: Any) -> Any:
     for name, words in reversed(FORMATS.items()):
         text = f"Write the audit {words}; - is stdout."
-        command = click.option(f"--{name}", type=Output(), help=text)(command)
+        command = click.option(f"--{name}", type=OutputFile(), help=text)(command)
     return command
 
 
@@ -86,7 +88,7 @@ def _outputs(command: Any) -> Any:
 @STORE
 @JSON
 @_outputs
-@click.option("--fix-playbook", type=Output(), help="Write the fixes as an Ansible playbook.")
+@click.option("--fix-playbook", type=OutputFile(), help="Write the fixes as an Ansible playbook.")
 @click.pass_context
 def check(
     ctx: click.Context, /, files: tuple[Path, ...], to: TextIO | None, **options: Any
@@ -95,7 +97,7 @@ def check(
     from loadstone.audit.rule import Severity
 
     fail_on = Severity(options["fail_on"])
-    found = checked(files, Wanted.of(options))
+    found = checked(files, AuditRequest.of(options))
     code = _exit_code(found, fail_on)
     if to is not None:
         from loadstone.audit import data
@@ -136,7 +138,7 @@ def _show(found: "Audit", *, all_states: bool) -> None:
 @audit.command()
 @host_options
 @click.option("--script", is_flag=True, help="Print the collector, to run it by hand: sh FILE.")
-@click.option("-o", "--output", type=Output(), default="-", help="The file to write.")
+@click.option("-o", "--output", type=OutputFile(), default="-", help="The file to write.")
 def collect(script: bool, output: TextIO, **options: Any) -> None:
     """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
     from loadstone.audit import archive, transport

@@ -44,7 +44,7 @@ def host_options(command: Command) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditRequest:
     """What an audit is asked for."""
 
     options: Mapping[str, Any]  # of the hosts
@@ -57,7 +57,7 @@ class Wanted:
     location: "StoreLocation"
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "Wanted":
+    def of(cls, options: Mapping[str, Any]) -> "AuditRequest":
         """Return it from the command line's options."""
         return cls(
             options,
@@ -71,7 +71,7 @@ class Wanted:
         )
 
 
-def checked(files: tuple[Path, ...], wanted: Wanted) -> "Audit":
+def checked(files: tuple[Path, ...], wanted: AuditRequest) -> "Audit":
     """Collect or read facts, and judge them."""
     import datetime as dt
 
@@ -95,7 +95,7 @@ def checked(files: tuple[Path, ...], wanted: Wanted) -> "Audit":
     return waivers.apply(evaluate(chosen, hosts), accepted, dt.datetime.now().astimezone().date())
 
 
-def _facts(found: "tuple[Collected, ...]", wanted: Wanted, *, is_lab: bool) -> Any:
+def _facts(found: "tuple[Collected, ...]", wanted: AuditRequest, *, is_lab: bool) -> Any:
     from loadstone.audit.extract import extract
     from loadstone.audit.facts import HostFacts, Value
 

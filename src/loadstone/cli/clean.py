@@ -48,6 +48,6 @@ def clean(
 
 
 def as_before(record: "JournalContents") -> tuple[str | None, str | None]:
-    """Give the --lab and --cloud that the run was given."""
+    """Return the --lab and --cloud of the run."""
     option, _, name = record.chosen.partition(" ")
     return (name if option == "--lab" else None, name if option == "--cloud" else None)

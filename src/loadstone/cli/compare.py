@@ -8,19 +8,27 @@ from loadstone.cli.choose import ANYWAY, PERMISSION, Command
 from loadstone.cli.duration import Number
 from loadstone.cli.generator import generator_options
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, Output, open_store, open_to_read, write, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    open_store,
+    open_to_read,
+    write,
+    write_json,
+)
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import Criteria
-    from loadstone.compare.measure import Measured, Side
+    from loadstone.compare.measure import MeasuredComparison, Side
     from loadstone.compare.show import Compared
     from loadstone.keystone.deploy.settings import LabSettings
     from loadstone.store.location import StoreLocation
 
 
-class Share(click.ParamType[float]):
+class ShareParam(click.ParamType[float]):
     """3%, 0.5% or 0.03: a share."""
 
     name = "share"
@@ -55,7 +63,7 @@ class LoadOptions(TypedDict):
     tls_resumption: bool | None
 
 
-class Options(LoadOptions):
+class CompareOptions(LoadOptions):
     """What the command line says."""
 
     runs: tuple[str, ...]
@@ -85,7 +93,7 @@ def load_options(command: Command) -> Command:
          "closed loop, whose throughput is compared."),
         ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
         ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
-        ("--same-within", "same_within", Share(), "3%", "A ratio this near to 1 is the same."),
+        ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
     )  # fmt: skip
     command = generator_options(command)
     command = click.option(
@@ -124,18 +132,18 @@ def load_options(command: Command) -> Command:
 @click.option(
     "--fail-if-slower",
     "most_slower",
-    type=Share(),
+    type=ShareParam(),
     help="End with 1 if B is slower than A by more than this, with 4 if that cannot be told.",
 )
 @load_options
-@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @PERMISSION
 @ANYWAY
 @STORE
 @JSON
 @click.pass_context
-def compare(ctx: click.Context, **options: Unpack[Options]) -> None:
+def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     """Say whether B is faster than A, by how much, and how sure that is.
 
     Measures two targets in pairs, in random order, until the answer is known; or compares two runs
@@ -170,14 +178,14 @@ def compare(ctx: click.Context, **options: Unpack[Options]) -> None:
 def exit_code(found: "Compared") -> int:
     """Return 0 where the answer is known and a guard holds."""
     from loadstone.compare.answer import Answer
-    from loadstone.compare.pairs import Outcome
+    from loadstone.compare.pairs import GuardOutcome
     from loadstone.errors import FELL_SHORT, MeasurementInvalid
 
     if found.outcome is not None:
         return {
-            Outcome.PASSED: 0,
-            Outcome.FAILED: FELL_SHORT,
-            Outcome.UNDECIDED: MeasurementInvalid.exit_code,
+            GuardOutcome.PASSED: 0,
+            GuardOutcome.FAILED: FELL_SHORT,
+            GuardOutcome.UNDECIDED: MeasurementInvalid.exit_code,
         }[found.outcome]
     answers = {rows[0].answer for _, rows in found.metrics if rows}
     return MeasurementInvalid.exit_code if Answer.UNKNOWN in answers or not answers else 0
@@ -207,7 +215,7 @@ def criteria(options: LoadOptions) -> "Criteria":
     return Criteria(most_pairs=options["pairs"], same_within=options["same_within"])
 
 
-def _stored(pair: tuple[str, ...], options: Options) -> "Compared":
+def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
     from loadstone.compare.stored import compared
 
     with open_to_read(options["location"]) as store:
@@ -215,7 +223,7 @@ def _stored(pair: tuple[str, ...], options: Options) -> "Compared":
         return compared(a, b, criteria(options), options["most_slower"])
 
 
-def _measured(options: Options) -> "Compared":
+def _measured(options: CompareOptions) -> "Compared":
     measured = measure(_sides(options), options, options["location"], options["most_slower"])
     return shown(measured, options, options["most_slower"])
 
@@ -225,7 +233,7 @@ def measure(
     options: LoadOptions,
     location: "StoreLocation",
     most_slower: float | None = None,
-) -> "Measured":
+) -> "MeasuredComparison":
     """Measure two targets in pairs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import ComparisonConfig, measure
@@ -253,26 +261,30 @@ def measure(
 
 
 def shown(
-    measured: "Measured", options: LoadOptions, most_slower: float | None = None
+    measured: "MeasuredComparison",
+    options: LoadOptions,
+    most_slower: float | None = None,
+    notes: tuple[str, ...] = (),
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
-    from loadstone.compare.settings import differences
     from loadstone.compare.show import Compared
+    from loadstone.report.settings import differences
 
     a, b = measured.runs
     [one], [other] = a.measurements, b.measurements
     return Compared(
         names=(dict(one.parameters)["side"], dict(other.parameters)["side"]),
-        settings=differences([a.environment.target, b.environment.target]),
+        settings=differences([a.environment.settings, b.environment.settings]),
         metrics=((one.title, measured.comparison.metrics),),
         criteria=criteria(options),
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        notes=notes,
     )
 
 
-def _sides(options: Options) -> "tuple[Side, Side]":
+def _sides(options: CompareOptions) -> "tuple[Side, Side]":
     from loadstone.compare.measure import Side
     from loadstone.keystone.deploy import settings
     from loadstone.keystone.target import NamedTarget

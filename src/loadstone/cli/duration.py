@@ -20,7 +20,7 @@ class Duration(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Give seconds."""
+        """Return seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
         if match is None:
             self.fail(f"{value!r} is no duration; write it like 90s, 4m or 0.5h", param, ctx)
@@ -38,7 +38,7 @@ class Span(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Give seconds."""
+        """Return seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", str(value).strip())
         if match is None:
             self.fail(f"{value!r} is no time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
@@ -51,7 +51,7 @@ class Number(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Give the number."""
+        """Return the number."""
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
             # It is in every range, as it is neither above nor below, and no ceiling would hold.

@@ -20,7 +20,7 @@ class Cores(click.ParamType[tuple[int, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Give the cores in order, each once."""
+        """Return the cores in order, each once."""
         if isinstance(value, tuple):
             return value
         allowed = os.sched_getaffinity(0)

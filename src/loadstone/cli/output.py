@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 TASK_ARGS = "--task-args"
 
 
-def show(run: "Run", to: TextIO | None) -> None:
+def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
     """Print a run as a table; write it as data to `to`, and no table where that is stdout."""
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
@@ -17,7 +17,7 @@ def show(run: "Run", to: TextIO | None) -> None:
 
     if to is not None:
         write_json(as_data(run), to)
-    if to is None or to.name != "-":
+    if is_printed and (to is None or to.name != "-"):
         terminal.show(run, terminal.console())
 
 

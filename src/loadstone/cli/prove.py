@@ -14,23 +14,29 @@ from loadstone.cli.compare import (
     temporary,
 )
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, Output
+from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
+    from loadstone.compare.measure import Side
     from loadstone.store.location import StoreLocation
 
 KEPT_OUT = "port"  # of the deployment itself: two more are made beside it
 
 
-class Options(LoadOptions):
-    """What the command line says."""
+class ProofOptions(LoadOptions):
+    """How a proof is measured, and where it is written."""
 
     lab: str
-    changes: tuple[str, ...]
     location: "StoreLocation"
     to: TextIO | None
     markdown: TextIO | None
     junit: TextIO | None
+
+
+class ProveOptions(ProofOptions):
+    """What the command line says."""
+
+    changes: tuple[str, ...]
 
 
 @click.command()
@@ -44,12 +50,12 @@ class Options(LoadOptions):
     help="What is changed in B; may be repeated.",
 )
 @load_options
-@click.option("--markdown", type=Output(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=Output(), help="Write it for a CI server.")
+@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
+@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
 @STORE
 @JSON
 @click.pass_context
-def prove(ctx: click.Context, **options: Unpack[Options]) -> None:
+def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     """Measure before and after a change of settings, in pairs, and state the gain.
 
     Two deployments are made for it, one with the settings of --lab NAME and one with the change.
@@ -61,7 +67,6 @@ def prove(ctx: click.Context, **options: Unpack[Options]) -> None:
 
     Ends with 0 when the answer is known, whatever it is; with 4 when it is not.
     """
-    from loadstone.compare.proof import paragraph
     from loadstone.keystone import deployment
     from loadstone.keystone.deploy import settings
 
@@ -70,10 +75,22 @@ def prove(ctx: click.Context, **options: Unpack[Options]) -> None:
     changes = [settings.split(change) for change in options["changes"]]
     before = temporary("before", "a", settings.read(pairs))
     after = temporary("after", "b", settings.read([*pairs, *changes]))
-    measured = measure((before, after), options, options["location"])
-    found = shown(measured, options)
+    ctx.exit(state_gain((before, after), options["changes"], options))
+
+
+def state_gain(
+    sides: "tuple[Side, Side]",
+    changes: tuple[str, ...],
+    options: ProofOptions,
+    notes: tuple[str, ...] = (),
+) -> int:
+    """Measure both sides, write the comparison and its paragraph; return the exit code."""
+    from loadstone.compare.proof import paragraph
+
+    measured = measure(sides, options, options["location"])
+    found = shown(measured, options, notes=notes)
     give(found, options["to"], options["markdown"], options["junit"])
     if options["to"] is None or options["to"].name != "-":
         click.echo()
-        click.echo(paragraph(found, options["changes"], measured.memory_mb, command_line()))
-    ctx.exit(exit_code(found))
+        click.echo(paragraph(found, changes, measured.memory_mb, command_line()))
+    return exit_code(found)

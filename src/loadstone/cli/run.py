@@ -11,7 +11,7 @@ from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_op
 from loadstone.cli.duration import Duration, Number, Span
 from loadstone.cli.generator import HIGHEST_RPS, generator_options
 from loadstone.cli.output import command_line, show
-from loadstone.cli.stored import JSON, STORE, Output, open_store, write, write_json
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
 from loadstone.errors import FELL_SHORT, LoadstoneError
 from loadstone.plan.model import Http
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RALLY_SLA, RALLY_ERROR = 2, 1
 
 
-class Options(TypedDict):
+class RunOptions(TypedDict):
     """What the command line says."""
 
     file: str
@@ -103,7 +103,7 @@ def limit_options(command: Command) -> Command:
 
 def output_options(command: Command) -> Command:
     """Add the options that say in which forms the result is given."""
-    file = Output()
+    file = OutputFile()
     words = "rally: 2 where an SLA failed, 1 where the task could not be carried out."
     styles = click.Choice(["loadstone", "rally"])
     command = click.option(
@@ -131,7 +131,7 @@ def output_options(command: Command) -> Command:
 @STORE
 @JSON
 @click.pass_context
-def run(ctx: click.Context, **options: Unpack[Options]) -> None:
+def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     """Carry out TASK, one of Rally's task files for identity (-: stdin).
 
     Ends with 0 when every SLA held, with 1 when one failed or something is left in the cloud, with
@@ -149,7 +149,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
     ctx.exit(code)
 
 
-def _config(checked: "Checked", options: Options) -> "RunConfig":
+def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
     from loadstone.config.model import RunConfig
     from loadstone.config.task import TaskTerms, task_groups
     from loadstone.errors import InvalidInput
@@ -192,7 +192,7 @@ def _config(checked: "Checked", options: Options) -> "RunConfig":
     )
 
 
-def _carried_out(config: "RunConfig", options: Options) -> int:
+def _carried_out(config: "RunConfig", options: RunOptions) -> int:
     from loadstone.cli.screen import Screen
     from loadstone.exit_code import exit_code, leftovers
     from loadstone.run import run as run_config
@@ -209,7 +209,7 @@ def _carried_out(config: "RunConfig", options: Options) -> int:
         return exit_code(result, leftovers(store, result.run_id))
 
 
-def _show(store: "Store", result: "Run", options: Options) -> None:
+def _show(store: "Store", result: "Run", options: RunOptions) -> None:
     """Write the result in all forms that were asked for."""
     show(result, options["to"])
     if options["rally_json"] is not None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from loadstone.analysis.model import NOT_JUDGED, State, Trial
+from loadstone.analysis.model import NOT_JUDGED, Trial, TrialState
 from loadstone.engine.progress import Progress
 from loadstone.observer import Display
 from loadstone.plan.load import BandLoad, ClosedLoad
@@ -20,10 +20,10 @@ from loadstone.search.model import TrialRequest
 # Without a terminal a line now and then is enough to see that work goes on.
 LINE_EVERY_S = 5.0
 COLOURS: dict[str, str] = {
-    State.SUSTAINED: "green",
-    State.DEGRADED: "yellow",
-    State.UNDECIDED: "cyan",
-    State.INVALID: "red",
+    TrialState.SUSTAINED: "green",
+    TrialState.DEGRADED: "yellow",
+    TrialState.UNDECIDED: "cyan",
+    TrialState.INVALID: "red",
 }
 
 

@@ -39,7 +39,7 @@ DEPENDENT = {
 }
 
 
-class Options(TypedDict):
+class ServeOptions(TypedDict):
     """What the command line says of the service."""
 
     host: str
@@ -138,7 +138,7 @@ def serve_options(command: Command) -> Command:
 
 @click.command()
 @serve_options
-def serve(**options: Unpack[Options]) -> None:
+def serve(**options: Unpack[ServeOptions]) -> None:
     """Serve Identity v3 from memory: a target whose answers are right and whose limit is known.
 
     Prints OS_* variables for a shell, then serves until Ctrl-C. The administrator's password is
@@ -176,11 +176,11 @@ def _await_end_of_stdin(ended: threading.Event) -> None:
     ended.set()
 
 
-def _settings(options: Options) -> reference.Settings:
+def _settings(options: ServeOptions) -> reference.ServiceSettings:
     """Make the settings that the options describe; InvalidInput names what cannot be."""
     _refuse_options_without_effect(click.get_current_context())
     password = os.environ.get(PASSWORD) or secrets.token_urlsafe(24)
-    return reference.Settings(
+    return reference.ServiceSettings(
         admin=reference.Admin(options["user"], password, options["project"]),
         host=options["host"],
         port=options["port"],
@@ -196,10 +196,10 @@ def _settings(options: Options) -> reference.Settings:
     )
 
 
-def _capacity(options: Options) -> reference.Capacity | None:
+def _capacity(options: ServeOptions) -> reference.FixedCapacity | None:
     if options["capacity_rps"] is None:
         return None
-    return reference.Capacity(
+    return reference.FixedCapacity(
         workers=options["workers"],
         service_s=options["workers"] / options["capacity_rps"],
         law=reference.Law(options["law"]),
@@ -213,10 +213,10 @@ def _capacity(options: Options) -> reference.Capacity | None:
     )
 
 
-def _limit(options: Options) -> reference.Limit | None:
+def _limit(options: ServeOptions) -> reference.RateLimit | None:
     if options["limit_rps"] is None:
         return None
-    return reference.Limit(
+    return reference.RateLimit(
         rate_rps=options["limit_rps"],
         burst_s=options["burst_s"],
         mode=reference.LimitMode(options["limit_mode"]),
@@ -224,13 +224,13 @@ def _limit(options: Options) -> reference.Limit | None:
     )
 
 
-def _lockout(options: Options) -> reference.Lockout | None:
+def _lockout(options: ServeOptions) -> reference.Lockout | None:
     if options["lockout_after"] is None:
         return None
     return reference.Lockout(options["lockout_after"], options["lockout_s"])
 
 
-def _connections(options: Options) -> reference.Connections | None:
+def _connections(options: ServeOptions) -> reference.Connections | None:
     if options["max_connections"] is None:
         return None
     over = reference.OverConnections(options["over_connections"])
@@ -250,7 +250,7 @@ def _refuse_options_without_effect(ctx: click.Context) -> None:
             raise InvalidInput(f"{', '.join(given)} {verb} {flags[needed]}: {reason}")
 
 
-def _print_environment(chosen: reference.Settings, port: int) -> None:
+def _print_environment(chosen: reference.ServiceSettings, port: int) -> None:
     """Print OS_* for a shell; a password that the user gave is named, not shown."""
     for name, value in reference.environment_variables(chosen, port).items():
         if name == "OS_PASSWORD" and os.environ.get(PASSWORD):

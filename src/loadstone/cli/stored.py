@@ -50,14 +50,14 @@ STORE = click.option(
 _TAKEN = f"{__name__}.taken"  # path -> the option that writes there
 
 
-class Output(click.File):
+class OutputFile(click.File):
     """A file that is written at the end; one that cannot be is refused before anything is done."""
 
     def __init__(self) -> None:
         super().__init__("w", lazy=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Give the file, which is made when something is written."""
+        """Return the file, which is created at the first write."""
         path = Path(str(value))
         if str(value) != "-" and path.is_dir():
             self.fail(f"{value} is a folder; name a file", param, ctx)
@@ -70,7 +70,7 @@ class Output(click.File):
         return super().convert(value, param, ctx)
 
 
-JSON = click.option("--json", "to", type=Output(), help="Give it as data; - is stdout.")
+JSON = click.option("--json", "to", type=OutputFile(), help="Give it as data; - is stdout.")
 
 
 def open_store(location: "StoreLocation") -> "Store":

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, open_store, open_to_read, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    open_store,
+    open_to_read,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.store.location import StoreLocation
-    from loadstone.study.journal import Journal
-    from loadstone.study.table import Outcome
+    from loadstone.study.journal import StudyJournal
+    from loadstone.study.table import TurnOutcome
 
 QUICK = click.option("--quick", is_flag=True, help="The study's shorter form, where it has one.")
 SEED = click.option(
@@ -21,7 +29,7 @@ SEED = click.option(
 )
 
 
-class Shown(TypedDict):
+class StudyShowOptions(TypedDict):
     """What the command line says of a study that is to be shown."""
 
     name: str
@@ -31,9 +39,10 @@ class Shown(TypedDict):
     to: TextIO | None
     markdown: bool
     page: Path | None
+    csv: TextIO | None
 
 
-class Options(TypedDict):
+class StudyRunOptions(TypedDict):
     """What the command line says of a study that is to be run."""
 
     name: str | None
@@ -76,7 +85,8 @@ def list_(location: "StoreLocation") -> None:
     metavar="FILE",
     help="Write a page with the table, charts and the runs of each cell.",
 )
-def show(**options: Unpack[Shown]) -> None:
+@click.option("--csv", type=OutputFile(), help="A line for each repeat of each cell and step.")
+def show(**options: Unpack[StudyShowOptions]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
     from loadstone.report.terminal import console
     from loadstone.study import read
@@ -92,12 +102,19 @@ def show(**options: Unpack[Shown]) -> None:
 
             page.write(begun, ended, options["page"])
             click.echo(options["page"])
+        if options["csv"] is not None:
+            from loadstone.study import raw
+
+            write(raw.render(begun, ended), options["csv"])
+        if options["page"] is not None or options["csv"] is not None:
             return
         _show(begun, ended, options["to"], markdown=options["markdown"])
         return
     found = read.find(options["name"]).study(quick=options["quick"])
-    if options["markdown"] or options["page"] or options["to"] is not None:
-        raise click.UsageError("--markdown, --html and --json show results: name a study by its ID")
+    if any((options["markdown"], options["page"], options["csv"], options["to"])):
+        raise click.UsageError(
+            "--markdown, --html, --csv and --json show results: name a study by its ID"
+        )
     plan(found, options["seed"], console())
 
 
@@ -109,7 +126,7 @@ def show(**options: Unpack[Shown]) -> None:
 @STORE
 @JSON
 @click.pass_context
-def run(ctx: click.Context, **options: Unpack[Options]) -> None:
+def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """Measure each cell of a study and print the table; Ctrl-C keeps what was measured.
 
     Ends with 0 when N was found in every cell, else as the worst of its measurements.
@@ -132,7 +149,7 @@ def run(ctx: click.Context, **options: Unpack[Options]) -> None:
         ctx.exit(exit_code(journal, store, ended))
 
 
-def _journal(options: Options) -> "Journal":
+def _journal(options: StudyRunOptions) -> "StudyJournal":
     """Return the journal of the study to go on with, or begin that of a new one."""
     from loadstone.study import journal, read
 
@@ -144,7 +161,7 @@ def _journal(options: Options) -> "Journal":
     return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
 
 
-def _begun(name: str, store: "StoreLocation") -> "Journal | None":
+def _begun(name: str, store: "StoreLocation") -> "StudyJournal | None":
     """Return the study that has begun under this id, or the beginning of it.
 
     None: it is the name or the file of one that is not looked up here.
@@ -157,8 +174,8 @@ def _begun(name: str, store: "StoreLocation") -> "Journal | None":
 
 
 def _show(
-    journal: "Journal",
-    outcomes: "Sequence[Outcome]",
+    journal: "StudyJournal",
+    outcomes: "Sequence[TurnOutcome]",
     to: TextIO | None = None,
     *,
     markdown: bool = False,

@@ -1,5 +1,6 @@
-"""`loadstone results trends`: how the same workloads of tasks fared over time."""
+"""`loadstone results trends`: N and the same workloads of tasks over time."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,29 +22,37 @@ if TYPE_CHECKING:
     help="Write one HTML page with curves there, and print its path.",
 )
 def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) -> None:
-    """Show the workloads of tasks over time, grouped by what is loaded, and how hard.
+    """Show N of capacity runs and the workloads of tasks over time, oldest run first.
 
-    Durations are those of the iterations that ended well, in seconds, oldest run first. Workloads
-    that differ in their SLA alone are one group.
+    Capacity runs are grouped by target, scenario and what it is loaded with; workloads by what is
+    loaded, and how hard: those that differ in their SLA alone are one group. Durations are those of
+    the iterations that ended well, in seconds.
+
+    From eight runs on, change points are looked for, in N and in the median duration: between which
+    runs the level changed, by how much, and which settings changed there.
     """
-    from loadstone.report import terminal
+    from loadstone.report import history, terminal
     from loadstone.report.trends import as_data, parts
     from loadstone.report.trends import trends as grouped
 
     with open_to_read(location) as store:
-        found = grouped(store.history(), lambda one: store.get(one.run_id).workloads[one.position])
+        searched = history.capacity_trends(store.past_searches())
+        found = grouped(store.history(), store.get)
     if to is not None:
-        write_json([as_data(trend) for trend in found], to)
+        write_json([*map(history.as_data, searched), *map(as_data, found)], to)
         return
-    if found and output is not None:
+    if (searched or found) and output is not None:
         from loadstone.report.html.trends import write_trends
 
-        write_trends(found, output)
+        write_trends(searched, found, output)
         click.echo(output)
         return
-    if not found:
-        click.echo("No task was run yet: loadstone run TASK, or loadstone results import FILE.")
+    if not searched and not found:
+        click.echo(
+            "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone "
+            "results import FILE."
+        )
     wide = terminal.wide()
-    for trend in found:
-        for part in parts(trend):
-            wide.print(part)
+    shown = (*map(history.parts, searched), *map(parts, found))
+    for part in chain.from_iterable(shown):
+        wide.print(part)

@@ -12,7 +12,7 @@ from random import Random
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Criteria
 from loadstone.compare.memory import memory_mb
-from loadstone.compare.pairs import MOST_INVALID, Comparison, in_pairs, is_answered
+from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_answered
 from loadstone.config.capacity import Searched
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.generator.requests import Requests
@@ -66,15 +66,15 @@ class ComparisonConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredComparison:
     """A comparison, and the runs that it rests on."""
 
-    comparison: Comparison
+    comparison: PairComparison
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
 
 
-def measure(config: ComparisonConfig, store: Store, display: Display) -> Measured:
+def measure(config: ComparisonConfig, store: Store, display: Display) -> MeasuredComparison:
     """Measure pair after pair until the primary metric has its answer.
 
     Raises MeasurementInvalid when the load generator was the limit or iterations failed; what was
@@ -96,9 +96,9 @@ class _Session:
     targets: tuple[Target, Target]
     store: Store
     display: Display
-    found: Comparison | None = field(default=None, init=False)
+    found: PairComparison | None = field(default=None, init=False)
 
-    def measure(self) -> Measured:
+    def measure(self) -> MeasuredComparison:
         """Make the run of A, which makes that of B within itself, so that both last as long."""
         runs: list[Run] = []
 
@@ -112,7 +112,7 @@ class _Session:
         if self.found is None:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
-        return Measured(self.found, (run_a, runs[0]), (a, b))
+        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b))
 
     def _run(self, number: int, policy: Callable[[Measure], None]) -> Run:
         config, side = self.config, self.config.sides[number]
@@ -165,7 +165,7 @@ def _asking(measure_one: Measure, request: TrialRequest) -> Callable[[], Trial]:
     return lambda: measure_one(request)
 
 
-def _progress(found: Comparison) -> str:
+def _progress(found: PairComparison) -> str:
     row = found.primary
     so_far = f"{row.metric.name}: B / A = {row.ratio:.3f}"
     if row.high < float("inf"):

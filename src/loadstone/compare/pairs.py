@@ -14,7 +14,7 @@ MOST_INVALID = 3  # trials in a row in which the load generator was the limit
 MOST_FAILED = 0.01  # share of iterations that failed: such a trial says little of the speed
 
 
-class Outcome(StrEnum):
+class GuardOutcome(StrEnum):
     """What a guard says of B."""
 
     PASSED = "not slower"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairComparison:
     """The metrics of two targets after the pairs so far, the primary one first."""
 
     metrics: tuple[MetricComparison, ...]
@@ -43,7 +43,7 @@ def in_pairs(
     random: Random,
     *,
     is_paced: bool,
-) -> Iterator[Comparison]:
+) -> Iterator[PairComparison]:
     """Measure pair after pair and yield the comparison after each; whoever asks decides to stop.
 
     Raises MeasurementInvalid when the load generator was the limit again and again, or when so many
@@ -60,7 +60,7 @@ def in_pairs(
 
 def of_trials(
     a: Sequence[Trial], b: Sequence[Trial], criteria: Criteria, *, is_paced: bool
-) -> Comparison:
+) -> PairComparison:
     """Compare trials that were made in pairs: the n-th of A with the n-th of B."""
     pairs = min(len(a), len(b))
     ours = [values(trial, is_paced=is_paced) for trial in a[:pairs]]
@@ -70,24 +70,24 @@ def of_trials(
         metric: [(x[metric], y[metric]) for x, y in zip(ours, theirs, strict=True)]
         for metric in measured
     }
-    return Comparison(compare(by_metric, criteria), pairs, criteria)
+    return PairComparison(compare(by_metric, criteria), pairs, criteria)
 
 
-def verdict(found: MetricComparison, most_slower: float) -> Outcome:
+def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
     """Return whether B is not slower than A by more than a share (0.05 is 5 %)."""
     if found.metric.is_higher_better:
         least, low, high = 1 / (1 + most_slower), found.low, found.high
     else:
         least, low, high = 1 / (1 + most_slower), 1 / found.high, 1 / max(found.low, 1e-300)
     if low >= least:
-        return Outcome.PASSED
-    return Outcome.FAILED if high < least else Outcome.UNDECIDED
+        return GuardOutcome.PASSED
+    return GuardOutcome.FAILED if high < least else GuardOutcome.UNDECIDED
 
 
-def is_answered(found: Comparison, most_slower: float | None) -> bool:
+def is_answered(found: PairComparison, most_slower: float | None) -> bool:
     """Return whether the primary metric has its answer."""
     if most_slower is not None:
-        return verdict(found.primary, most_slower) is not Outcome.UNDECIDED
+        return verdict(found.primary, most_slower) is not GuardOutcome.UNDECIDED
     return found.primary.answer is not Answer.UNKNOWN
 
 

@@ -27,7 +27,7 @@ _POWER = 0.8  # chance to find the difference that a required number of pairs is
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class RepeatedInterval:
     """Mean of the differences and its repeated confidence interval."""
 
     mean: float
@@ -36,7 +36,7 @@ class Interval:
     count: int  # pairs
 
 
-def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> Interval:
+def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> RepeatedInterval:
     """Return the repeated confidence interval after these pairs.
 
     `most_pairs` is the number of pairs at which the comparison ends at the latest, `alpha` the
@@ -45,11 +45,11 @@ def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> Int
     count = len(differences)
     if count < FEWEST_PAIRS:
         mean = float(np.mean(differences)) if count else 0.0
-        return Interval(mean, -inf, inf, count)
+        return RepeatedInterval(mean, -inf, inf, count)
     values = np.asarray(differences, dtype=np.float64)
     mean = float(values.mean())
     half = critical_value(count, most_pairs, alpha) * float(values.std(ddof=1)) / sqrt(count)
-    return Interval(mean, mean - half, mean + half, count)
+    return RepeatedInterval(mean, mean - half, mean + half, count)
 
 
 def critical_value(count: int, most_pairs: int, alpha: float) -> float:

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison
-from loadstone.compare.pairs import Outcome, verdict
-from loadstone.compare.settings import SettingDifference
+from loadstone.compare.pairs import GuardOutcome, verdict
 from loadstone.report import figures
 from loadstone.report.junit import clean
+from loadstone.report.settings import SettingDifference
 
 SHARES = (0.01, 0.02, 0.05, 0.1)  # differences that an unknown answer is explained with
 APART = (
@@ -36,16 +36,16 @@ class Compared:
     notes: tuple[str, ...] = ()
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> GuardOutcome | None:
         """What the guard says, over the primary metrics of all scenarios."""
         if self.most_slower is None:
             return None
         found = [verdict(rows[0], self.most_slower) for _, rows in self.metrics if rows]
-        if Outcome.FAILED in found:
-            return Outcome.FAILED
-        if not found or Outcome.UNDECIDED in found:
-            return Outcome.UNDECIDED
-        return Outcome.PASSED
+        if GuardOutcome.FAILED in found:
+            return GuardOutcome.FAILED
+        if not found or GuardOutcome.UNDECIDED in found:
+            return GuardOutcome.UNDECIDED
+        return GuardOutcome.PASSED
 
 
 def show(compared: Compared, console: Console) -> None:
@@ -87,6 +87,7 @@ def as_data(compared: Compared) -> dict[str, object]:
             for title, rows in compared.metrics
         },
         "same_within": compared.criteria.same_within,
+        "notes": list(compared.notes),
         "guard": None
         if compared.outcome is None
         else {"most_slower": compared.most_slower, "outcome": compared.outcome.value},
@@ -136,7 +137,11 @@ def _junit_kind(rows: Sequence[MetricComparison], compared: Compared) -> str | N
     if compared.most_slower is None:
         return "failure" if rows[0].answer is Answer.SLOWER else None
     found = verdict(rows[0], compared.most_slower)
-    return {Outcome.PASSED: None, Outcome.FAILED: "failure", Outcome.UNDECIDED: "error"}[found]
+    return {
+        GuardOutcome.PASSED: None,
+        GuardOutcome.FAILED: "failure",
+        GuardOutcome.UNDECIDED: "error",
+    }[found]
 
 
 def _settings_table(compared: Compared) -> Table:

@@ -8,14 +8,14 @@ from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison,
 from loadstone.compare.measure import MOST_PAIRS, PAIRED
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import is_usable, of_trials
-from loadstone.compare.settings import differences
 from loadstone.compare.show import Compared
 from loadstone.errors import InvalidInput
+from loadstone.report.settings import differences
 from loadstone.result import Measurement, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class StoredValue:
     """A value with its interval; without one where it is not known."""
 
     value: float
@@ -39,17 +39,13 @@ def compared(a: Run, b: Run, criteria: Criteria, most_slower: float | None = Non
         )
     return Compared(
         names=(a.run_id, b.run_id),
-        settings=differences([_facts(a), _facts(b)]),
+        settings=differences([a.environment.settings, b.environment.settings]),
         metrics=metrics,
         criteria=criteria,
         is_paired=is_paired,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
     )
-
-
-def _facts(run: Run) -> tuple[tuple[str, str], ...]:
-    return (*run.environment.target, *run.environment.machine)
 
 
 def _label(measured: Measurement) -> str | None:
@@ -86,21 +82,21 @@ def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricCo
     return tuple(_ratio(metric, ours[metric], theirs[metric], criteria) for metric in shared)
 
 
-def _estimates(measured: Measurement) -> Iterator[tuple[Metric, Estimate]]:
+def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
     """Yield what was measured, each greater than 0."""
     capacity, stats = measured.capacity, measured.stats
     if capacity is not None and capacity.rate_rps:
-        yield CAPACITY, Estimate(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
+        yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
     if measured.policy == "fixed" and stats is not None and stats.ok:
-        yield THROUGHPUT, Estimate(stats.completed_rps)
-        yield MEDIAN, Estimate(stats.total.median_s)
-        yield P95, Estimate(stats.total.p95_s)
-        yield P99, Estimate(stats.total.p99_s)
+        yield THROUGHPUT, StoredValue(stats.completed_rps)
+        yield MEDIAN, StoredValue(stats.total.median_s)
+        yield P95, StoredValue(stats.total.p95_s)
+        yield P99, StoredValue(stats.total.p99_s)
     if measured.cpu_per_request_s:
-        yield CPU, Estimate(measured.cpu_per_request_s)
+        yield CPU, StoredValue(measured.cpu_per_request_s)
 
 
-def _ratio(metric: Metric, a: Estimate, b: Estimate, criteria: Criteria) -> MetricComparison:
+def _ratio(metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria) -> MetricComparison:
     """Return b / a; the halves of both intervals add up as independent errors do."""
     ratio = b.value / a.value
     halves = [_half(a), _half(b)]
@@ -113,7 +109,7 @@ def _ratio(metric: Metric, a: Estimate, b: Estimate, criteria: Criteria) -> Metr
     return MetricComparison(metric, a.value, b.value, ratio, low, high, 0, answer, float("nan"))
 
 
-def _half(one: Estimate) -> float | None:
+def _half(one: StoredValue) -> float | None:
     """Return half of the interval of the logarithm."""
     if not one.low or not one.high:
         return None

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, assert_never
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import goal, with_rules
@@ -17,7 +17,7 @@ from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
-from loadstone.policy import Search
+from loadstone.policy import LowLoad, Search
 from loadstone.rally.scenarios import DRY_RUN, is_data
 from loadstone.rally.scenarios import scenario as rally_scenario
 from loadstone.rally.task import messages
@@ -30,7 +30,8 @@ from loadstone.rally.task.tree import Path, Tree, parse
 from loadstone.redaction import secrets_in
 from loadstone.result import Measurement
 from loadstone.search.curve import SHARES
-from loadstone.search.settings import Settings
+from loadstone.search.low_load import LOAD_S, after_low_load
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import DEFAULT, strategy
 
 ARG = "--arg"
@@ -229,7 +230,10 @@ class SearchTerms:
     max_connections: int = MOST_CONNECTIONS
     curve_s: float = 0.0
     repeats: int = 1
+    least_rps: float | None = None  # N below this falls short
     placement: Placement = field(default_factory=Placement)
+    # "only": predict N from a low load; "first": do so before the search
+    prediction: Literal["only", "first"] | None = None
 
 
 def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
@@ -242,14 +246,15 @@ def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementG
         tuple(_search(one, terms, number) for one in wanted for number in repeats),
         contexts=wanted[0].contexts,
         most_existing=wanted[0].most_existing,
-        is_repeated=terms.repeats > 1,
+        is_repeated=terms.repeats > 1 and terms.prediction != "only",
+        least_rps=terms.least_rps,
     )
 
 
 def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
     of_rules, left_out = with_rules(wanted.rules)
     found = goal(terms.objectives, of_rules)
-    settings = Settings(
+    settings = SearchSettings(
         budget_s=terms.budget_s,
         ceiling_rps=terms.max_rate_rps,
         max_connections=most_connections(terms.max_connections),
@@ -257,14 +262,17 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
         has_objectives=bool(found.objectives),
         curve_s=terms.curve_s,
     )
+    is_search = terms.prediction != "only"
+    low_load_s = LOAD_S if terms.prediction else 0.0
+    budget_s = terms.budget_s if is_search else LOAD_S
     scenario = wanted.scenario
     part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
     title = f"{scenario.title}{part}"
     words = ", ".join(terms.objectives) or "no growing backlog, no errors"
     parameters = (
         *wanted.parameters,
-        ("method", terms.method),
-        ("load time at most", f"{terms.budget_s:.0f} s"),
+        ("method", terms.method if is_search else "prediction from a low load"),
+        ("load time at most", f"{budget_s:.0f} s"),
         ("highest rate allowed", f"{terms.max_rate_rps:g}/s"),
         ("connections allowed", f"{settings.max_connections:,}"),
         ("users", wanted.users),
@@ -274,7 +282,12 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
     )
     return MeasurementConfig(
         record=Measurement(
-            scenario=scenario.name, title=title, request=scenario.request, parameters=parameters
+            scenario=scenario.name,
+            title=title,
+            request=scenario.request,
+            policy="search" if is_search else "prediction",
+            parameters=parameters,
+            least_rps=terms.least_rps if terms.repeats == 1 else None,
         ),
         generator=Requests(
             scenario,
@@ -282,9 +295,24 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
             Limits(max_connections=settings.max_connections),
             terms.placement,
         ),
-        policy=Search(strategy(terms.method, settings)),
+        policy=_policy(terms, settings),
         heading=f"{title}: {scenario.request}",
         goal=found,
-        # The curve is measured besides the budget.
-        budget_s=terms.budget_s + len(SHARES) * terms.curve_s,
+        # The curve and the low load are measured besides the budget. Late answers take longer.
+        budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s
+        if is_search
+        else 2 * LOAD_S,
     )
+
+
+def _policy(terms: SearchTerms, settings: SearchSettings) -> Search | LowLoad:
+    begin = strategy(terms.method, settings)
+    match terms.prediction:
+        case None:
+            return Search(begin)
+        case "only":
+            return LowLoad(settings.ceiling_rps)
+        case "first":
+            return Search(lambda: after_low_load(settings.ceiling_rps, begin()))
+        case _:
+            assert_never(terms.prediction)

@@ -47,6 +47,7 @@ class MeasurementGroup:
     # How many of the users that exist already load is made as; 0: the target's own user; None: all.
     most_existing: int | None = None
     is_repeated: bool = False  # they are searches of the same N, which are combined at the end
+    least_rps: float | None = None  # of the combined N; that of a single search is its record's
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class Ending:
     _begun: list[Samples] = field(default_factory=list)
 
     def whole(self, fresh: Samples, ended: NDArray[np.uint32]) -> Samples:
-        """Give all rows of the iterations that have ended."""
+        """Return all rows of the iterations that have ended."""
         rows = Samples.joined([*self._begun, fresh])
         has_ended = np.isin(rows.iteration, ended)
         self._begun = [rows.picked(~has_ended)]

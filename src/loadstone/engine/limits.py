@@ -87,7 +87,7 @@ def merged(parts: Sequence[Health], load: Load, max_rate_rps: float | None = Non
 
 
 def lag_bound_ms(load: Load) -> float:
-    """Give the send lag (99th percentile) up to which a run is believed."""
+    """Return the highest send lag (99th percentile) at which a run is still valid."""
     match load:
         case OpenLoad(rate_rps=rate_rps):
             return max(LAG_P99_MS, LAG_SHARE_OF_GAP * 1000.0 / rate_rps)

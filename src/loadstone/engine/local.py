@@ -29,7 +29,7 @@ TICK_S = 0.1  # how often the watch looks; Ctrl-C is noticed as late
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LoadResult:
     """What one run measured; what was measured before Ctrl-C is not lost."""
 
     samples: Samples
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared(Generic[T]):
+class PreparedRun(Generic[T]):
     """A plan whose run was prepared: it is started at an instant, watched, and stopped.
 
     As a context manager it gives the run up on the way out, unless it has ended.
@@ -96,7 +96,7 @@ class Prepared(Generic[T]):
         self._run.abandon()
 
 
-def prepare(plan: Plan) -> Prepared[Measured]:
+def prepare(plan: Plan) -> PreparedRun[LoadResult]:
     """Do all that comes before the first request; the load waits for `Prepared.start`.
 
     The host is looked up, files are read, requests laid out, threads started, memory is set aside
@@ -108,12 +108,12 @@ def prepare(plan: Plan) -> Prepared[Measured]:
 
 def prepare_to_file(
     plan: Plan, path: Path, look: Callable[[Samples], None] | None = None
-) -> Prepared[Spilled]:
+) -> PreparedRun[Spilled]:
     """Prepare a run as `prepare` does; its samples go to a file as those of `run_to_file`."""
     return _prepared_to_file(plan, path, look, connected=True)
 
 
-def run(plan: Plan, watch: Watch | None = None) -> Measured:
+def run(plan: Plan, watch: Watch | None = None) -> LoadResult:
     """Send what the plan says, when it says so, until its end, `watch` or Ctrl-C stops it.
 
     Ctrl-C once stops the schedule and lets outstanding requests end (`Limits.drain_s`), twice
@@ -143,27 +143,27 @@ def run_to_file(
         return prepared.finish(watch)
 
 
-def _prepared(plan: Plan, *, connected: bool) -> Prepared[Measured]:
-    def measured(columns: "_Columns | int", told: "_Health") -> Measured:
-        return Measured(
+def _prepared(plan: Plan, *, connected: bool) -> PreparedRun[LoadResult]:
+    def measured(columns: "_Columns | int", told: "_Health") -> LoadResult:
+        return LoadResult(
             Samples(**cast("_Columns", columns)), _health(told, plan), told["interrupted"]
         )
 
     with explained():
         made = prepare_in_rust(plan.to_json(), None, shown=False, connected=connected)
-    return Prepared(made, measured)
+    return PreparedRun(made, measured)
 
 
 def _prepared_to_file(
     plan: Plan, path: Path, look: Callable[[Samples], None] | None, *, connected: bool
-) -> Prepared[Spilled]:
+) -> PreparedRun[Spilled]:
     def measured(_: "_Columns | int", told: "_Health") -> Spilled:
         return Spilled(SampleFile(path), _health(told, plan), told["interrupted"])
 
     shown = look is not None
     with explained():
         made = prepare_in_rust(plan.to_json(), path, shown=shown, connected=connected)
-    return Prepared(made, measured, look)
+    return PreparedRun(made, measured, look)
 
 
 @contextmanager

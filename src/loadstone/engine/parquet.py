@@ -31,7 +31,7 @@ class SampleFile:
             return sum(sum(count_samples(piece)) for piece in self.pieces)
 
     def groups(self) -> Iterator[Samples]:
-        """Give the row groups (at most 262,144 rows) one after another.
+        """Yield the row groups (at most 262,144 rows) one after another.
 
         Within a group rows are in the order of completion. Where several threads sent the load,
         groups that follow each other may overlap by some seconds.

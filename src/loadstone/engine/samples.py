@@ -42,14 +42,14 @@ class Samples:
 
     @classmethod
     def joined(cls, tables: Sequence[Self]) -> Self:
-        """Give the rows of all, one table after the other."""
+        """Concatenate tables."""
         if len(tables) == 1:
             return tables[0]
         columns = {name: [getattr(table, name) for table in tables] for name in cls.__slots__}
         return cls(**{name: np.concatenate(column) for name, column in columns.items()})
 
     def picked(self, rows: NDArray[np.bool_] | slice) -> Self:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return type(self)(**{name: getattr(self, name)[rows] for name in self.__slots__})
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ from keystoneauth1.identity.v3 import Password
 from openstack.connection import Connection
 
 from loadstone.engine.callables.context import Context
-from loadstone.target.cloud import Cloud, Endpoint, Tls
+from loadstone.target.cloud import Cloud, Endpoint, TlsFiles
 from loadstone.target.session import open_session
 
 MOST_CONNECTIONS = 64  # connections that a worker keeps open, one per user
@@ -53,7 +53,7 @@ def _connected(context: Context) -> Connection:
         endpoint=Endpoint.parse(settings["auth_url"]),
         who=f"user {user['name']}",
         auth=auth,
-        tls=Tls(
+        tls=TlsFiles(
             "insecure" not in settings,
             settings.get("ca_file"),
             settings.get("cert_file"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from loadstone import gate
 from loadstone.analysis.model import Failure
 from loadstone.engine.callables.model import CallPlan, Function
-from loadstone.engine.callables.model import Failure as CallFailure
+from loadstone.engine.callables.model import FailureGroup as CallFailure
 from loadstone.engine.outcome import Outcome
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.functions.actor import rows, settings

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from loadstone.analysis.model import Failure
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
 from loadstone.engine.parquet import SampleFile
@@ -30,7 +30,7 @@ class Loaded:
     interrupted: bool  # by Ctrl-C
     actions: tuple[str, ...]  # the names of the samples' actions
     failures: tuple[Failure, ...] = ()  # what is known of failures beside the samples
-    outputs: tuple[Output, ...] = ()  # charts that iterations gave
+    outputs: tuple[IterationOutput, ...] = ()  # charts that iterations gave
     outputs_dropped: int = 0
 
 

@@ -26,7 +26,7 @@ from loadstone.keystone.deploy.settings import LabSettings
 from loadstone.lab import composition, locks, processes, state, watcher
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
-from loadstone.lab.state import Phase, State
+from loadstone.lab.state import DeploymentState, Phase
 from loadstone.redaction import MASK, is_secret_option, masked
 
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "up"]
@@ -99,7 +99,7 @@ _guards: dict[Path, watcher.WatcherPipe] = {}
 def _guarded(
     folder: Path,
     settings: LabSettings,
-    before: State | None,
+    before: DeploymentState | None,
     say: Callable[[str], None],
     *,
     owned: bool,
@@ -123,7 +123,11 @@ def _guarded(
 
 
 def _start(
-    folder: Path, run: str, settings: LabSettings, before: State | None, say: Callable[[str], None]
+    folder: Path,
+    run: str,
+    settings: LabSettings,
+    before: DeploymentState | None,
+    say: Callable[[str], None],
 ) -> Deployment:
     if settings.storage != settings_.DISK:
         require_own(storage_folder(folder, settings))
@@ -144,7 +148,7 @@ def _start(
     if before is not None and dict(before.settings).get("storage") != settings.storage:
         _drop_data_elsewhere(folder, before)
     _keep_old_logs(folder)
-    begun = State(
+    begun = DeploymentState(
         name=folder.name,
         run=run,
         phase=Phase.STARTING,
@@ -207,7 +211,7 @@ def _purge(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _drop_data_elsewhere(folder: Path, last: State) -> None:
+def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
     with suppress(InvalidInput):  # the user's folder is gone, and with it the data
         data = storage_folder(folder, settings_.read(last.settings))
         if folder not in data.parents:

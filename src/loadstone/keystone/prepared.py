@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedScenario:
     """All that a load of the scenario needs besides the load itself."""
 
     scenario: Scenario
@@ -56,7 +56,7 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
         require_loopback(origin.host, origin.port, url, about)
 
 
-def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> Prepared:
+def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> PreparedScenario:
     """Announce what iterations will make in the journal, and issue what they need."""
     actors.announce(scenario)
     users, turns = actors.users, actors.turns()
@@ -67,4 +67,4 @@ def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> Pre
         say(f"issuing {len(users)} tokens")
         issued = issue_tokens(access, users)
         tokens = tuple(issued[turn] for turn in turns)
-    return Prepared(scenario, tuple(users[turn] for turn in turns), tokens)
+    return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)

@@ -19,7 +19,7 @@ from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.sources.open import open_sources
 from loadstone.redaction import is_secret
-from loadstone.result import Measurement
+from loadstone.result import LAB, Measurement
 from loadstone.target import (
     Access,
     connect,
@@ -200,7 +200,7 @@ def connected_lab(
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
         target = Target(
             access,
-            facts=lab.facts(),
+            facts=((LAB, lab.name), *lab.facts()),
             members=lab.identity_members,
             failure=lab.failure,
             explain=partial(explain, lab.python, rounds),

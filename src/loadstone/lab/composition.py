@@ -9,13 +9,15 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs, processes, programs, state
 from loadstone.lab.part import Part, Say
 from loadstone.lab.processes import Process
-from loadstone.lab.state import Record, State
+from loadstone.lab.state import DeploymentState, Record
 
 HEALTH_S = 120.0  # a worker loads in 3 s of CPU; the rest allows for a busy machine
 POLL_S = 0.1
 
 
-def assemble(folder: Path, begun: State, parts: Sequence[Part], say: Say) -> State:
+def assemble(
+    folder: Path, begun: DeploymentState, parts: Sequence[Part], say: Say
+) -> DeploymentState:
     """Prepare and start each part once the previous ones are healthy; record each on disk.
 
     Consecutive parts that start beside others are awaited together.
@@ -68,7 +70,7 @@ def await_health(part: Part, process: Process) -> None:
         time.sleep(POLL_S)
 
 
-def failure(known: State) -> str | None:
+def failure(known: DeploymentState) -> str | None:
     """Describe the first part that died, with the log lines that explain it."""
     for record in known.records:
         if record.process is not None and not processes.alive(record.process):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import processes, state
-from loadstone.lab.state import Phase, State
+from loadstone.lab.state import DeploymentState, Phase
 
 
 def shut_down(folder: Path) -> None:
@@ -24,12 +24,12 @@ def shut_down(folder: Path) -> None:
         state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
 
 
-def _known(folder: Path) -> State | None:
+def _known(folder: Path) -> DeploymentState | None:
     try:
         return state.read(folder)
     except EnvironmentUnusable:
         return None  # unreadable state: the mark in the environment still finds the processes
 
 
-def _stopped(known: State) -> tuple[state.Record, ...]:
+def _stopped(known: DeploymentState) -> tuple[state.Record, ...]:
     return tuple(replace(record, process=None) for record in known.records)

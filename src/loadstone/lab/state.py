@@ -33,7 +33,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DeploymentState:
     """State of a deployment. Holds no secret."""
 
     name: str
@@ -46,7 +46,7 @@ class State:
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
 
-    def with_record(self, record: Record) -> "State":
+    def with_record(self, record: Record) -> "DeploymentState":
         """Return the state with this part added or replaced."""
         others = tuple(r for r in self.records if r.part != record.part)
         return replace(self, records=(*others, record))
@@ -66,7 +66,7 @@ def secret_folder(folder: Path) -> Path:
     return folder / "secret"
 
 
-def write(folder: Path, state: State) -> None:
+def write(folder: Path, state: DeploymentState) -> None:
     """Replace the state atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     files.write(folder / FILE, json.dumps(asdict(state), indent=1), files.PRIVATE)
@@ -78,7 +78,7 @@ def write_secret(path: Path, text: str) -> None:
     files.write(path, text, files.PRIVATE)
 
 
-def read(folder: Path) -> State | None:
+def read(folder: Path) -> DeploymentState | None:
     """Return the state, or None if there is none."""
     path = folder / FILE
     try:
@@ -94,9 +94,9 @@ def read(folder: Path) -> State | None:
         ) from None
 
 
-def _parse(tree: dict[str, list[list[str]]]) -> State:
+def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
     values: dict[str, object] = dict(tree)
-    return State(
+    return DeploymentState(
         name=str(values["name"]),
         run=str(values["run"]),
         phase=Phase(str(values["phase"])),

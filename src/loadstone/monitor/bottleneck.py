@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadstone.findings import Confidence, Evidence, Finding
-from loadstone.monitor.demand import MACHINE, NAMES, Kind, Observation, ResourceUse, Setup
+from loadstone.monitor.demand import MACHINE, NAMES, BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.roles import Role
 
 FULL = 0.9  # a resource that is busy for this share of the time is saturated
@@ -39,7 +39,7 @@ class Case:
 class Bottleneck:
     """What gives way first."""
 
-    kind: Kind
+    kind: BottleneckKind
     role: str
     utilisation: float | None
     demand_s: float | None
@@ -47,11 +47,11 @@ class Bottleneck:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class FoundLimit:
     """One limit that a rule found."""
 
     id: str
-    kind: Kind
+    kind: BottleneckKind
     role: str
     use: ResourceUse | None
     sentence: str
@@ -60,23 +60,23 @@ class Limit:
     confidence: Confidence = Confidence.MEASURED
 
 
-Rule = Callable[[Case], Limit | None]
+Rule = Callable[[Case], FoundLimit | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BottleneckVerdict:
     """The bottleneck, and all limits that were found as findings, the first one first."""
 
     bottleneck: Bottleneck
     findings: tuple[Finding, ...]
 
 
-def name_bottleneck(case: Case) -> Verdict:
+def name_bottleneck(case: Case) -> BottleneckVerdict:
     """Apply all rules; the first limit found is the bottleneck."""
     limits = [limit for rule in RULES if (limit := rule(case)) is not None]
     first = limits[0] if limits else _none(case)
     use = first.use
-    return Verdict(
+    return BottleneckVerdict(
         Bottleneck(
             kind=first.kind,
             role=first.role,
@@ -88,15 +88,15 @@ def name_bottleneck(case: Case) -> Verdict:
     )
 
 
-def generator(case: Case) -> Limit | None:
+def generator(case: Case) -> FoundLimit | None:
     """The load generator fell behind its schedule."""
     if case.is_generator_valid:
         return None
-    use = case.seen.use(Kind.CPU, Role.GENERATOR)
+    use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
     spent = f": it used {use.busy:.2f} of {use.capacity:.0f} cores" if use else ""
-    return Limit(
+    return FoundLimit(
         "load-generator",
-        Kind.GENERATOR,
+        BottleneckKind.GENERATOR,
         Role.GENERATOR,
         use,
         f"The load generator was the limit, not the service{spent}.",
@@ -104,30 +104,33 @@ def generator(case: Case) -> Limit | None:
     )
 
 
-def memory(case: Case) -> Limit | None:
+def memory(case: Case) -> FoundLimit | None:
     """The machine swaps."""
     swapped = case.seen.figure("swap_bytes_per_s") or 0.0
     if swapped < SWAPPING:
         return None
-    return Limit(
+    return FoundLimit(
         "memory-swapping",
-        Kind.MEMORY,
+        BottleneckKind.MEMORY,
         MACHINE,
-        case.seen.use(Kind.MEMORY, MACHINE),
+        case.seen.use(BottleneckKind.MEMORY, MACHINE),
         f"The machine is short of memory: it swaps {swapped / 2**20:.1f} MiB per second.",
         "Use fewer workers, a smaller database buffer, or more memory.",
         (("swap_bytes_per_s", swapped),),
     )
 
 
-def balancer(case: Case) -> Limit | None:
+def balancer(case: Case) -> FoundLimit | None:
     """Requests queue in the balancer, because its servers have all the sessions they may have."""
-    use, queue = case.seen.use(Kind.BALANCER, Role.BALANCER), case.seen.figure("balancer_queue")
+    use, queue = (
+        case.seen.use(BottleneckKind.BALANCER, Role.BALANCER),
+        case.seen.figure("balancer_queue"),
+    )
     if use is None or use.utilisation < FULL or (queue or 0.0) < QUEUED:
         return None
-    return Limit(
+    return FoundLimit(
         "balancer-maxconn",
-        Kind.BALANCER,
+        BottleneckKind.BALANCER,
         Role.BALANCER,
         use,
         f"The balancer's limit of sessions is reached: {use.busy:.1f} of {use.capacity:.0f} to "
@@ -137,14 +140,14 @@ def balancer(case: Case) -> Limit | None:
     )
 
 
-def lock(case: Case) -> Limit | None:
+def lock(case: Case) -> FoundLimit | None:
     """Sessions of the database wait for row locks."""
     waiting = case.seen.figure("lock_waiters") or 0.0
     if waiting < WAITING:
         return None
-    return Limit(
+    return FoundLimit(
         "database-locks",
-        Kind.LOCK,
+        BottleneckKind.LOCK,
         Role.DATABASE,
         None,
         f"Row locks of the database: {waiting:.1f} sessions wait for one on average.",
@@ -153,12 +156,12 @@ def lock(case: Case) -> Limit | None:
     )
 
 
-def disk(case: Case) -> Limit | None:
+def disk(case: Case) -> FoundLimit | None:
     """Commits wait until they are on disk, or a disk is busy all the time."""
     seen = case.seen
     committing = seen.figure("committing") or 0.0
-    use = seen.use(Kind.DISK, MACHINE)
-    slots = seen.use(Kind.WORKERS, Role.KEYSTONE)
+    use = seen.use(BottleneckKind.DISK, MACHINE)
+    slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     is_full = use is not None and use.utilisation >= FULL and (seen.figure("io_waiters") or 0) > 0
     share = committing / slots.capacity if slots else committing
     if not is_full and share < WAITING:
@@ -166,9 +169,9 @@ def disk(case: Case) -> Limit | None:
     commits = seen.figure("commits_per_request")
     each = f"; a request commits {commits:.1f} times" if commits else ""
     busy = f" ({use.name} is busy {use.utilisation:.0%} of the time)" if use else ""
-    return Limit(
+    return FoundLimit(
         "database-disk",
-        Kind.DISK,
+        BottleneckKind.DISK,
         Role.DATABASE,
         use,
         f"The database's disk: {committing:.1f} sessions wait for a commit to be on disk on "
@@ -179,15 +182,15 @@ def disk(case: Case) -> Limit | None:
     )
 
 
-def database_connections(case: Case) -> Limit | None:
+def database_connections(case: Case) -> FoundLimit | None:
     """The database has as many connections as it accepts."""
-    use = case.seen.use(Kind.CONNECTIONS, Role.DATABASE)
+    use = case.seen.use(BottleneckKind.CONNECTIONS, Role.DATABASE)
     refused = case.seen.figure("refused_connections_per_s") or 0.0
     if use is None or (use.utilisation < 0.97 and refused <= 0):
         return None
-    return Limit(
+    return FoundLimit(
         "database-connections",
-        Kind.CONNECTIONS,
+        BottleneckKind.CONNECTIONS,
         Role.DATABASE,
         use,
         f"The database's connections: {use.busy:.0f} of {use.capacity:.0f} are open.",
@@ -196,18 +199,18 @@ def database_connections(case: Case) -> Limit | None:
     )
 
 
-def pool(case: Case) -> Limit | None:
+def pool(case: Case) -> FoundLimit | None:
     """Keystone's threads wait for a connection of their worker's pool."""
-    use, setup = case.seen.use(Kind.CONNECTIONS, Role.KEYSTONE), case.setup
+    use, setup = case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE), case.setup
     if use is None or setup.pool is None or use.utilisation < RUNNABLE:
         return None
     if not _slots_are_busy(case):
         return None
     if (setup.threads or 1) <= setup.pool:
         return None
-    return Limit(
+    return FoundLimit(
         "keystone-pool",
-        Kind.CONNECTIONS,
+        BottleneckKind.CONNECTIONS,
         Role.KEYSTONE,
         use,
         f"Keystone's database connection pools: {use.busy:.1f} of {use.capacity:.0f} connections "
@@ -217,17 +220,17 @@ def pool(case: Case) -> Limit | None:
     )
 
 
-def cache(case: Case) -> Limit | None:
+def cache(case: Case) -> FoundLimit | None:
     """Keystone asks the database again for what a cache would hold."""
     statements = case.seen.figure("statements_per_request")
     is_off = case.setup.cache in CACHE_OFF
     if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
         return None
-    use = case.seen.use(Kind.CPU, Role.KEYSTONE)
+    use = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE)
     cost = f" and {use.demand_s * 1000:.0f} ms of Keystone's CPU" if use and use.demand_s else ""
-    return Limit(
+    return FoundLimit(
         "keystone-cache-off",
-        Kind.CACHE,
+        BottleneckKind.CACHE,
         Role.KEYSTONE,
         use,
         f"Keystone's cache is off: a request costs {statements:.0f} SQL statements{cost}.",
@@ -236,37 +239,37 @@ def cache(case: Case) -> Limit | None:
     )
 
 
-def database_cpu(case: Case) -> Limit | None:
+def database_cpu(case: Case) -> FoundLimit | None:
     """The database uses all the cores that it may use."""
     return _server_cpu(
         case, Role.DATABASE, "Look for slow statements and missing indexes; give it more cores."
     )
 
 
-def balancer_cpu(case: Case) -> Limit | None:
+def balancer_cpu(case: Case) -> FoundLimit | None:
     """The balancer's thread is busy all the time."""
     return _server_cpu(case, Role.BALANCER, "Raise nbthread of haproxy.")
 
 
-def directory_cpu(case: Case) -> Limit | None:
+def directory_cpu(case: Case) -> FoundLimit | None:
     """The directory uses all the cores that it may use."""
     return _server_cpu(
         case, Role.DIRECTORY, "Give the directory more cores, or index its searches."
     )
 
 
-def other_work(case: Case) -> Limit | None:
+def other_work(case: Case) -> FoundLimit | None:
     """Other programs on the machine take the cores that the workers wait for."""
     seen = case.seen
-    others, machine = seen.figure("others_cores") or 0.0, seen.use(Kind.CPU, MACHINE)
+    others, machine = seen.figure("others_cores") or 0.0, seen.use(BottleneckKind.CPU, MACHINE)
     running, waiting = seen.figure("worker_cpu") or 0.0, seen.figure("worker_cpu_wait") or 0.0
     if machine is None or others < OTHERS * machine.capacity or not _is_full(case):
         return None
     if waiting <= 0 or waiting < STARVED * (running + waiting):
         return None
-    return Limit(
+    return FoundLimit(
         "other-work",
-        Kind.CPU,
+        BottleneckKind.CPU,
         MACHINE,
         machine,
         f"Other programs on this machine: they took {others:.1f} of {machine.capacity:.0f} cores, "
@@ -277,10 +280,10 @@ def other_work(case: Case) -> Limit | None:
     )
 
 
-def gil(case: Case) -> Limit | None:
+def gil(case: Case) -> FoundLimit | None:
     """Each worker's threads together use one core, which Python's global lock allows."""
     seen, setup = case.seen, case.setup
-    use = seen.use(Kind.CPU, Role.KEYSTONE)
+    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
     running, workers = seen.figure("worker_cpu"), seen.figure("workers")
     if use is None or running is None or not workers or (setup.threads or 1) <= 1:
         return None
@@ -289,9 +292,9 @@ def gil(case: Case) -> Limit | None:
     if not is_one_core or _spare_cores(seen) < IDLE_CORES or not _slots_are_busy(case):
         return None
     processes = "process" if workers == 1 else "processes"
-    return Limit(
+    return FoundLimit(
         "keystone-gil",
-        Kind.LOCK,
+        BottleneckKind.LOCK,
         Role.KEYSTONE,
         use,
         f"Python's global lock: {workers:.0f} worker {processes} with {setup.threads} threads "
@@ -302,19 +305,19 @@ def gil(case: Case) -> Limit | None:
     )
 
 
-def workers(case: Case) -> Limit | None:
+def workers(case: Case) -> FoundLimit | None:
     """Each worker uses a core, and there are more cores than workers."""
     seen = case.seen
-    use, count = seen.use(Kind.CPU, Role.KEYSTONE), seen.figure("workers")
+    use, count = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.figure("workers")
     running = seen.figure("worker_cpu") or 0.0
     spare = _spare_cores(seen)
     if use is None or not count or (case.setup.threads or 1) > 1:
         return None
     if running < RUNNABLE or spare < IDLE_CORES:
         return None
-    return Limit(
+    return FoundLimit(
         "keystone-workers",
-        Kind.WORKERS,
+        BottleneckKind.WORKERS,
         Role.KEYSTONE,
         use,
         f"Keystone's workers: {count:.0f} of them use {use.busy:.2f} cores, one each at most, "
@@ -324,10 +327,13 @@ def workers(case: Case) -> Limit | None:
     )
 
 
-def cpu(case: Case) -> Limit | None:
+def cpu(case: Case) -> FoundLimit | None:
     """Keystone's workers run, or wait for a core, all the time."""
     seen = case.seen
-    use, machine = seen.use(Kind.CPU, Role.KEYSTONE), seen.use(Kind.CPU, MACHINE)
+    use, machine = (
+        seen.use(BottleneckKind.CPU, Role.KEYSTONE),
+        seen.use(BottleneckKind.CPU, MACHINE),
+    )
     if use is None or (_runnable(seen) < RUNNABLE and use.utilisation < FULL):
         return None
     figures = (
@@ -336,20 +342,26 @@ def cpu(case: Case) -> Limit | None:
         ("machine_busy_cores", machine.busy if machine else None),
     )
     advice = "Add cores and workers, or lower the cost of a request: the hash rounds, the cache."
-    return Limit(
-        "keystone-cpu", Kind.CPU, Role.KEYSTONE, use, _cpu_sentence(seen, use), advice, figures
+    return FoundLimit(
+        "keystone-cpu",
+        BottleneckKind.CPU,
+        Role.KEYSTONE,
+        use,
+        _cpu_sentence(seen, use),
+        advice,
+        figures,
     )
 
 
-def workers_wait(case: Case) -> Limit | None:
+def workers_wait(case: Case) -> FoundLimit | None:
     """All worker threads are busy, and mostly wait."""
-    slots, runnable = case.seen.use(Kind.WORKERS, Role.KEYSTONE), _runnable(case.seen)
+    slots, runnable = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), _runnable(case.seen)
     if slots is None or not _slots_are_busy(case) or runnable >= RUNNABLE:
         return None
     waiting = 1.0 - runnable
-    return Limit(
+    return FoundLimit(
         "keystone-workers-wait",
-        Kind.WORKERS,
+        BottleneckKind.WORKERS,
         Role.KEYSTONE,
         slots,
         f"Keystone's workers: {slots.busy:.1f} of {slots.capacity:.0f} worker threads are busy, "
@@ -359,14 +371,14 @@ def workers_wait(case: Case) -> Limit | None:
     )
 
 
-def web_server(case: Case) -> Limit | None:
+def web_server(case: Case) -> FoundLimit | None:
     """The web server's threads are all busy."""
-    slots = case.seen.use(Kind.WORKERS, Role.WEB)
+    slots = case.seen.use(BottleneckKind.WORKERS, Role.WEB)
     if slots is None or slots.utilisation < FULL:
         return None
-    return Limit(
+    return FoundLimit(
         "web-threads",
-        Kind.WORKERS,
+        BottleneckKind.WORKERS,
         Role.WEB,
         slots,
         f"The web server's threads: {slots.busy:.0f} of {slots.capacity:.0f} are busy.",
@@ -374,15 +386,15 @@ def web_server(case: Case) -> Limit | None:
     )
 
 
-def queue(case: Case) -> Limit | None:
+def queue(case: Case) -> FoundLimit | None:
     """Connections are dropped because a listen queue is full."""
     overflows = case.seen.figure("listen_overflows_per_s") or 0.0
     dropped = case.seen.figure("web_drops_per_s") or 0.0
     if overflows + dropped < QUEUED:
         return None
-    return Limit(
+    return FoundLimit(
         "listen-queue",
-        Kind.QUEUE,
+        BottleneckKind.QUEUE,
         Role.WEB,
         None,
         f"The listen queue: {overflows + dropped:.1f} connections per second are dropped because "
@@ -415,7 +427,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _none(case: Case) -> Limit:
+def _none(case: Case) -> FoundLimit:
     """Say that nothing is saturated, and what comes nearest."""
     shared = [one for one in case.seen.uses if one.demand_s is not None]
     nearest = max(shared, key=lambda one: one.utilisation, default=None)
@@ -425,9 +437,9 @@ def _none(case: Case) -> Limit:
         if nearest
         else ""
     )
-    return Limit(
+    return FoundLimit(
         "no-bottleneck",
-        Kind.NONE,
+        BottleneckKind.NONE,
         MACHINE,
         nearest,
         f"Nothing that was watched is saturated.{near}",
@@ -437,12 +449,12 @@ def _none(case: Case) -> Limit:
     )
 
 
-def _server_cpu(case: Case, role: Role, advice: str) -> Limit | None:
-    use = case.seen.use(Kind.CPU, role)
+def _server_cpu(case: Case, role: Role, advice: str) -> FoundLimit | None:
+    use = case.seen.use(BottleneckKind.CPU, role)
     if use is None or use.utilisation < FULL:
         return None
     sentence = _cpu_sentence(case.seen, use)
-    return Limit(f"{role.value}-cpu", Kind.CPU, role, use, sentence, advice)
+    return FoundLimit(f"{role.value}-cpu", BottleneckKind.CPU, role, use, sentence, advice)
 
 
 def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
@@ -457,7 +469,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
 def _ranked(seen: Observation) -> Iterator[ResourceUse]:
     """Yield the CPU of the service's other roles, the busiest first."""
     for use in seen.uses:
-        if use.kind is Kind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
+        if use.kind is BottleneckKind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
             yield use
 
 
@@ -469,14 +481,17 @@ def _runnable(seen: Observation) -> float:
 
 def _spare_cores(seen: Observation) -> float:
     """Return the cores that were idle, or busy with work that has nothing to do with the test."""
-    machine = seen.use(Kind.CPU, MACHINE)
+    machine = seen.use(BottleneckKind.CPU, MACHINE)
     idle = machine.capacity - machine.busy if machine else 0.0
     return idle + (seen.figure("others_cores") or 0.0)
 
 
 def _slots_are_busy(case: Case) -> bool:
     """Return whether all worker threads are busy, as far as that is known."""
-    slots, queue = case.seen.use(Kind.WORKERS, Role.KEYSTONE), case.seen.figure("web_queue")
+    slots, queue = (
+        case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE),
+        case.seen.figure("web_queue"),
+    )
     # uWSGI counts a thread as busy from the request's head to its answer. Where requests wait in
     # the listen queue all the time, the rest is spent between two requests.
     return slots is None or slots.utilisation >= FULL or (queue or 0.0) >= QUEUED
@@ -484,8 +499,8 @@ def _slots_are_busy(case: Case) -> bool:
 
 def _is_full(case: Case) -> bool:
     """Return whether the workers are busy all the time."""
-    use, runnable = case.seen.use(Kind.CPU, Role.KEYSTONE), _runnable(case.seen)
-    slots = case.seen.use(Kind.WORKERS, Role.KEYSTONE)
+    use, runnable = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE), _runnable(case.seen)
+    slots = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     return (
         (slots is not None and _slots_are_busy(case))
         or (use is not None and use.utilisation >= FULL)
@@ -493,7 +508,7 @@ def _is_full(case: Case) -> bool:
     )
 
 
-def _finding(limit: Limit, case: Case) -> Finding:
+def _finding(limit: FoundLimit, case: Case) -> Finding:
     use = limit.use
     figures: list[tuple[str, float | None]] = list(limit.figures)
     if use is not None:

@@ -18,7 +18,7 @@ NEGLIGIBLE = 1e-9
 EDGES = 2  # readings before and after the load
 
 
-class Kind(StrEnum):
+class BottleneckKind(StrEnum):
     """What kind of resource gives way."""
 
     CPU = "cpu"
@@ -63,7 +63,7 @@ class ResourceUse:
     """Use of one resource during a phase of load."""
 
     name: str  # "Keystone's CPU"
-    kind: Kind
+    kind: BottleneckKind
     role: str  # a Role, or "machine"
     busy: float  # mean amount in use
     capacity: float
@@ -96,7 +96,7 @@ class Observation:
         """Return a figure, or None if it was not measured."""
         return dict(self.figures).get(name)
 
-    def use(self, kind: Kind, role: str) -> ResourceUse | None:
+    def use(self, kind: BottleneckKind, role: str) -> ResourceUse | None:
         """Return the use of a resource, or None if it was not measured."""
         return next((one for one in self.uses if (one.kind, one.role) == (kind, role)), None)
 
@@ -181,7 +181,7 @@ class _View:
         return busy * self.duration_s / self.requests if self.requests else None
 
     def shared(
-        self, name: str, kind: Kind, role: str, amounts: tuple[float, float], unit: str
+        self, name: str, kind: BottleneckKind, role: str, amounts: tuple[float, float], unit: str
     ) -> ResourceUse:
         """Return the use of a resource that requests occupy for a time; amounts: busy, capacity."""
         busy, capacity = amounts
@@ -199,19 +199,21 @@ class _View:
         busy = self.total(cores, "cpu_busy_seconds_total")
         if busy is not None:
             amounts = (busy, float(len(cores)))
-            yield self.shared(f"the machine's CPU{of}", Kind.CPU, MACHINE, amounts, "cores")
+            yield self.shared(
+                f"the machine's CPU{of}", BottleneckKind.CPU, MACHINE, amounts, "cores"
+            )
         memory = self.level(prefix, "memory_total_bytes")
         free = self.level(prefix, "memory_available_bytes")
         if memory and free is not None:
             name = f"memory{of}"
             gib = 2**30
             used = (memory - free) / gib
-            yield ResourceUse(name, Kind.MEMORY, MACHINE, used, memory / gib, "GiB")
+            yield ResourceUse(name, BottleneckKind.MEMORY, MACHINE, used, memory / gib, "GiB")
         for disk in self.below(f"{prefix}/disk"):
             share = self.per_second(disk, "disk_busy_seconds_total")
             if share:
                 name = f"disk {disk.rpartition('/')[2]}{of}"
-                yield self.shared(name, Kind.DISK, MACHINE, (share, 1.0), "disks")
+                yield self.shared(name, BottleneckKind.DISK, MACHINE, (share, 1.0), "disks")
 
     def role_cpu(self, role: Role, name: str, prefix: str) -> Iterator[ResourceUse]:
         """Yield the CPU of one role's processes."""
@@ -227,7 +229,9 @@ class _View:
         if role in (Role.WEB, Role.BALANCER):
             cores = min(cores, self.metrics.last(prefix, "threads") or cores)
         of = f" on {host}" if host else ""
-        yield self.shared(f"{name}{of}", Kind.CPU, role.value, (busy, max(cores, 1.0)), "cores")
+        yield self.shared(
+            f"{name}{of}", BottleneckKind.CPU, role.value, (busy, max(cores, 1.0)), "cores"
+        )
 
     def services(self) -> Iterator[ResourceUse]:
         """Yield what the services themselves count: slots, connections, sessions."""
@@ -240,11 +244,13 @@ class _View:
             running = self.total(slots, "running_seconds_total") or 0.0
             busy = min(max(running, busy), count)
             name = "Keystone's worker threads"
-            yield self.shared(name, Kind.WORKERS, Role.KEYSTONE, (busy, count), "threads")
+            yield self.shared(name, BottleneckKind.WORKERS, Role.KEYSTONE, (busy, count), "threads")
         for source in self.heads("apache"):
             used, most = self.level(source, "slots_busy"), metrics.last(source, "slots_limit")
             if used is not None and most:
-                yield ResourceUse("Apache's threads", Kind.WORKERS, Role.WEB, used, most, "threads")
+                yield ResourceUse(
+                    "Apache's threads", BottleneckKind.WORKERS, Role.WEB, used, most, "threads"
+                )
         for source in (head for kind in DATABASES for head in self.heads(kind)):
             used, most = (
                 self.level(source, "connections"),
@@ -252,7 +258,9 @@ class _View:
             )
             if used is not None and most:
                 name = "the database's connections"
-                yield ResourceUse(name, Kind.CONNECTIONS, Role.DATABASE, used, most, "connections")
+                yield ResourceUse(
+                    name, BottleneckKind.CONNECTIONS, Role.DATABASE, used, most, "connections"
+                )
         yield from self.pool()
         yield from self.balancer()
 
@@ -263,7 +271,9 @@ class _View:
         if used is not None and self.setup.pool and self.setup.workers:
             most = float(self.setup.pool * self.setup.workers)
             name = "Keystone's database connection pools"
-            yield self.shared(name, Kind.CONNECTIONS, Role.KEYSTONE, (used, most), "connections")
+            yield self.shared(
+                name, BottleneckKind.CONNECTIONS, Role.KEYSTONE, (used, most), "connections"
+            )
 
     def balancer(self) -> Iterator[ResourceUse]:
         """Yield the balancer's sessions: of the process, and of all servers that have a limit."""
@@ -278,14 +288,21 @@ class _View:
             used = self.means(tuple(one for one, _ in limited), "sessions") or 0.0
             most = sum(limit for _, limit in limited)
             name = "the balancer's sessions to its servers"
-            yield self.shared(name, Kind.BALANCER, Role.BALANCER, (used, most), "sessions")
+            yield self.shared(
+                name, BottleneckKind.BALANCER, Role.BALANCER, (used, most), "sessions"
+            )
         for head in self.heads("haproxy"):
             connections = self.level(head, "connections")
             most_open = self.metrics.last(head, "connections_limit")
             if connections is not None and most_open:
                 name = "the balancer's connections"
                 yield ResourceUse(
-                    name, Kind.CONNECTIONS, Role.BALANCER, connections, most_open, "connections"
+                    name,
+                    BottleneckKind.CONNECTIONS,
+                    Role.BALANCER,
+                    connections,
+                    most_open,
+                    "connections",
                 )
 
     def machine_figures(self) -> Iterator[tuple[str, float | None]]:

@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     unit: str = "1"
 
 
-class Series(NamedTuple):
+class MetricNames(NamedTuple):
     """Names of one column of values."""
 
     source: str
@@ -41,7 +41,7 @@ class Metrics:
     time_s: NDArray[np.float64]  # Unix time
     series: NDArray[np.uint32]  # index into `names`
     value: NDArray[np.float64]
-    names: tuple[Series, ...]
+    names: tuple[MetricNames, ...]
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -105,13 +105,13 @@ class Recorder:
 
     def __init__(self, most_rows: int = MOST_ROWS) -> None:
         self._most_rows = most_rows
-        self._index: dict[Series, int] = {}
+        self._index: dict[MetricNames, int] = {}
         self._time_s, self._series, self._value = array("d"), array("I"), array("d")
 
     def add(self, time_s: float, readings: Iterable[Reading]) -> None:
         """Add readings that were made at one time."""
         for source, metric, value, unit in readings:
-            name = Series(source, metric, unit)
+            name = MetricNames(source, metric, unit)
             self._time_s.append(time_s)
             self._series.append(self._index.setdefault(name, len(self._index)))
             self._value.append(value)

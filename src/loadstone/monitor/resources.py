@@ -47,7 +47,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LoadFigures:
     """What the trial itself says of the load."""
 
     requests: int  # that ended
@@ -68,7 +68,7 @@ class Watched:
         self.watch.monitor.look()
         self.metrics = self.watch.monitor.metrics(self.since_s)
 
-    def resources(self, outcome: Outcome) -> Resources:
+    def resources(self, outcome: LoadFigures) -> Resources:
         """Return the use of resources, and what gave way."""
         setup = self.watch.setup
         seen = observe(self.metrics, outcome.requests, setup)

@@ -32,7 +32,7 @@ Members = Callable[[], Iterable[ServiceProcess] | None]  # None: the service is 
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedProcess:
     """A process of the service that ended under load."""
 
     part: str
@@ -67,7 +67,7 @@ class ServiceCpu:
         self._members = members
         self._living: dict[psutil.Process, _Account] = {}
         self._orphans_s: dict[str, float] = {}  # by part; of processes that outlived their parents
-        self._ended: list[Ended] = []
+        self._ended: list[EndedProcess] = []
         self._before_s = 0.0
         self.look(0.0, is_first=True)
         self._before_s = self._total_s()
@@ -93,7 +93,7 @@ class ServiceCpu:
         return tuple((one, account.member) for one, account in self._living.items())
 
     @property
-    def ended(self) -> tuple[Ended, ...]:
+    def ended(self) -> tuple[EndedProcess, ...]:
         """The processes that have ended, in that order."""
         return tuple(self._ended)
 
@@ -151,7 +151,7 @@ class ServiceCpu:
         if not account.has_ended:
             account.has_ended = True
             member = account.member
-            self._ended.append(Ended(member.part, member.pid, at_s, member.is_elastic))
+            self._ended.append(EndedProcess(member.part, member.pid, at_s, member.is_elastic))
 
     def _total_s(self) -> float:
         return sum(self.parts_s.values())

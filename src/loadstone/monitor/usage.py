@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadstone.monitor.service import Ended, Members, ServiceCpu
+from loadstone.monitor.service import EndedProcess, Members, ServiceCpu
 
 MOST_NAMED = 3  # list this many ended processes of one part; count more
 LOOK_EVERY_S = 1.0  # the CPU of a process that nobody waits for is known as of the last look
@@ -23,7 +23,7 @@ class Usage:
     # if they are on another machine.
     service_cpu_s: float | None
     generator_cpu_s: float  # of this process: engine and monitoring
-    ended: tuple[Ended, ...] = ()  # ended processes of the service, in that order
+    ended: tuple[EndedProcess, ...] = ()  # ended processes of the service, in that order
 
     @property
     def service_busy(self) -> float | None:

@@ -11,7 +11,7 @@ _MASK = (1 << 64) - 1
 
 
 def due_s(load: OpenLoop) -> Iterator[float]:
-    """Give the due instants in seconds from the start, one after the other, to the last."""
+    """Yield the due instants in seconds from the start."""
     match load:
         case OpenLoad():
             stage = Stage(load.duration_s, load.rate_rps, load.rate_rps)
@@ -41,7 +41,7 @@ def _staged(load: StagedLoad) -> Iterator[float]:
 
 
 def _pieces(stages: tuple[Stage, ...]) -> list[tuple[float, float, Stage]]:
-    """Give for each stage when it begins and how many are due before it; then the end."""
+    """Yield when each stage begins and how many iterations are due before it; then the end."""
     pieces, begins_s, before = [], 0.0, 0.0
     for stage in stages:
         pieces.append((begins_s, before, stage))
@@ -51,7 +51,7 @@ def _pieces(stages: tuple[Stage, ...]) -> list[tuple[float, float, Stage]]:
 
 
 def _within_s(stage: Stage, left: float) -> float:
-    """Give when `left` iterations of the stage are due: the root of from t + slope t^2 / 2."""
+    """Return when `left` iterations of the stage are due: the root of from t + slope t^2 / 2."""
     if left <= 0:
         return 0.0
     slope = (stage.to_rps - stage.from_rps) / stage.duration_s

@@ -104,7 +104,7 @@ Load = OpenLoop | ClosedLoad | BandLoad
 
 
 def peak_rps(load: OpenLoop) -> float:
-    """Give the highest rate that is asked for; of a recording, what comes in its busiest second."""
+    """Return the highest offered rate; of a recording, that of its busiest second."""
     match load:
         case OpenLoad():
             return load.rate_rps

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from loadstone.plan.load import Load
-from loadstone.plan.script import Share, Steps
+from loadstone.plan.script import Steps, WeightedScript
 
 Http = Literal["1.1", "2"]
 Retries = Literal["unread", "never"]
@@ -96,7 +96,7 @@ class Plan:
     placement: Placement = Placement()
     seed: int = 0  # of the lengths of pauses, and of the mix
     # Which of the steps an iteration takes; empty: all of them, they are one script.
-    mix: tuple[Share, ...] = ()
+    mix: tuple[WeightedScript, ...] = ()
     # Which requests are sent a second time, on a fresh connection: those that the server cannot
     # have read, since it closed the kept connection first; or none, so that each close counts as a
     # failure (for measurements of faults).

@@ -70,7 +70,7 @@ Capture = HeaderCapture | JsonCapture
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StatusCondition:
     """Holds when the last earlier step of this action was done and got one of these statuses.
 
     Statuses that decide must be among those that the earlier step expects: another one is a
@@ -96,7 +96,7 @@ class Step:
     body: Template = ()
     expect_status: tuple[int, ...] = (200,)
     captures: tuple[Capture, ...] = ()
-    only_if: Ended | None = None
+    only_if: StatusCondition | None = None
     always: bool = False
     kind: Literal["request"] = "request"
 
@@ -116,7 +116,7 @@ class Pause:
     action: str
     min_s: float
     max_s: float
-    only_if: Ended | None = None
+    only_if: StatusCondition | None = None
     kind: Literal["pause"] = "pause"
 
 
@@ -124,7 +124,7 @@ Steps = tuple[Step | Pause, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class WeightedScript:
     """The next `steps` of the plan are one script, taken with odds of weight / sum of weights.
 
     Which script an iteration takes hangs on `Plan.seed` and its number alone. Captures and
@@ -135,12 +135,12 @@ class Share:
     weight: float
 
 
-def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[Share, ...]]:
+def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[WeightedScript, ...]]:
     """Give the steps and the mix of a plan for weighted scripts; actions count through them all."""
     steps = tuple(step for script, _ in scripts for step in script)
-    return steps, tuple(Share(len(script), weight) for script, weight in scripts)
+    return steps, tuple(WeightedScript(len(script), weight) for script, weight in scripts)
 
 
 def text(value: str) -> Template:
-    """Give a template without holes."""
+    """Return a template without holes."""
     return (Text(value),)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.model import Failure, Trial
-from loadstone.analysis.stats import Ended, Made, ended, made
-from loadstone.engine.callables.model import ITERATION, Output
+from loadstone.analysis.stats import EndedIterations, Made, ended, made
+from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.hooks import charts, hooks
@@ -122,7 +122,7 @@ class _Table:
 
     samples: Samples
     actions: tuple[str, ...]
-    rows: Ended
+    rows: EndedIterations
     made: tuple[Made, ...]
     failures: tuple[Failure, ...]
 
@@ -181,7 +181,9 @@ def _row(
     }
 
 
-def _data(table: _Table, began_s: float, outputs: Mapping[int, Output]) -> Iterator[dict[str, Any]]:
+def _data(
+    table: _Table, began_s: float, outputs: Mapping[int, IterationOutput]
+) -> Iterator[dict[str, Any]]:
     """Return the iterations in the order of their starts."""
     samples, rows = table.samples, table.rows
     order = np.lexsort((samples.due_ns, samples.iteration))
@@ -194,7 +196,7 @@ def _data(table: _Table, began_s: float, outputs: Mapping[int, Output]) -> Itera
             "timestamp": began_s + float(rows.start_s[row]),
             "idle_duration": float(rows.idle_s[row]),
             "error": _error(table, own) if rows.failed[row] else [],
-            "output": charts(outputs.get(int(rows.number[row]), Output(0))),
+            "output": charts(outputs.get(int(rows.number[row]), IterationOutput(0))),
             "atomic_actions": _atomics(table, own, began_s),
         }
 

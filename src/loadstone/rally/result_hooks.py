@@ -9,7 +9,7 @@ from loadstone.plan.hooks import HookRun
 
 
 def configs(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the hooks in the words of a task file."""
+    """Return the hooks in the form of a task file."""
     return [
         {
             **hook["config"],
@@ -21,12 +21,12 @@ def configs(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _named(pair: Any) -> Any:
-    """Give {name: settings}; Rally's exporters write it, or a list of the two."""
+    """Return {name: settings}; Rally's exporters write that, or a list of the two."""
     return {pair[0]: pair[1]} if isinstance(pair, list) else pair
 
 
 def runs(workload: Mapping[str, Any]) -> Iterator[HookRun]:
-    """Give each time that a hook acted."""
+    """Return each time that a hook acted."""
     for number, hook in enumerate(workload.get("hooks") or []):
         for one in hook.get("results") or []:
             trigger = one["triggered_by"]

@@ -36,7 +36,7 @@ class Table:
         return (*self.names, ITERATION)
 
     def samples(self) -> Samples:
-        """Give the table."""
+        """Return the table."""
         number, action, start, end, failed = np.array(self.rows, np.int64).reshape(-1, 5).T
         whole = action < 0
         # Within an iteration: waiting, what it did, the whole; over all, by their ends.
@@ -80,7 +80,7 @@ class Table:
 def _actions(
     given: Sequence[Mapping[str, Any]] | Mapping[str, Any], start_s: float
 ) -> Iterator[tuple[str, float, float, bool]]:
-    """Give path, start, end and whether it failed; the old form has durations alone."""
+    """Return path, start, end and whether it failed; the old form has durations alone."""
     if isinstance(given, Mapping):
         for name, took_s in given.items():
             end_s = start_s + float(took_s or 0.0)

@@ -103,7 +103,7 @@ def _tasks(data: Any, digest: str) -> Iterator[_Task]:
 
 
 def _of_old(one: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Give a workload of `rally task results` in the form of the report JSON."""
+    """Return a workload of `rally task results` in the form of the report JSON."""
     key, kw = one["key"], one["key"]["kw"]
     runner = dict(kw.get("runner") or {"type": "serial"})
     workload = {
@@ -183,7 +183,7 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
 
 
 def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the workload in the words in which our own are kept."""
+    """Return the workload in the form in which our own are kept."""
     return {
         "scenario": masked_settings(_short(workload["scenario"])),
         "runner": _short(workload["runner"]),

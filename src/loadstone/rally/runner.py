@@ -54,7 +54,7 @@ def _open(runner: Rps) -> Load:
 
 
 def stairs(ramp: Ramp, times: int) -> tuple[Stage, ...]:
-    """Give the stages of a rate that rises in steps until `times` iterations are due."""
+    """Return the stages of a rate that rises in steps until `times` iterations are due."""
     stages: list[Stage] = []
     left = float(times)
     while left > 0:
@@ -67,7 +67,7 @@ def stairs(ramp: Ramp, times: int) -> tuple[Stage, ...]:
 
 
 def as_rally(runner: Rps, processes: int) -> ReplayLoad:
-    """Give the instants at which Rally 5.1's rps runner starts iterations, if nothing holds it up.
+    """Return the instants at which Rally 5.1's rps runner starts iterations, if nothing delays it.
 
     Each of n processes begins 1 / (start rate * n) after the one before and starts its iteration
     i + 1 as soon as i / elapsed <= r(elapsed): it keeps the average since its start. A ramp's r is
@@ -84,7 +84,7 @@ def as_rally(runner: Rps, processes: int) -> ReplayLoad:
 
 
 def _elapsed_s(rate: float | Ramp, started: int, processes: int) -> float:
-    """Give the first instant at which started / elapsed <= r(elapsed)."""
+    """Return the first instant at which started / elapsed <= r(elapsed)."""
     match rate:
         case _ if started == 0:
             return 0.0

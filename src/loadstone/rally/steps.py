@@ -46,7 +46,7 @@ class RisingLoad:
     until: Until
 
     def at(self, workload: Workload, number: int) -> Workload | None:
-        """Give the workload of a step, from 0; None: its runner can go no further."""
+        """Return the workload of a step, from 0; None: its runner can go no further."""
         runner = _risen(workload, self, number)
         if runner is None:
             return None

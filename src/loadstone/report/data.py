@@ -7,10 +7,11 @@ from typing import Any
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.engine.health import Health
-from loadstone.report import identity, resources, usage, words
+from loadstone.report import identity, prediction, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import judge_floor
 from loadstone.search.model import Capacity
 
 SCHEMA_VERSION = 1
@@ -34,6 +35,8 @@ def as_data(run: Run) -> dict[str, Any]:
         "environment": {
             "machine": dict(run.environment.machine),
             "target": dict(run.environment.target),
+            "facts": dict(run.environment.facts),
+            "audit": [asdict(one) for one in run.environment.audit],
         },
     }
     if run.workloads:
@@ -52,6 +55,8 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "policy": measurement.policy,
         "parameters": dict(measurement.parameters),
         "capacity": _capacity(measurement.capacity),
+        "predicted": prediction.as_data(measurement),
+        "floor": _floor(measurement),
         "load_seconds": _number(measurement.load_s),
         "wall_seconds": _number(measurement.wall_s),
         "generator": _generator(generator_of(measurement)),
@@ -125,6 +130,13 @@ def _capacity(capacity: Capacity | None) -> dict[str, Any] | None:
         "kind": capacity.kind,
         "words": list(capacity.words),
     }
+
+
+def _floor(measurement: Measurement) -> dict[str, Any] | None:
+    least = measurement.least_rps
+    if least is None:
+        return None
+    return {"least_rps": least, "outcome": judge_floor(measurement.capacity, least).value}
 
 
 def _generator(generator: Generator | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 import math
 
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.search.model import Capacity
 
 MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
@@ -102,7 +102,7 @@ def verdict(trial: Trial) -> str:
 
 def is_metered(trial: Trial) -> bool:
     """Return whether the trial measured the throughput of a saturated service."""
-    return trial.rate_rps is None and trial.verdict.state is State.UNDECIDED
+    return trial.rate_rps is None and trial.verdict.state is TrialState.UNDECIDED
 
 
 def errors(trial: Trial) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadstone.engine.callables.model import Output
+from loadstone.engine.callables.model import IterationOutput
 from loadstone.plan.hooks import HookRun
 from loadstone.result import Measurement
 
@@ -35,7 +35,7 @@ def pair(one: Any) -> Any:
     )
 
 
-def charts(output: Output) -> dict[str, list[Any]]:
+def charts(output: IterationOutput) -> dict[str, list[Any]]:
     """Return what an iteration gave."""
     return {
         "additive": [json.loads(chart) for chart in output.additive],

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
-from loadstone.analysis.model import State
+from loadstone.analysis.model import TrialState
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement, Run
+from loadstone.search.floor import FloorOutcome, floor_words, judge_floor
 
 # What XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,6 +19,7 @@ def render(run: Run) -> str:
     """Return the document; a workload without a capacity is an error, for it was not measured.
 
     A degraded trial is no failure: a search looks for the rate at which the service gives way.
+    N below the rate of --fail-below is one.
     """
     each = [one for measurement in run.measurements for one in measurement.each]
     cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
@@ -59,7 +61,9 @@ def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
     if why := _missing(measurement, run):
         kind = figures.NOT_FOUND if is_search else measurement.status
         Xml.SubElement(case, "error", type=clean(kind), message=clean(why))
-    elif not is_search:
+    elif is_search:
+        _add_floor(case, measurement)
+    else:
         _add_failure(case, measurement)
     said = "\n".join(_said(measurement))
     if said:
@@ -82,6 +86,17 @@ def _missing(measurement: Measurement, run: Run) -> str | None:
     return "; ".join(said) or f"the run is {run.status}"
 
 
+def _add_floor(case: Xml.Element, measurement: Measurement) -> None:
+    """Add that N is below the rate of --fail-below, or that this cannot be told."""
+    least = measurement.least_rps
+    if least is None:
+        return
+    kinds = {FloorOutcome.MISSED: "failure", FloorOutcome.UNDECIDED: "error"}
+    if kind := kinds.get(judge_floor(measurement.capacity, least)):
+        message = clean(floor_words(measurement.capacity, least))
+        Xml.SubElement(case, kind, type="floor", message=message)
+
+
 def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
     """Add what fell short: of a task's workload its SLA, as in Rally."""
     missed = [row for row in measurement.checks if not row.success]
@@ -91,9 +106,9 @@ def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
         Xml.SubElement(case, "failure", type="sla", message=clean(kinds)).text = clean(details)
         return
     trial = measurement.trial
-    if trial is not None and trial.verdict.state is State.DEGRADED:
+    if trial is not None and trial.verdict.state is TrialState.DEGRADED:
         message = clean("; ".join(trial.verdict.reasons))
-        Xml.SubElement(case, "failure", type=State.DEGRADED.value, message=message)
+        Xml.SubElement(case, "failure", type=TrialState.DEGRADED.value, message=message)
 
 
 def _capacity(measurement: Measurement) -> Iterator[tuple[str, float]]:

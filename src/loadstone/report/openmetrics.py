@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from loadstone.analysis.model import NOT_JUDGED, Durations, State, Trial
+from loadstone.analysis.model import NOT_JUDGED, Durations, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
 from loadstone.report import names, steps, words
@@ -32,6 +32,7 @@ HELP = {
     "run_end_timestamp_seconds": "Unix time at which the run ended.",
     "capacity_iterations_per_second": "N, the highest rate that the service sustains.",
     "capacity_confidence_ratio": "Confidence level of the interval of N.",
+    "predicted_iterations_per_second": "N as predicted from a low load.",
     "measurement_status": "How the measurement ended (label status); always 1.",
     "measurement_sustained_iterations_per_second": "Rate of the fastest sustained trial.",
     "measurement_latency_seconds": "Latency since the due time, in the only trial, or of a search "
@@ -166,11 +167,15 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "capacity_iterations_per_second", {"bound": "low"}, capacity.low_rps
         yield "capacity_iterations_per_second", {"bound": "high"}, capacity.high_rps
         yield "capacity_confidence_ratio", {}, capacity.confidence
+    if predicted := measurement.prediction:
+        yield "predicted_iterations_per_second", {"bound": "estimate"}, predicted.rate_rps
+        yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
+        yield "predicted_iterations_per_second", {"bound": "high"}, predicted.high_rps
     if measurement.policy == "search":
         best = words.last_sustained(measurement)
     else:
         best = measurement.trial if measurement.policy == "fixed" else None
-    if best is not None and best.verdict.state is State.SUSTAINED:
+    if best is not None and best.verdict.state is TrialState.SUSTAINED:
         yield "measurement_sustained_iterations_per_second", {}, best.rate_rps
     if best is not None:
         yield "measurement_latency_seconds", {}, _distribution(best.stats.total)

@@ -13,7 +13,7 @@ from loadstone.result import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SlaRow:
     """One rule of one workload; `position` is the workload's in its task, from 0."""
 
     scenario: str
@@ -21,16 +21,16 @@ class Row:
     rule: Check
 
 
-def rows(run: Run) -> tuple[Row, ...]:
+def rows(run: Run) -> tuple[SlaRow, ...]:
     """Return all rules, by workload, in the order of Rally's `task sla-check`."""
     return tuple(
-        Row(measurement.scenario, position, rule)
+        SlaRow(measurement.scenario, position, rule)
         for position, measurement in enumerate(run.workloads)
         for rule in sorted(measurement.checks, key=lambda rule: rule.criterion)
     )
 
 
-def table(every: Sequence[Row]) -> Table:
+def table(every: Sequence[SlaRow]) -> Table:
     """Return the rules as a table for a terminal."""
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("workload", "pos", "criterion", "status", "detail"):
@@ -41,7 +41,7 @@ def table(every: Sequence[Row]) -> Table:
     return shown
 
 
-def as_data(row: Row) -> dict[str, Any]:
+def as_data(row: SlaRow) -> dict[str, Any]:
     """Return a rule in the keys of Rally's `task sla-check --json`."""
     return {
         "criterion": row.rule.criterion,

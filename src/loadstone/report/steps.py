@@ -15,7 +15,7 @@ from loadstone.result import Measurement
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkloadStep:
     """A workload at one load; `position` is its place in the task, from 0."""
 
     position: int
@@ -28,7 +28,7 @@ class Curve:
     """One workload's steps; `setting` is what rose, as the runner has it."""
 
     setting: str
-    steps: tuple[Step, ...]
+    steps: tuple[WorkloadStep, ...]
 
     @property
     def scenario(self) -> str:
@@ -42,7 +42,7 @@ def curves(measurements: Sequence[Measurement]) -> tuple[Curve, ...]:
     for measurement in measurements:
         each = measurement.each if measurement.spec else ()
         if measurement.policy == "steps" and measurement.trials:
-            steps = [Step(at, _value(one), one) for at, one in enumerate(each, position)]
+            steps = [WorkloadStep(at, _value(one), one) for at, one in enumerate(each, position)]
             loaded = tuple(step for step in steps if step.measurement.trials)
             found.append(Curve(_setting(measurement), loaded))
         position += len(each)
@@ -86,7 +86,7 @@ def tables(measurements: Sequence[Measurement]) -> Iterator[Table]:
         yield table
 
 
-def row(step: Step) -> tuple[str, str, str, str, str]:
+def row(step: WorkloadStep) -> tuple[str, str, str, str, str]:
     """Return throughput, median, 95 %, 99 % and success as they are shown."""
     stats = step.measurement.stats
     if stats is None:

@@ -10,17 +10,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.analysis.model import State, Trial
-from loadstone.report import figures, resources, streak, words, workload
+from loadstone.analysis.model import Trial, TrialState
+from loadstone.monitor.prediction import Prediction
+from loadstone.report import figures, prediction, resources, streak, words, workload
 from loadstone.report.steps import tables
-from loadstone.result import BESIDE, Entry, Found, Measurement, Run
+from loadstone.result import BESIDE, Entry, Measurement, MeasurementSummary, Run
 from loadstone.search.model import Capacity
 
 STYLES = {
-    State.SUSTAINED: "green",
-    State.DEGRADED: "red",
-    State.INVALID: "magenta",
-    State.UNDECIDED: "yellow",
+    TrialState.SUSTAINED: "green",
+    TrialState.DEGRADED: "red",
+    TrialState.INVALID: "magenta",
+    TrialState.UNDECIDED: "yellow",
 }
 
 # What a list of runs says of a target, and how.
@@ -82,7 +83,7 @@ def wide(to: Console | None = None) -> Console:
 def show(run: Run, to: Console) -> None:
     """Print a whole run."""
     for measurement in (one for whole in run.measurements for one in whole.each):
-        if measurement.policy == "search":
+        if measurement.policy in ("search", "prediction"):
             for part in _search(measurement):
                 to.print(part)
         else:
@@ -156,7 +157,7 @@ def _configuration(entry: Entry) -> str:
     return ", ".join(known)
 
 
-def _listed(found: Found) -> tuple[str, str, str]:
+def _listed(found: MeasurementSummary) -> tuple[str, str, str]:
     if found.stretch_rps is not None:
         return found.title, f"{figures.rate(found.stretch_rps)} per s", "fixed load"
     capacity = Capacity(found.rate_rps, found.low_rps, found.high_rps, 0.0)
@@ -168,7 +169,10 @@ def _listed(found: Found) -> tuple[str, str, str]:
 
 def _search(measurement: Measurement) -> Iterator[RenderableType]:
     yield Text.assemble((measurement.title, "bold"), "  ", (measurement.request, "dim"))
-    yield Padding(_number(measurement), (0, 0, 0, 2))
+    if measurement.policy == "search":
+        yield Padding(_number(measurement), (0, 0, 0, 2))
+    if found := measurement.prediction:
+        yield Padding(_predicted(found), (0, 0, 0, 2))
     if measurement.trials:
         yield Padding(_trials(measurement.trials), (0, 0, 0, 1))
         yield Padding(_why(measurement.trials), (0, 0, 1, 2))
@@ -186,6 +190,15 @@ def _number(measurement: Measurement) -> Text:
         number.append(f"   interval {figures.interval(capacity)}")
         number.append(f"\n   {words.sureness(capacity)}", "dim")
     return number
+
+
+def _predicted(found: Prediction) -> Text:
+    return Text.assemble(
+        ("Predicted N: ", "bold"),
+        (f"about {prediction.rate(found)} per second", "bold cyan"),
+        f"   interval {prediction.interval(found)}",
+        (f"\n   from {figures.rate(found.at_rps)} per second; {found.limit} first", "dim"),
+    )
 
 
 def _trials(trials: Sequence[Trial]) -> Table:

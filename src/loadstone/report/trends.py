@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.report import figures
-from loadstone.result import Measurement, Performed
+from loadstone.report.history import Change, changes, changes_as_data, facts, sentences
+from loadstone.result import Performed, Run
 
+MEDIAN = "the median duration"
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
 
 
@@ -25,20 +27,27 @@ class Trend:
     scenario: str
     given: str  # JSON, of the latest
     runs: tuple[Performed, ...]  # oldest first
+    changes: tuple[Change, ...] = ()  # of the median
 
 
-def trends(
-    history: Sequence[Performed], workload_of: Callable[[Performed], Measurement]
-) -> tuple[Trend, ...]:
+def trends(history: Sequence[Performed], run_of: Callable[[str], Run]) -> tuple[Trend, ...]:
     """Group what was performed by its configuration, the one with the latest run first."""
     groups: dict[str, list[Performed]] = {}
     for performed in history:
         groups.setdefault(performed.config_id, []).append(performed)
-    found = [
-        Trend(config_id, runs[-1].scenario, workload_of(runs[-1]).spec, tuple(runs))
-        for config_id, runs in groups.items()
-    ]
+    found = [_trend(config_id, runs, run_of) for config_id, runs in groups.items()]
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
+
+
+def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) -> Trend:
+    last = runs[-1]
+    spec = run_of(last.run_id).workloads[last.position].spec
+    found = changes(
+        [run.run_id for run in runs],
+        [run.median_s for run in runs],
+        lambda run_id: facts(run_of(run_id).environment),
+    )
+    return Trend(config_id, last.scenario, spec, tuple(runs), found)
 
 
 def parts(trend: Trend) -> Iterator[RenderableType]:
@@ -56,6 +65,8 @@ def parts(trend: Trend) -> Iterator[RenderableType]:
         verdict = Text("held", "green") if run.pass_sla else Text("failed", "bold red")
         table.add_row(run.run_id, *cells(run), verdict)
     yield table
+    for line in sentences(trend.changes, len(trend.runs), MEDIAN):
+        yield Text(line)
 
 
 def cells(run: Performed) -> tuple[str, ...]:
@@ -69,6 +80,7 @@ def cells(run: Performed) -> tuple[str, ...]:
 def as_data(trend: Trend) -> dict[str, Any]:
     """Return a trend in what JSON knows; durations in seconds, of successful iterations."""
     return {
+        "kind": "workload",
         "config_id": trend.config_id,
         "scenario": trend.scenario,
         "given": json.loads(trend.given),
@@ -76,4 +88,5 @@ def as_data(trend: Trend) -> dict[str, Any]:
             asdict(run) | {"success": run.ok / run.count if run.count else None}
             for run in trend.runs
         ],
+        "changes": changes_as_data(trend.changes),
     }

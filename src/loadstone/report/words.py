@@ -1,14 +1,16 @@
 """Describes a search's results in sentences."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
-from loadstone.analysis.model import Cause, State, Trial
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
-from loadstone.report import figures
+from loadstone.report import figures, prediction
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
-from loadstone.search.model import Capacity, Kind
+from loadstone.search.floor import floor_words
+from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
 BUSY = 0.9
@@ -20,10 +22,10 @@ OTHERS = 0.1
 NEAR = 0.9
 # What limits the rate at N.
 LIMITS = {
-    Kind.SATURATION: "saturation: every worker is busy",
-    Kind.REFUSAL: "refusals: requests fail from here on",
-    Kind.OBJECTIVE: "the objective: answers get too slow",
-    Kind.CEILING: "the load that is allowed, not by the service",
+    CapacityKind.SATURATION: "saturation: every worker is busy",
+    CapacityKind.REFUSAL: "refusals: requests fail from here on",
+    CapacityKind.OBJECTIVE: "the objective: answers get too slow",
+    CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
 # A shorter trial shows that the service answers, not that it keeps up.
 LEAST_S = 5.0
@@ -36,9 +38,12 @@ def of(measurement: Measurement) -> tuple[str, ...]:
 
 def shown(measurement: Measurement) -> tuple[str, ...]:
     """Describe what the figures show beside N itself."""
+    least = measurement.least_rps
     said = [
+        *([floor_words(measurement.capacity, least)] if least is not None else []),
         *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
         *(measurement.capacity.words if measurement.capacity else ()),
+        *prediction.words(measurement),
         *limit(measurement),
         *below(measurement),
         *above(measurement),
@@ -58,7 +63,15 @@ def sentence(words: str) -> str:
 
 def headline(measurement: Measurement) -> str:
     """Say N or that there is none; of one phase of load, what came of it."""
-    return n(measurement) if measurement.policy == "search" else stretch(measurement)
+    match measurement.policy:
+        case "search":
+            return n(measurement)
+        case "prediction":
+            return prediction.headline(measurement)
+        case "fixed" | "steps":
+            return stretch(measurement)
+        case _:
+            assert_never(measurement.policy)
 
 
 def n(measurement: Measurement) -> str:
@@ -215,7 +228,7 @@ def died(measurement: Measurement) -> Iterator[str]:
     """Describe which processes of the service died, and in which trial."""
     for trial in measurement.trials:
         if trial.usage is not None:
-            where = f"in trial {trial.number}" if measurement.policy == "search" else "under load"
+            where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
             yield from (f"{where} {words}" for words in deaths(trial.usage))
 
 
@@ -299,13 +312,13 @@ def paced(measurement: Measurement) -> list[Trial]:
 
 def last_sustained(measurement: Measurement) -> Trial | None:
     """Return the sustained trial with the highest rate."""
-    found = [t for t in paced(measurement) if t.verdict.state is State.SUSTAINED]
+    found = [t for t in paced(measurement) if t.verdict.state is TrialState.SUSTAINED]
     return found[-1] if found else None
 
 
 def first_degraded(measurement: Measurement) -> Trial | None:
     """Return the degraded trial with the lowest rate."""
-    found = [t for t in paced(measurement) if t.verdict.state is State.DEGRADED]
+    found = [t for t in paced(measurement) if t.verdict.state is TrialState.DEGRADED]
     return found[0] if found else None
 
 

@@ -4,16 +4,16 @@ import math
 from collections.abc import Generator
 from dataclasses import replace
 
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
-from loadstone.search.model import Capacity, Kind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
 from loadstone.search.pool import Pool, estimate, saturated
 from loadstone.search.proof import ROOM, SIGMAS, Known, height_s
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.session import Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 FIRST_DISTANCE = 0.08
 SHORTEST_S = 8.0
@@ -26,7 +26,7 @@ BLUR = 3.0  # sigmas; with fewer the interval covers the truth less often than i
 CONFIDENCE = 0.8  # 76 to 100 % over families of simulated services, docs/methodology.md
 
 
-def bisect(settings: Settings) -> Strategy:
+def bisect(settings: SearchSettings) -> Strategy:
     """Search by trials that are sustained or not."""
     session = Session(settings)
     return with_curve(session, guarded(session, _search(session)))
@@ -92,19 +92,19 @@ class _Bisection:
         trial = yield from self._session.ask(
             OpenLoad(rate_rps, seconds), "bisect", alarm_s=height, rise_s=height
         )
-        if trial.verdict.state is State.SUSTAINED:
+        if trial.verdict.state is TrialState.SUSTAINED:
             # Overload of less than this share goes unnoticed by a trial of this length.
             self._unnoticed = height / seconds
         self._learn(trial, rate_rps)
 
     def _learn(self, trial: Trial, rate_rps: float) -> None:
         match trial.verdict.state:
-            case State.SUSTAINED:
+            case TrialState.SUSTAINED:
                 self._low = rate_rps
-            case State.DEGRADED:
+            case TrialState.DEGRADED:
                 self._high = rate_rps
                 self._reasons = trial.verdict.reasons
-            case State.UNDECIDED | State.INVALID:
+            case TrialState.UNDECIDED | TrialState.INVALID:
                 self._is_undecided = True
         least = max(4, 2 * self._knee.in_flight)
         self._pool += saturated(trial.timeline, least, skip_s=1.0 + self._session.settle_s)
@@ -125,12 +125,12 @@ class _Bisection:
         if self._pool.seconds < LEAST_POOL_S:
             middle = (low + high) / 2
         low, high = low - self._blur(low), high + self._blur(high)
-        found = Capacity(middle, low, high, CONFIDENCE, kind=Kind.SATURATION)
+        found = Capacity(middle, low, high, CONFIDENCE, kind=CapacityKind.SATURATION)
         if not self._is_undecided:
             return found
         return replace(found, words=("too near to the capacity to tell in the time given",))
 
     def _blur(self, rate_rps: float) -> float:
-        """Give how far off a rate may be and still pass for the other side in one trial."""
+        """Return how far off a rate may be and still be taken for the other side in one trial."""
         noise = self._known.dispersion + self._session.settings.arrival_dispersion
         return BLUR * rate_rps * math.sqrt(noise / (self._known.rate_rps * LONGEST_S))

@@ -38,7 +38,7 @@ DISPERSION = 0.5  # of completions, on the safe side for a service of few reques
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LevelChange:
     """A change of the service's rate between two instants of the search's load."""
 
     before_rps: float

@@ -13,7 +13,7 @@ PURPOSE = "curve"  # how the purpose of a trial of the curve begins
 
 
 def of_curve(trials: Iterable[Trial]) -> list[Trial]:
-    """Give the trials that were made for the curve, all of one length, by rate."""
+    """Return the trials that were made for the curve, all of one length, by rate."""
     found = [trial for trial in trials if trial.purpose.startswith(f"{PURPOSE}:")]
     return sorted(found, key=lambda trial: trial.rate_rps or 0.0)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.change import Step, change
+from loadstone.search.change import LevelChange, change
 from loadstone.search.model import TrialRequest
-from loadstone.search.pool import Estimate, Pool, estimate, saturated
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
 from loadstone.search.session import Session
@@ -29,14 +29,14 @@ GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Depth:
     """How much is kept in flight: the larger of the two."""
 
     knees: float
     work_s: float
 
 
-LEVELS = (Level(1.6, 0.2), Level(4.0, 0.9), Level(12.0, 3.0), Level(30.0, 8.0))
+LEVELS = (Depth(1.6, 0.2), Depth(4.0, 0.9), Depth(12.0, 3.0), Depth(30.0, 8.0))
 SHALLOW, DEEP = 0, 1
 DEEPEST = len(LEVELS) - 1
 
@@ -55,7 +55,7 @@ class LevelChanged(Exception):
     """The service completes another rate than before, for good."""
 
 
-class Refused(Exception):
+class RequestsRefused(Exception):
     """Requests are refused where the meter needs them accepted; carries the trial."""
 
     def __init__(self, trial: Trial) -> None:
@@ -71,7 +71,7 @@ class Depths:
     rate_rps: float
     most_in_flight: float
     chunks: list[Chunk] = field(default_factory=list)  # since the last change
-    steps: list[Step] = field(default_factory=list)  # changes of the service, in their order
+    steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in their order
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
     count: int = 0
     refused: int = 0  # chunks in a row
@@ -94,7 +94,7 @@ class Depths:
         return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
 
     def gap(self, shallow: int, deep: int) -> float:
-        """Give (deeper - shallower) throughput as a share, 0 where it is not significant."""
+        """Return (deeper - shallower) throughput as a share, 0 where it is not significant."""
         left, right = estimate(self.pool_of(shallow)), estimate(self.pool_of(deep))
         if left is None or right is None:
             return 0.0
@@ -104,7 +104,7 @@ class Depths:
 
     def meter(
         self, session: Session, seconds: float
-    ) -> Generator[TrialRequest, Trial, Estimate | None]:
+    ) -> Generator[TrialRequest, Trial, ThroughputEstimate | None]:
         """Hold one band for a while, shallow and deep in turn, and take what it shows."""
         level = self.top if self.top > DEEP else self.count % 2
         low, high = self._marks(level)
@@ -137,7 +137,7 @@ class Depths:
             and refuses
             and (self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s))
         ):
-            raise Refused(trial)
+            raise RequestsRefused(trial)
 
     def add(self, trial: Trial, begin_s: float, settle_s: float) -> None:
         """Take the saturated part of an overloaded trial at a constant rate."""
@@ -161,7 +161,7 @@ class Depths:
             return
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
         first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
-        self.steps.append(Step(found.before_rps, found.after_rps, last_s, first_s))
+        self.steps.append(LevelChange(found.before_rps, found.after_rps, last_s, first_s))
         self.chunks = _later(self.chunks, found.first_s)
         self.rate_rps = found.after_rps
         raise LevelChanged

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from loadstone.analysis.model import Cause, State, Trial
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.search.model import Capacity
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RateOutcome:
     """One constant rate and whether it was sustained."""
 
     rate_rps: float
@@ -16,17 +16,17 @@ class Shown:
 
 
 @dataclass(slots=True)
-class Evidence:
+class TrialEvidence:
     """The rates that were sustained and those that were not, in the order of the trials."""
 
-    shown: list[Shown] = field(default_factory=list)
+    shown: list[RateOutcome] = field(default_factory=list)
 
     def take(self, trial: Trial) -> None:
         """Note what a valid trial showed; an undecided one shows nothing."""
         state = trial.verdict.state
-        if trial.rate_rps is not None and state in (State.SUSTAINED, State.DEGRADED):
-            is_sustained = state is State.SUSTAINED
-            self.shown.append(Shown(trial.rate_rps, is_sustained, trial.verdict.cause))
+        if trial.rate_rps is not None and state in (TrialState.SUSTAINED, TrialState.DEGRADED):
+            is_sustained = state is TrialState.SUSTAINED
+            self.shown.append(RateOutcome(trial.rate_rps, is_sustained, trial.verdict.cause))
 
     def forget(self) -> None:
         """Drop what was shown before the service changed."""

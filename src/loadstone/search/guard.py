@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause
-from loadstone.search.model import Capacity, Kind, Strategy
+from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
     BudgetSpent,
     ConnectionsWereLimit,
@@ -47,7 +47,7 @@ def _met(session: Session, found: Capacity) -> Capacity:
 def at_least(ceiling_rps: float) -> Capacity:
     """State that the ceiling was sustained, and no more."""
     words = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
-    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, words, Kind.CEILING)
+    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, words, CapacityKind.CEILING)
 
 
 def no_more_than(
@@ -79,7 +79,7 @@ def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
         f"had no queue; --max-connections {4 * limit.connections} would tell more",
         *map(str, limit.args),
     )
-    return Capacity(held, held, None, 0.95, words, Kind.CEILING)
+    return Capacity(held, held, None, 0.95, words, CapacityKind.CEILING)
 
 
 def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity:

@@ -11,13 +11,13 @@
 from dataclasses import dataclass, replace
 
 from loadstone.search.curve import with_curve
-from loadstone.search.depth import Depths, LevelChanged, Refused
+from loadstone.search.depth import Depths, LevelChanged, RequestsRefused
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
 from loadstone.search.session import Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.sides import Part, Sides
 from loadstone.search.statement import changes, state
 
@@ -66,7 +66,7 @@ class Lengths:
         )
 
 
-def meter(settings: Settings) -> Strategy:
+def meter(settings: SearchSettings) -> Strategy:
     """Search by metering saturation, with a trial on either side as proof."""
     session = Session(settings)
     return with_curve(session, guarded(session, _search(session)))
@@ -80,7 +80,7 @@ def _search(session: Session) -> Strategy:
         return (yield from refusal(session, knee.refused, knee))
     try:
         return (yield from _Meter(session, knee).run())
-    except Refused as refused:
+    except RequestsRefused as refused:
         return (yield from refusal(session, refused.trial, knee))
 
 

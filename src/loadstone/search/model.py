@@ -50,7 +50,7 @@ class TrialRequest:
         )
 
 
-class Kind(StrEnum):
+class CapacityKind(StrEnum):
     """What limits the rate at N."""
 
     SATURATION = "saturation"  # every worker is busy: work queues
@@ -73,7 +73,7 @@ class Capacity:
     high_rps: float | None
     confidence: float
     words: tuple[str, ...] = ()
-    kind: Kind | None = None
+    kind: CapacityKind | None = None
     causes: tuple[Cause, ...] = ()  # why there is no number, where there is none
 
 

@@ -13,7 +13,7 @@ LEAST_MISSED = 8.0  # answers at the pace of the rest of the trial: fewer may be
 
 
 def outage_s(trial: Trial) -> float:
-    """Give the longest stretch in which requests failed and none ended well; 0: there was none.
+    """Return the longest period in which requests failed and none ended well; 0: there was none.
 
     A service that is overloaded or refuses some goes on answering others meanwhile.
     """

@@ -21,7 +21,7 @@ LONG_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ThroughputEstimate:
     """Saturated throughput with the half-width of its 95 % interval."""
 
     rate_rps: float
@@ -59,7 +59,7 @@ class Pool:
         return Pool(tuple(kept))
 
     def blocks(self, seconds: float) -> list[Counts]:
-        """Give completions per second in whole blocks of each stretch."""
+        """Return completions per second in whole blocks of each phase."""
         width = round(seconds / TICK_S)
         return [
             stretch[: len(stretch) // width * width].reshape(-1, width).sum(axis=1) / seconds
@@ -87,7 +87,7 @@ def saturated(
     )
 
 
-def estimate(pool: Pool) -> Estimate | None:
+def estimate(pool: Pool) -> ThroughputEstimate | None:
     """Give the rate with its interval; None while too little is known.
 
     Newey-West variance of 2-s blocks with lags to 20 s, t with as many degrees of freedom as there
@@ -107,7 +107,7 @@ def estimate(pool: Pool) -> Estimate | None:
         # A stretch begins and ends somewhere between two completions.
         math.sqrt(len(pool.stretches)) / pool.seconds,
     )
-    return Estimate(rate, half_width, variance * BLOCK_S / rate if rate else 0.0)
+    return ThroughputEstimate(rate, half_width, variance * BLOCK_S / rate if rate else 0.0)
 
 
 def _long_run_variance(blocks: list[Counts], count: int) -> tuple[float, int]:

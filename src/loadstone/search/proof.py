@@ -59,7 +59,7 @@ def proof(known: Known, longest_s: float) -> Proof:
 
 
 def height_s(known: Known, distance: float, seconds: float) -> float:
-    """Give the backlog that separates steady from growing."""
+    """Return the backlog that separates steady from growing."""
     return max(known.least_height_s, SHARE * distance * seconds)
 
 

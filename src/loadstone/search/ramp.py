@@ -4,7 +4,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from loadstone.analysis.model import TICK_S, State, Trial
+from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import TrialRequest
 from loadstone.search.outage import is_deliberate
@@ -149,7 +149,7 @@ class Throughput:
 
 
 def throughput(trial: Trial, response_s: float) -> Throughput:
-    """Give the completions after the first quarter, and after the first can end."""
+    """Return the completions after the first quarter, and after the first can end."""
     slow = math.floor if response_s >= SLOW_S else lambda ticks: math.ceil(ticks) - 1
     skip = max(len(trial.timeline.ok) // 4, slow(response_s / TICK_S))
     ok = trial.timeline.ok[skip:]
@@ -164,7 +164,7 @@ def _step_s(session: Session, workers: int, response_s: float) -> float:
 
 
 def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
-    """Give what so many workers can reach at most: no answer comes sooner than unloaded."""
+    """Return the most that so many workers can reach: no answer comes sooner than unloaded."""
     alone = workers / response_s
     return min(alone, STEP * before_rps) if before_rps else alone
 
@@ -177,7 +177,7 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, 
         trial = yield from session.ask(
             OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
         )
-        if trial.verdict.state is not State.SUSTAINED:
+        if trial.verdict.state is not TrialState.SUSTAINED:
             reached = throughput(trial, response_s)
             at_s = session.spent_s
             rate_rps = max(reached.rate_rps, _least_rps(trial))

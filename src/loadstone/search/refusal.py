@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.alarm import chance_of
-from loadstone.analysis.model import TICK_S, Cause, State, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import no_more_than
-from loadstone.search.model import Capacity, Kind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
 from loadstone.search.outage import is_deliberate
 from loadstone.search.ramp import FIRST_RPS, Knee
 from loadstone.search.session import OnlyErrors, Refusals, Session
@@ -283,7 +283,7 @@ class _Refusal:
             if (
                 is_short
                 or is_clear
-                or trial.verdict.state is State.DEGRADED
+                or trial.verdict.state is TrialState.DEGRADED
                 or seconds >= LONGEST_S
             ):
                 return
@@ -457,7 +457,7 @@ class _Refusal:
             middle = math.sqrt(low * bad) if self._is_hard else middle
         below, above = min(below, middle), max(above, middle)
         words = (self._words(low, bad), *self._burst_words(), *self._rest_words())
-        return Capacity(middle, below, above, CONFIDENCE, words, Kind.REFUSAL)
+        return Capacity(middle, below, above, CONFIDENCE, words, CapacityKind.REFUSAL)
 
     def _words(self, low: float, bad: float) -> str:
         good = sum(one.requests for one in self._tried if one.rate_rps == low)

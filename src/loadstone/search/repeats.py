@@ -10,7 +10,7 @@ LEAST = 2
 
 
 def combined(searches: Sequence[Capacity]) -> Capacity:
-    """Give the geometric mean of their N, with an interval that holds what differs between them.
+    """Return the geometric mean of their N, with an interval that covers the spread between them.
 
     Student's t over the logarithms of the N (rates scatter in proportion), one value a search, with
     one degree of freedom less: noise slower than a search is seen between searches only (Kalibera &
@@ -33,7 +33,7 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
 
 
 def _left(halves: Sequence[float]) -> float:
-    """Give the half-width of a mean of independent values with these half-widths."""
+    """Return the half-width of a mean of independent values with these half-widths."""
     return math.hypot(*halves) / len(halves)
 
 
@@ -52,7 +52,7 @@ def _without(searches: Sequence[Capacity], known: Sequence[Capacity]) -> tuple[s
 
 
 def _words(known: Sequence[Capacity]) -> tuple[str, ...]:
-    """Give what single searches said, with which of them said it."""
+    """Return the messages of single searches, each with the searches that gave it."""
     said: dict[str, list[str]] = {}
     for number, one in enumerate(known, 1):
         for words in one.words:
@@ -61,7 +61,7 @@ def _words(known: Sequence[Capacity]) -> tuple[str, ...]:
 
 
 def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:
-    """Give what is left where no two searches have an interval."""
+    """Return the result where no two searches have an interval."""
     rated = [one for one in searches if one.rate_rps is not None]
     if not rated:
         return Capacity(None, None, None, 0.0, _without(searches, ()))

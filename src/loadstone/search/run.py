@@ -8,7 +8,7 @@ from loadstone.search.model import Capacity, Measure, Strategy
 
 
 def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial, ...]]:
-    """Give what the strategy found and every trial that it asked for, numbered from 1."""
+    """Return the capacity that the strategy found and every trial, numbered from 1."""
     trials: list[Trial] = []
     try:
         ask = next(strategy)

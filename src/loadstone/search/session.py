@@ -4,12 +4,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.alarm import SETTLED_S
-from loadstone.analysis.model import TICK_S, Cause, State, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, Load, ReplayLoad, StagedLoad
-from loadstone.search.evidence import Evidence
+from loadstone.search.evidence import TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.outage import is_deliberate, is_refused, outage_s
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 Asking = Generator[TrialRequest, Trial, Trial]
 LEAST_PACE = 0.5
@@ -56,7 +56,7 @@ class Refusals:
 class Session:
     """One search's budget, its connections, and what its trials have shown."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         self.settings = settings
         self.spent_s = 0.0
         self.connections = min(CONNECTIONS, settings.max_connections)
@@ -64,7 +64,7 @@ class Session:
         self.has_answered = False
         self.notes: tuple[str, ...] = ()  # what happened, to be said whatever is found
         self.changes: tuple[str, ...] = ()  # of the service's capacity, in words
-        self.evidence = Evidence()
+        self.evidence = TrialEvidence()
         # What would be stated if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
 
@@ -134,7 +134,7 @@ class Session:
                 pause_s = gone_s
                 continue
             self.has_answered = True
-            if trial.verdict.state is not State.INVALID:
+            if trial.verdict.state is not TrialState.INVALID:
                 if refusals is None:
                     self.evidence.take(trial)
                 return trial
@@ -183,7 +183,7 @@ class Session:
         return None
 
     def _interrupted(self, trial: Trial) -> float:
-        """Give how long to wait for a service that answered before; OnlyErrors for others."""
+        """Return how long to wait for a service that answered before, or raise OnlyErrors."""
         if not self.has_answered or self.notes:
             raise OnlyErrors(*_errors(trial))
         return self._restarted(trial, "for a while")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SearchSettings:
     """The terms of one search."""
 
     budget_s: float = 240.0  # seconds of load, waiting for outstanding requests included

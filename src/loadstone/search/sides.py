@@ -7,9 +7,9 @@ from enum import StrEnum
 import numpy as np
 
 from loadstone.analysis.backlog import NEARLY
-from loadstone.analysis.model import Cause, State, Trial
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
-from loadstone.search.depth import DEEP, Depths, Refused
+from loadstone.search.depth import DEEP, Depths, RequestsRefused
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import estimate
 from loadstone.search.proof import PATIENCE_S, Known, Proof, height_s, power, proof
@@ -108,8 +108,8 @@ class Sides:
             if self._took_below(trial, rate_rps):
                 return
             if trial.verdict.cause is Cause.ERRORS:
-                raise Refused(trial)
-            failed += trial.verdict.state is State.DEGRADED
+                raise RequestsRefused(trial)
+            failed += trial.verdict.state is TrialState.DEGRADED
             needed_s = longest_s + above_s + 2 * chunk_s
             is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
             if is_last or trial.verdict.cause is Cause.OBJECTIVE:
@@ -128,7 +128,7 @@ class Sides:
         Noise may have failed it, so it is metered by; an undecided one contradicts nothing.
         """
         is_overloaded = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
-        if not is_overloaded and trial.verdict.state is not State.UNDECIDED:
+        if not is_overloaded and trial.verdict.state is not TrialState.UNDECIDED:
             return False
         self.flags.add(Flag.BELOW_UNDECIDED)
         self.high, self.reasons = None, ()
@@ -153,11 +153,14 @@ class Sides:
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
             begin_s = self._session.spent_s
             trial = yield from self._strict(rate_rps, step, seconds)
-            if trial.verdict.state is State.DEGRADED:
+            if trial.verdict.state is TrialState.DEGRADED:
                 is_clear = passes == 0 and self.steady is None
                 self._took_above(trial, rate_rps, begin_s, is_clear=is_clear)
                 break
-            if trial.verdict.state is not State.SUSTAINED or power(known, step, seconds) < SURE:
+            if (
+                trial.verdict.state is not TrialState.SUSTAINED
+                or power(known, step, seconds) < SURE
+            ):
                 break
             passes += 1
             self.passed = rate_rps
@@ -184,12 +187,12 @@ class Sides:
 
     def _took_below(self, trial: Trial, rate_rps: float) -> bool:
         """Take note of a trial below; True: it settles that side."""
-        if trial.verdict.state is State.SUSTAINED:
+        if trial.verdict.state is TrialState.SUSTAINED:
             if self.high is not None:
                 self.flags = {Flag.NOISY}
             self.low, self.high = rate_rps, None
             return True
-        if trial.verdict.state is State.DEGRADED:
+        if trial.verdict.state is TrialState.DEGRADED:
             self.high = rate_rps
             self.reasons = trial.verdict.reasons
         return False
@@ -232,9 +235,9 @@ class Sides:
             trial = yield from self._session.ask(
                 OpenLoad(rate_rps, seconds), "step down", height, height
             )
-            if trial.verdict.state is State.SUSTAINED:
+            if trial.verdict.state is TrialState.SUSTAINED:
                 self.low = rate_rps
-            elif trial.verdict.state is State.DEGRADED:
+            elif trial.verdict.state is TrialState.DEGRADED:
                 self.high = rate_rps
                 self.reasons = trial.verdict.reasons
             elif self.low is not None:

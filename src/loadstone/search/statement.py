@@ -3,11 +3,11 @@
 import math
 
 from loadstone.analysis.model import Cause
-from loadstone.search.change import Step, fall
+from loadstone.search.change import LevelChange, fall
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
-from loadstone.search.model import Capacity, Kind
-from loadstone.search.pool import Estimate, Pool, estimate
+from loadstone.search.model import Capacity, CapacityKind
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate
 from loadstone.search.sides import Flag, Sides
 
 CONFIDENCE = 0.95
@@ -28,7 +28,7 @@ WIDE = 0.03  # half-width over N from which more time is recommended
 
 
 def state(depths: Depths, sides: Sides) -> Capacity:
-    """Give N with its interval, and in words what it does not say."""
+    """Return N with its interval and the words that limit it."""
     found = estimate(depths.pool)
     steps = _steps(depths)
     if found is None:
@@ -54,20 +54,20 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     # It changed once, and held what was too much since: it may have become faster again.
     is_open = bool(steps) and sides.passed is not None and sides.high is None
     most = None if is_open else high
-    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, words, Kind.SATURATION)
+    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, words, CapacityKind.SATURATION)
 
 
-def _steps(depths: Depths) -> list[Step]:
+def _steps(depths: Depths) -> list[LevelChange]:
     """Return how the service changed, what the ramp reached included."""
     knee = depths.knee
     seen = sum((chunk.pool for chunk in depths.chunks), Pool())
     if depths.steps or _depends(depths) or not fall(knee.throughput_rps, knee.completed, seen):
         return depths.steps
     first_s = depths.chunks[0].begin_s
-    return [Step(knee.throughput_rps, seen.count / seen.seconds, knee.at_s, first_s)]
+    return [LevelChange(knee.throughput_rps, seen.count / seen.seconds, knee.at_s, first_s)]
 
 
-def changes(steps: list[Step]) -> tuple[str, ...]:
+def changes(steps: list[LevelChange]) -> tuple[str, ...]:
     """Say which levels there were, and when they ended."""
     if not steps:
         return ()
@@ -81,7 +81,7 @@ def changes(steps: list[Step]) -> tuple[str, ...]:
     )
 
 
-def _changed(steps: list[Step]) -> Capacity:
+def _changed(steps: list[LevelChange]) -> Capacity:
     low, high = sorted((steps[-1].before_rps, steps[-1].after_rps))
     words = (*changes(steps), "too little was seen after it: measure again")
     return Capacity(None, low, high, 0.0, words, causes=(Cause.DRIFT,))
@@ -98,13 +98,13 @@ def _unmetered(depths: Depths, sides: Sides) -> Capacity:
     return Capacity(rate, sides.low, high, CONFIDENCE, words, _kind(sides))
 
 
-def _kind(sides: Sides) -> Kind:
+def _kind(sides: Sides) -> CapacityKind:
     if Flag.OBJECTIVE in sides.flags:
-        return Kind.OBJECTIVE
-    return Kind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else Kind.SATURATION
+        return CapacityKind.OBJECTIVE
+    return CapacityKind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else CapacityKind.SATURATION
 
 
-def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capacity:
+def _contradicted(sides: Sides, found: ThroughputEstimate, words: tuple[str, ...]) -> Capacity:
     if sides.low is None:
         causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
         return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons), causes)
@@ -115,7 +115,7 @@ def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capa
         rate = min(max(found.rate_rps, sides.low), high)
         low = min(sides.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
-        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, Kind.SATURATION)
+        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, CapacityKind.SATURATION)
     low, high = sorted((sides.low, high))
     rate = (low + high) / 2
     if Flag.LESS_SUSTAINED in sides.flags:  # what failed, noise or a slow queue may have failed
@@ -125,7 +125,9 @@ def _contradicted(sides: Sides, found: Estimate, words: tuple[str, ...]) -> Capa
     return Capacity(rate, low, high, CONFIDENCE, words, _kind(sides))
 
 
-def _for_depth(depths: Depths, found: Estimate, low: float, high: float) -> tuple[float, float]:
+def _for_depth(
+    depths: Depths, found: ThroughputEstimate, low: float, high: float
+) -> tuple[float, float]:
     """Widen the interval where throughput depends on the backlog."""
     if not _depends(depths):
         deep = estimate(depths.pool_of(DEEP))
@@ -153,7 +155,7 @@ def _depends(depths: Depths) -> bool:
     return depths.top > DEEP or depths.gap(SHALLOW, DEEP) != 0
 
 
-def _words(depths: Depths, sides: Sides, found: Estimate) -> tuple[str, ...]:
+def _words(depths: Depths, sides: Sides, found: ThroughputEstimate) -> tuple[str, ...]:
     metered = f"{found.rate_rps:.4g}/s"
     high = f"{sides.high:.4g}/s" if sides.high else "N"
     low = f"{sides.low:.4g}/s" if sides.low else "a rate below"
@@ -197,7 +199,7 @@ def _by_depth(depths: Depths) -> str:
     return f"capacity depends on the backlog: {', '.join(points)}"
 
 
-def _more_time(found: Estimate) -> tuple[str, ...]:
+def _more_time(found: ThroughputEstimate) -> tuple[str, ...]:
     share = found.half_width_rps / found.rate_rps
     if share <= WIDE:
         return ()

@@ -11,9 +11,9 @@ from loadstone.search.published.closed_peak import closed_loop_peak
 from loadstone.search.published.isp_ras import SCRIPT, TEXT, isp_ras_2015
 from loadstone.search.published.mlrsearch import mlrsearch
 from loadstone.search.published.step_concurrency import step_concurrency
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
-STRATEGIES: dict[str, Callable[[Settings], Strategy]] = {
+STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
     "meter": meter,
     "bisect": bisect,
     "isp-ras-2015": partial(isp_ras_2015, procedure=SCRIPT),
@@ -31,7 +31,7 @@ HEED_OBJECTIVES = ("meter", "bisect")
 LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.trial_s}
 
 
-def strategy(name: str, settings: Settings) -> Callable[[], Strategy]:
+def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
     """Give what makes a search from the start."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")

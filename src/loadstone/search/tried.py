@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loadstone.analysis.model import TICK_S, Cause, State, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 
 LEAST_FILLS = 4
 LEAST_RATIO = 3.0  # of the longest to the shortest time that a bucket took to empty
@@ -40,7 +40,7 @@ class Fill:
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     """Count what was refused; a trial in which nothing was accepted counts nothing."""
     stats, ticks = trial.stats, trial.timeline
-    if not stats.failed and trial.verdict.state is State.DEGRADED:
+    if not stats.failed and trial.verdict.state is TrialState.DEGRADED:
         # It saturates: as good as refused.
         return Tried(rate_rps, stats.ok, max(1, stats.ok // 20))
     if not stats.ok:

@@ -43,14 +43,14 @@ def is_postgresql(engine: Engine) -> bool:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Give a connection that sees one state of the database."""
+    """Return a connection that sees one state of the database."""
     with explained(engine), engine.begin() as connection:
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Give a connection whose changes are kept all together, or not at all."""
+    """Return a connection whose changes are committed together, or not at all."""
     with explained(engine), engine.connect() as bare:
         connection = bare.execution_options(loadstone_writes=True)
         with connection.begin():

@@ -11,7 +11,15 @@ from sqlalchemy import RowMapping
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.redaction import Redaction
-from loadstone.result import Environment, Found, Measurement, Performed, Run, config_id
+from loadstone.result import (
+    Environment,
+    Measurement,
+    MeasurementSummary,
+    PastSearch,
+    Performed,
+    Run,
+    config_id,
+)
 from loadstone.store import codec, owner
 
 _TEXTS = ("command", "failure", "title")
@@ -113,11 +121,25 @@ def _moment(at_s: float | None) -> str:
     return "" if at_s is None else datetime.fromtimestamp(at_s, UTC).isoformat("T", "seconds")
 
 
-def found(row: RowMapping, trials: Sequence[RowMapping]) -> Found:
+def found(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
     """Return a search or a fixed load as lists show it."""
     stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    return Found(row["scenario"], row["title"], *n, stretch_rps)
+    return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
+
+
+def past_search(row: RowMapping) -> PastSearch:
+    """Return a search of a measurement's row, with the columns of its run."""
+    measurement = codec.loads(Measurement, row["body"])
+    return PastSearch(
+        run_id=row["run_id"],
+        started_at=row["started_at"],
+        scenario=row["scenario"],
+        title=row["title"],
+        parameters=measurement.parameters,
+        capacity=measurement.capacity,
+        environment=codec.loads(Environment, row["environment"]),
+    )
 
 
 def performed(

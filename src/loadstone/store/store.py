@@ -19,7 +19,7 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.monitor.metrics import Metrics
 from loadstone.redaction import Redaction
-from loadstone.result import Entry, Measurement, Performed, Run
+from loadstone.result import Entry, Measurement, PastSearch, Performed, Run
 from loadstone.store import codec, database, owner, rows
 from loadstone.store.location import StoreLocation
 from loadstone.store.schema import measurements, runs, trials
@@ -176,6 +176,24 @@ class Store:
             ]
         return sorted(found, key=lambda one: (one.started_at, one.run_id))
 
+    def past_searches(self) -> list[PastSearch]:
+        """List what `capacity` and `demo` found, oldest first; of repeated searches what they say.
+
+        Searches of a study are left out: its cells differ on purpose.
+        """
+        with database.reading(self._engine) as connection:
+            wanted = (
+                select(measurements, runs.c.started_at, runs.c.environment)
+                .join(runs, runs.c.run_id == measurements.c.run_id)
+                .where(measurements.c.policy == "search", runs.c.kind.in_(("capacity", "demo")))
+                .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
+            )
+            found = {
+                (row["run_id"], row["scenario"]): rows.past_search(row)
+                for row in connection.execute(wanted).mappings()
+            }
+        return list(found.values())
+
     def require_files(self, run_id: str) -> None:
         """Raise EnvironmentUnusable when the files of a run are on another machine."""
         if not database.is_postgresql(self._engine) or self.folder(run_id).is_dir():
@@ -224,7 +242,7 @@ class Store:
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
-        """Give the folder of a run's files, from its whole id."""
+        """Return the folder of a run's files, from its whole id."""
         return self._folder / "runs" / run_id
 
     def _write_samples(self, path: Path, samples: Samples) -> None:

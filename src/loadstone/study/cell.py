@@ -20,7 +20,15 @@ from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import parse
 from loadstone.result import Measurement as Record
 from loadstone.search.model import TrialRequest
-from loadstone.study.model import Cell, Measurement, Search, Step, Steps, Study, Tasks
+from loadstone.study.model import (
+    Cell,
+    ClosedLoopStep,
+    Measurement,
+    SearchMeasurement,
+    StepsMeasurement,
+    Study,
+    Tasks,
+)
 from loadstone.study.order import Turn
 
 # The file's ceiling is that of a Keystone, not that of the reference service.
@@ -53,11 +61,11 @@ def groups_of(
 ) -> tuple[MeasurementGroup, ...]:
     """Return what is measured of a cell."""
     match measurement:
-        case Steps():
+        case StepsMeasurement():
             return (steps_group(measurement),)
         case Tasks():
             return task_groups(task_of(measurement), TaskTerms(max_rate_rps=max_rate_rps))
-        case Search():
+        case SearchMeasurement():
             terms = SearchTerms(
                 method=measurement.method,
                 budget_s=measurement.budget_s,
@@ -67,7 +75,7 @@ def groups_of(
             return (search_group((by_name(cell.scenario, measurement.users),), terms),)
 
 
-def steps_group(measurement: Steps) -> MeasurementGroup:
+def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:
     """Return a measurement for each step, in their order."""
     widest = max(step.concurrency for step in measurement.steps)
     return MeasurementGroup(
@@ -82,7 +90,7 @@ def task_of(measurement: Tasks) -> Task:
     return check_tree(parse(measurement.text, "task")).task
 
 
-def _step(step: Step, users: int, widest: int) -> MeasurementConfig:
+def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
     scenario = named(step.scenario)
     load = ClosedLoad(step.concurrency, step.at_most_s, step.iterations)
     parameters = (
@@ -124,6 +132,6 @@ def _target(cell: Cell, name: str) -> TargetChoice:
 
 
 def _max_rate_rps(measurement: Measurement, cell: Cell) -> float:
-    if isinstance(measurement, Search) and not cell.is_reference:
+    if isinstance(measurement, SearchMeasurement) and not cell.is_reference:
         return measurement.max_rate_rps
     return REFERENCE_MAX_RATE_RPS if cell.is_reference else DEFAULT_MAX_RATE_RPS

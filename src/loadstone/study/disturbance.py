@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from loadstone.report import figures
 from loadstone.report.words import OTHERS
 from loadstone.result import Run
-from loadstone.study.table import Outcome
+from loadstone.study.table import TurnOutcome
 
 
-def disturbed(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def disturbed(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Describe the CPU usage of other processes if it distorts the results."""
     shares = [taken(one.result) for one in outcomes if one.result is not None]
     much = [share for share in shares if share is not None and share >= OTHERS]

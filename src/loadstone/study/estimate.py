@@ -8,7 +8,15 @@ from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, Stag
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Runner
 from loadstone.study.cell import task_of
-from loadstone.study.model import Cell, Measurement, Search, Step, Steps, Study, Tasks
+from loadstone.study.model import (
+    Cell,
+    ClosedLoopStep,
+    Measurement,
+    SearchMeasurement,
+    StepsMeasurement,
+    Study,
+    Tasks,
+)
 
 # What a cell takes beside its users and its load: an empty database and the servers are started,
 # requests that are under way are waited for, all is removed. 11 to 13 s in the measured
@@ -42,9 +50,9 @@ def about(seconds: float) -> str:
 
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
-        case Search(budget_s=budget_s, users=users):
+        case SearchMeasurement(budget_s=budget_s, users=users):
             return _users_s(users, cell) + budget_s
-        case Steps(users=users, steps=steps):
+        case StepsMeasurement(users=users, steps=steps):
             return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
             subtasks = task_of(measurement).subtasks
@@ -59,7 +67,7 @@ def _users_s(users: int, cell: Cell) -> float:
     return users * (_check_s(cell) + 2 * _request_s(cell)) / CORES
 
 
-def _step_s(step: Step, users: int, cell: Cell) -> float:
+def _step_s(step: ClosedLoopStep, users: int, cell: Cell) -> float:
     each_s = _each_s(step.scenario, cell)
     load_s = min(step.at_most_s, _closed_s(step.iterations, step.concurrency, each_s))
     if named(step.scenario).needs_tokens:

@@ -9,11 +9,18 @@ from typing import assert_never
 from scipy import stats
 
 from loadstone.analysis.interval import CONFIDENCE
-from loadstone.analysis.model import State, Trial
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement as Measured
 from loadstone.result import Run
-from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
+from loadstone.study.model import (
+    ClosedLoopStep,
+    Figure,
+    Measurement,
+    SearchMeasurement,
+    StepsMeasurement,
+    Tasks,
+)
 
 # Ticks of one stretch are taken together in so many batches: neighbours resemble each other.
 BATCHES = 10
@@ -31,7 +38,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TurnFigure:
     """Result of one turn in one row of the table."""
 
     estimate: Estimate | None
@@ -39,12 +46,12 @@ class Found:
     shortcoming: str | None = None  # why there is no figure, or why it says little
 
 
-def of_turn(run: Run, measurement: Measurement) -> dict[str | None, Found]:
+def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
     """Return what one turn found, by step; a kill may have cut the steps short."""
     match measurement:
-        case Search():
+        case SearchMeasurement():
             return dict(_of_search(one) for one in run.measurements[:1])
-        case Steps(figure=figure, steps=steps):
+        case StepsMeasurement(figure=figure, steps=steps):
             pairs = zip(steps, run.measurements, strict=False)
             return {
                 step.name: _of_step(step, one.trials[0], one, figure)
@@ -62,7 +69,7 @@ def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
     """Return the findings of a turn without those that only prepare."""
     if isinstance(measurement, Tasks):
         return run.measurements[measurement.warm_ups :]
-    if not isinstance(measurement, Steps):
+    if not isinstance(measurement, StepsMeasurement):
         return run.measurements
     pairs = zip(measurement.steps, run.measurements, strict=False)
     return tuple(one for step, one in pairs if step.timed)
@@ -70,7 +77,7 @@ def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
 
 def unsteady(run: Run, measurement: Measurement) -> dict[str, str]:
     """Return problems in steps that are not timed, which may explain others."""
-    if not isinstance(measurement, Steps):
+    if not isinstance(measurement, StepsMeasurement):
         return {}
     pairs = zip(measurement.steps, run.measurements, strict=False)
     said = {
@@ -86,7 +93,7 @@ def is_valid(run: Run, measurement: Measurement) -> bool:
     return all(one.is_valid is not False for one in of_turn(run, measurement).values())
 
 
-def _of_search(one: Measured) -> tuple[None, Found]:
+def _of_search(one: Measured) -> tuple[None, TurnFigure]:
     found = one.capacity
     if found is None:
         return None, _found(None, one, None)
@@ -95,29 +102,31 @@ def _of_search(one: Measured) -> tuple[None, Found]:
     return None, _found(estimate, one, why or None)
 
 
-def _of_step(step: Step, trial: Trial, one: Measured, figure: Figure) -> Found:
+def _of_step(step: ClosedLoopStep, trial: Trial, one: Measured, figure: Figure) -> TurnFigure:
     why = _shortcoming(step, trial)
     return _found(None if why else of_trial(trial, figure), one, why)
 
 
-def _found(estimate: Estimate | None, one: Measured, why: str | None) -> Found:
+def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFigure:
     generator = generator_of(one)
     if generator is None or generator.is_valid:
-        return Found(estimate, None if generator is None else True, why)
-    return Found(estimate, False, why or _limit(generator.reasons))
+        return TurnFigure(estimate, None if generator is None else True, why)
+    return TurnFigure(estimate, False, why or _limit(generator.reasons))
 
 
-def _of_workload(one: Measured, figure: Figure) -> Found:
+def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
     why = one.failure or broken or (None if one.stats else "no iteration ended")
     if why or one.trial is None:
-        return Found(None, valid, why)
+        return TurnFigure(None, valid, why)
     value = _value(one.trial, figure)
     if value is None:
-        return Found(None, valid, "requests to Keystone were not counted: no compute cloud")
+        return TurnFigure(None, valid, "requests to Keystone were not counted: no compute cloud")
     estimate = Estimate(value, None, None, 0.0)
-    return Found(estimate, valid, _limit(one.health.limits) if one.health and not valid else None)
+    return TurnFigure(
+        estimate, valid, _limit(one.health.limits) if one.health and not valid else None
+    )
 
 
 def _limit(reasons: Sequence[str]) -> str:
@@ -147,9 +156,9 @@ def _value(trial: Trial, figure: Figure) -> float | None:
             return 1000.0 * seconds[figure]
 
 
-def _shortcoming(step: Step, trial: Trial) -> str | None:
+def _shortcoming(step: ClosedLoopStep, trial: Trial) -> str | None:
     """Describe why a phase does not measure the service's speed."""
-    if trial.verdict.state is State.DEGRADED:
+    if trial.verdict.state is TrialState.DEGRADED:
         return "; ".join(trial.verdict.reasons)
     ended = trial.stats.ok + trial.stats.failed
     if ended < step.iterations:

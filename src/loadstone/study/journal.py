@@ -19,7 +19,7 @@ from loadstone.lab import locks
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
-from loadstone.study.read import Source
+from loadstone.study.read import StudySource
 
 T = TypeVar("T")
 
@@ -44,11 +44,11 @@ class Begun:
 
     def study(self) -> Study:
         """Read the study again."""
-        return Source(self.file, self.text).study(quick=self.quick)
+        return StudySource(self.file, self.text).study(quick=self.quick)
 
     def masked(self) -> "Begun":
         """Return it as it is kept; InvalidInput where the masked text would be no study."""
-        source = Source(self.file, self.text)
+        source = StudySource(self.file, self.text)
         # The whole study's: what the quick form leaves out stands in the text, too.
         secrets = source.study(quick=False).secrets
         if not secrets:
@@ -84,7 +84,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TurnResult:
     """Result of one turn: a run in the store, or the reason why there is none."""
 
     turn: int
@@ -100,7 +100,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class StudyJournal:
     """The journal of one study."""
 
     path: Path
@@ -112,17 +112,17 @@ class Journal:
         """The study's id: what `--resume` takes."""
         return self.path.parent.name
 
-    def whole(self) -> "Journal":
+    def whole(self) -> "StudyJournal":
         """Return the journal of the study with its secrets, ready to be carried out."""
         return replace(self, begun=self.begun.whole())
 
-    def ended(self) -> dict[int, Ended]:
+    def ended(self) -> dict[int, TurnResult]:
         """Return the turns that have ended, by number; the last line of a turn counts."""
         _, *lines = _lines(self.path)
-        found = [_record(Ended, line, self.path, i) for i, line in enumerate(lines, start=2)]
+        found = [_record(TurnResult, line, self.path, i) for i, line in enumerate(lines, start=2)]
         return {one.turn: one for one in found}
 
-    def add(self, one: Ended) -> None:
+    def add(self, one: TurnResult) -> None:
         """Keep how a turn ended."""
         _append(self.path, dumps(one))
 
@@ -139,7 +139,9 @@ class Journal:
             yield
 
 
-def begin(store: Path | StoreLocation, source: Source, *, quick: bool, seed: int) -> Journal:
+def begin(
+    store: Path | StoreLocation, source: StudySource, *, quick: bool, seed: int
+) -> StudyJournal:
     """Make the journal of a study that begins; secrets in its text are masked."""
     now = datetime.now(UTC)
     study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
@@ -151,10 +153,10 @@ def begin(store: Path | StoreLocation, source: Source, *, quick: bool, seed: int
     except OSError as problem:
         raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
     _append(path, dumps(kept))
-    return Journal(path, kept, StoreLocation.of(store))
+    return StudyJournal(path, kept, StoreLocation.of(store))
 
 
-def find(store: Path | StoreLocation, study_id: str) -> Journal:
+def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
     """Return the journal of a study that has begun, by its id or the beginning of it."""
     known = ids(store)
     matching = [one for one in known if one.startswith(study_id)]
@@ -167,7 +169,7 @@ def find(store: Path | StoreLocation, study_id: str) -> Journal:
     lines = _lines(path)
     if not lines:
         raise InvalidInput(f"study {matching[0]} was killed before it began; begin it again")
-    return Journal(path, _record(Begun, lines[0], path, 1), StoreLocation.of(store))
+    return StudyJournal(path, _record(Begun, lines[0], path, 1), StoreLocation.of(store))
 
 
 def _digest(text: str) -> str:

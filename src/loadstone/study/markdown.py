@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.study.disturbance import disturbed
-from loadstone.study.journal import Journal
-from loadstone.study.table import Outcome, rows
+from loadstone.study.journal import StudyJournal
+from loadstone.study.table import TurnOutcome, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
 
 
-def found(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Return the whole table with its source, its notes and what stands below it."""
     study = journal.begun.study()
     lines = rows(study, outcomes)

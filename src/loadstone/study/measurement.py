@@ -15,16 +15,23 @@ from loadstone.rally.task.model import Task
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import strategy
-from loadstone.study.model import Figure, Measurement, Search, Step, Steps, Tasks
-from loadstone.study.shape import QuickShape, SearchShape, StepsShape, TaskShape
+from loadstone.study.model import (
+    ClosedLoopStep,
+    Figure,
+    Measurement,
+    SearchMeasurement,
+    StepsMeasurement,
+    Tasks,
+)
+from loadstone.study.shape import QuickShape, SearchShape, StepsShape, StudyTaskShape
 
 PATH: Path = ("measurement",)
-SHAPES: dict[str, type[SearchShape | StepsShape | TaskShape]] = {
+SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape]] = {
     "capacity": SearchShape,
     "steps": StepsShape,
-    "task": TaskShape,
+    "task": StudyTaskShape,
 }
 
 
@@ -68,7 +75,7 @@ class Reader:
                 return self._search(shape, quick), shape.scenario
             case StepsShape():
                 return self._steps(shape, quick), ""
-            case TaskShape():
+            case StudyTaskShape():
                 for key in ("budget_s", "iterations"):
                     self._refuse(quick, key, f"a task has no {key}: it stays as it is")
                 return self._tasks(shape), ""
@@ -77,15 +84,15 @@ class Reader:
         """Add a problem of the measurement."""
         self.problems.append(self.tree.problem((*PATH, *path), said))
 
-    def _search(self, given: SearchShape, quick: QuickShape | None) -> Search:
+    def _search(self, given: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
         require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
         self._try("objectives", lambda: goal(tuple(given.objectives)))
         budget_s = (quick.budget_s if quick else None) or given.budget_s
         has_latency = any("errors" not in words for words in given.objectives)
-        settings = Settings(budget_s, has_objectives=has_latency)
+        settings = SearchSettings(budget_s, has_objectives=has_latency)
         self._try("method", lambda: strategy(given.method, settings))
-        return Search(
+        return SearchMeasurement(
             method=given.method,
             budget_s=budget_s,
             max_rate_rps=given.max_rate_rps,
@@ -103,7 +110,7 @@ class Reader:
         except InvalidInput as wrong:
             self.wrong((name,), str(wrong))
 
-    def _steps(self, given: StepsShape, quick: QuickShape | None) -> Steps:
+    def _steps(self, given: StepsShape, quick: QuickShape | None) -> StepsMeasurement:
         self._refuse(quick, "budget_s", "steps have no budget_s: iterations makes them shorter")
         steps = tuple(self._each(given, quick.iterations if quick else None))
         names = [step.name for step in steps if step.timed]
@@ -111,7 +118,7 @@ class Reader:
             self.wrong(("steps",), f'two timed steps are called "{twice}": give them a name each')
         if not any(step.timed for step in steps):
             self.wrong(("steps",), "no step is timed: the table would be empty")
-        return Steps(self._figure(given.figure), given.users, steps)
+        return StepsMeasurement(self._figure(given.figure), given.users, steps)
 
     def _figure(self, name: str) -> Figure:
         if name not in list(Figure):
@@ -120,7 +127,7 @@ class Reader:
             return Figure.RATE
         return Figure(name)
 
-    def _tasks(self, given: TaskShape) -> Tasks:
+    def _tasks(self, given: StudyTaskShape) -> Tasks:
         text = json.dumps(given.task)
         try:
             checked = check_tree(parse(text, "task"))
@@ -136,11 +143,11 @@ class Reader:
         figure = self._figure(given.figure)
         return Tasks(figure, text, rows, given.warm_ups, checked.secrets)
 
-    def _each(self, given: StepsShape, most: int | None) -> Iterator[Step]:
+    def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
         for i, step in enumerate(given.steps):
             where = (*PATH, "steps", i, "scenario")
             require_scenario(step.scenario, self.tree, where, self.problems)
-            yield Step(
+            yield ClosedLoopStep(
                 name=step.name or f"{step.scenario} at {step.concurrency}",
                 scenario=step.scenario,
                 concurrency=step.concurrency,

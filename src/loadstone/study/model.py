@@ -66,7 +66,7 @@ class Figure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchMeasurement:
     """A capacity search, and what it may spend."""
 
     method: str  # as `capacity --method`
@@ -77,7 +77,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ClosedLoopStep:
     """A closed-loop stretch: `iterations` in all, `concurrency` at a time."""
 
     name: str
@@ -89,15 +89,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepsMeasurement:
     """Stretches one after the other on the same deployment, and which figure of each counts."""
 
     figure: Figure
     users: int
-    steps: tuple[Step, ...]
+    steps: tuple[ClosedLoopStep, ...]
 
     @property
-    def timed(self) -> tuple[Step, ...]:
+    def timed(self) -> tuple[ClosedLoopStep, ...]:
         """Those that have a row in the table."""
         return tuple(step for step in self.steps if step.timed)
 
@@ -113,7 +113,7 @@ class Tasks:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-Measurement = Search | Steps | Tasks
+Measurement = SearchMeasurement | StepsMeasurement | Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ class Study:
     def figure(self) -> tuple[str, str]:
         """What the table shows of each cell, and its unit."""
         match self.measurement:
-            case Search():
+            case SearchMeasurement():
                 return "N", "per s"
-            case Steps(figure=figure) | Tasks(figure=figure):
+            case StepsMeasurement(figure=figure) | Tasks(figure=figure):
                 return figure.value, figure.unit
 
     @property
@@ -186,9 +186,9 @@ class Study:
 def rows_of(measurement: Measurement) -> tuple[str | None, ...]:
     """Name what has a row in the table for each cell; a search has one, without a name."""
     match measurement:
-        case Search():
+        case SearchMeasurement():
             return (None,)
-        case Steps() as steps:
+        case StepsMeasurement() as steps:
             return tuple(step.name for step in steps.timed)
         case Tasks(names=names):
             return names

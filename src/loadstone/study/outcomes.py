@@ -8,28 +8,28 @@ from loadstone.exit_code import exit_code as exit_code_of_run
 from loadstone.exit_code import leftovers
 from loadstone.store.store import Store
 from loadstone.study.figure import timed
-from loadstone.study.journal import Ended, Journal
+from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.order import Turn, turns
-from loadstone.study.table import Outcome
+from loadstone.study.table import TurnOutcome
 
 
-def outcomes(journal: Journal, store: Store) -> Iterator[Outcome]:
+def outcomes(journal: StudyJournal, store: Store) -> Iterator[TurnOutcome]:
     """Yield the outcome of every turn of the study."""
     ended = journal.ended()
     for turn in turns(journal.begun.study(), journal.begun.seed):
         yield _outcome(turn, ended.get(turn.number), store)
 
 
-def _outcome(turn: Turn, ended: Ended | None, store: Store) -> Outcome:
+def _outcome(turn: Turn, ended: TurnResult | None, store: Store) -> TurnOutcome:
     if ended is None or ended.run_id is None:
-        return Outcome(turn, None, ended.failure if ended else None)
+        return TurnOutcome(turn, None, ended.failure if ended else None)
     try:
-        return Outcome(turn, store.get(ended.run_id))
+        return TurnOutcome(turn, store.get(ended.run_id))
     except InvalidInput:
-        return Outcome(turn, None, f"its result {ended.run_id} is no longer in the store")
+        return TurnOutcome(turn, None, f"its result {ended.run_id} is no longer in the store")
 
 
-def exit_code(journal: Journal, store: Store, ended: Sequence[Outcome]) -> int:
+def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome]) -> int:
     """Return 0 when every turn was measured and held, else the highest code of its turns."""
     codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
     measurement = journal.begun.study().measurement

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone import files
+from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.report.html.charts import Chart, Series, Xy
+from loadstone.report.html.charts import Chart, ChartSeries, Xy
 from loadstone.report.html.page import rendered
 from loadstone.study.disturbance import disturbed
-from loadstone.study.journal import Journal
+from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
+from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.show import elsewhere
-from loadstone.study.table import Outcome, Row, rows
+from loadstone.study.table import RATES, TableRow, TurnOutcome, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
 
 MOST_TIMES = 2.0  # the largest value: an interval that reaches further is cut in the chart
@@ -48,17 +50,19 @@ class CellSection:
     runs: tuple[RunRow, ...]
 
 
-def write(journal: Journal, outcomes: Sequence[Outcome], path: Path) -> None:
+def write(journal: StudyJournal, outcomes: Sequence[TurnOutcome], path: Path) -> None:
     """Write the page; of a study that has not ended, what there is."""
     files.write(path, render(journal, outcomes))
 
 
-def render(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Return the page as text."""
     study = journal.begun.study()
     lines = rows(study, outcomes)
     words, numbers = heads(study)
     charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
+    if study.figure[0] in RATES:
+        charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
     return rendered(
         "study.html.j2",
         charts,
@@ -83,13 +87,13 @@ def _anchor(study: Study, cell: Cell) -> str:
     return f"cell-{study.cells.index(cell) + 1}"
 
 
-def _row(study: Study, row: Row, words: int) -> CellRow:
+def _row(study: Study, row: TableRow, words: int) -> CellRow:
     shown = cells(row)
     return CellRow(_anchor(study, row.cell), shown[:words], shown[words:])
 
 
 def _section(
-    journal: Journal, study: Study, cell: Cell, outcomes: Sequence[Outcome]
+    journal: StudyJournal, study: Study, cell: Cell, outcomes: Sequence[TurnOutcome]
 ) -> CellSection:
     own = sorted((o for o in outcomes if o.turn.cell == cell), key=lambda o: o.turn.repeat)
     return CellSection(
@@ -100,7 +104,7 @@ def _section(
     )
 
 
-def _run(journal: Journal, study: Study, outcome: Outcome) -> RunRow:
+def _run(journal: StudyJournal, study: Study, outcome: TurnOutcome) -> RunRow:
     run_id = outcome.result.run_id if outcome.result else None
     found = outcome.found(study)
     values = (one.estimate if (one := found.get(step)) else None for step in study.steps)
@@ -113,7 +117,7 @@ def _run(journal: Journal, study: Study, outcome: Outcome) -> RunRow:
     )
 
 
-def _chart(study: Study, step: str | None, lines: Sequence[Row]) -> Chart | None:
+def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart | None:
     """Return the figure of each cell with its interval, a row for each; None without any."""
     own = [row for row in lines if row.step == step]
     named = [(float(len(own) - number), row) for number, row in enumerate(own)]
@@ -129,9 +133,9 @@ def _chart(study: Study, step: str | None, lines: Sequence[Row]) -> Chart | None
     cut = any(((row.estimate and row.estimate.high) or 0.0) > limit for row in own)
     note = " Intervals that end at the edge reach further." if cut else ""
     series = [
-        Series("interval", "intervals", "p50", _intervals(named, limit)),
-        Series(shown, "points", "p50", values),
-        Series("published", "points", "undecided", others),
+        ChartSeries("interval", "intervals", "p50", _intervals(named, limit)),
+        ChartSeries(shown, "points", "p50", values),
+        ChartSeries("published", "points", "undecided", others),
     ]
     return Chart(
         id=f"chart-{study.steps.index(step) + 1}",
@@ -145,7 +149,44 @@ def _chart(study: Study, step: str | None, lines: Sequence[Row]) -> Chart | None
     )
 
 
-def _intervals(named: Sequence[tuple[float, Row]], limit: float) -> tuple[Xy, ...]:
+def _scaling(number: int, one: Scaling) -> Chart:
+    """Return the capacities over the count, the fitted law and the ideal line."""
+    most = max(count for count, _ in one.points)
+    try:
+        law = fit(one.points)
+    except InvalidInput as refused:
+        curve: tuple[Xy, ...] = ()
+        ideal: tuple[Xy, ...] = ()
+        summary = f"{refused}."
+    else:
+        counts = [1 + (most - 1) * step / (LAW_POINTS - 1) for step in range(LAW_POINTS)]
+        curve = tuple((count, law.at(count)) for count in counts)
+        # No further than the chart needs: beyond twice the law it would press that flat.
+        top = 2 * max(rate for _, rate in one.points)
+        reach = min(most, top / law.rate_rps.value)
+        ideal = ((0.0, 0.0), (reach, reach * law.rate_rps.value))
+        summary = (
+            "The points are the repeats, the line is the Universal Scalability Law fitted to them, "
+            "the dashed line what each one more would bring if nothing were shared."
+        )
+    series = (
+        ChartSeries("measured", "points", "metered", one.points),
+        ChartSeries("fitted law", "line", "p50", curve),
+        ChartSeries("ideal", "dashed", "even", ideal),
+    )
+    return Chart(
+        id=f"scaling-{number}",
+        title=f"Scaling over {one.title}",
+        summary=summary,
+        x_label=one.factor,
+        y_label="per second",
+        series=tuple(line for line in series if line.data),
+        from_zero_x=True,
+        from_zero_y=True,
+    )
+
+
+def _intervals(named: Sequence[tuple[float, TableRow]], limit: float) -> tuple[Xy, ...]:
     return tuple(
         (min(end, limit), y)
         for y, row in named

@@ -17,7 +17,7 @@ BUILTIN = Path(__file__).parent / "builtin"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StudySource:
     """A study's text, and the name that it goes by."""
 
     file: str  # as the user knows it
@@ -42,10 +42,10 @@ def builtin() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in BUILTIN.glob("*.yaml")))
 
 
-def find(name: str) -> Source:
+def find(name: str) -> StudySource:
     """Return the study of this name, or in this file; a name that is built in comes first."""
     if name in builtin():
-        return Source(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
+        return StudySource(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()
     if not path.exists():
         raise InvalidInput(
@@ -62,4 +62,4 @@ def find(name: str) -> Source:
         raise InvalidInput(f"{name}: is not UTF-8 text") from None
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"{name}: more than {MAX_BYTES:,} bytes: no study is so long")
-    return Source(name, text)
+    return StudySource(name, text)

@@ -12,14 +12,14 @@ from loadstone.store.store import Store
 from loadstone.study.cell import config_of
 from loadstone.study.estimate import about, turn_s
 from loadstone.study.figure import is_valid
-from loadstone.study.journal import Ended, Journal
+from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
 
 Measure = Callable[[Turn], Run]
 
 
-def run_study(journal: Journal, store: Store, display: Display, command: str) -> None:
+def run_study(journal: StudyJournal, store: Store, display: Display, command: str) -> None:
     """Measure the missing turns, each on a lab of its own."""
     study = journal.begun.study()
 
@@ -31,7 +31,7 @@ def run_study(journal: Journal, store: Store, display: Display, command: str) ->
 
 
 def carry_out(
-    journal: Journal,
+    journal: StudyJournal,
     measure: Measure,
     say: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
@@ -76,7 +76,7 @@ class _Turns:
         left_s, done_s = (sum(turn_s(self.study, t.cell) for t in some) for some in (left, done))
         return left_s * (spent_s / done_s if done else 1.0)
 
-    def measured(self, turn: Turn, left_s: float | None, *, is_first: bool) -> Ended:
+    def measured(self, turn: Turn, left_s: float | None, *, is_first: bool) -> TurnResult:
         """Pause and measure."""
         if not is_first and self.study.pause_s:
             self.say(f"pause of {self.study.pause_s:g} s")
@@ -87,6 +87,6 @@ class _Turns:
             result = self.measure(turn)
         except LoadstoneError as failed:
             self.say(f"this cell failed, the study goes on: {failed}")
-            return Ended(turn.number, None, str(failed), failed.exit_code)
+            return TurnResult(turn.number, None, str(failed), failed.exit_code)
         valid = is_valid(result, self.study.measurement)
-        return Ended(turn.number, result.run_id, None, is_valid=valid)
+        return TurnResult(turn.number, result.run_id, None, is_valid=valid)

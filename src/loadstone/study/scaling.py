@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.study.table import Row
+from loadstone.study.table import TableRow
 
 LEAST_LEVELS = 4  # three parameters, and a level to judge the fit by
+LAW_POINTS = 40  # of a drawn law
 FACTORS = ("workers", "nodes")  # counts of what serves in parallel
 
 
@@ -51,14 +52,30 @@ class ScalingLaw:
         return sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else inf
 
 
-def sentences(lines: Iterable[Row]) -> Iterator[str]:
+def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
     """Yield how capacity grows with workers or nodes, for each combination of other factors.
 
     Nothing where there are fewer than four counts.
     """
+    for one in scalings(lines):
+        yield f"{one.title}: {_sentence(one.points)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Capacities at several counts of workers or nodes, all else being equal."""
+
+    factor: str
+    title: str
+    points: tuple[tuple[float, float], ...]  # count, capacity per second of each repeat
+
+
+def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
+    """Yield what a scaling law can be fitted to: at least four counts."""
+    every = list(lines)
     for factor in FACTORS:
         groups: dict[str, list[tuple[float, float]]] = {}
-        for row in lines:
+        for row in every:
             levels = dict(row.cell.levels)
             level = levels.pop(factor, "")
             if level.isdigit():
@@ -67,7 +84,7 @@ def sentences(lines: Iterable[Row]) -> Iterator[str]:
                 points += [(float(level), value) for value in row.values if value]
         for about, points in groups.items():
             if len({count for count, _ in points}) >= LEAST_LEVELS:
-                yield f"{factor}{f' ({about})' if about else ''}: {_sentence(points)}"
+                yield Scaling(factor, f"{factor}{f' ({about})' if about else ''}", tuple(points))
 
 
 def _sentence(points: Sequence[tuple[float, float]]) -> str:

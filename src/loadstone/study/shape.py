@@ -48,7 +48,7 @@ class StepsShape(Form):
     steps: Annotated[list[StepShape], Field(min_length=1)]
 
 
-class TaskShape(Form):
+class StudyTaskShape(Form):
     """A Rally task in every cell."""
 
     kind: Literal["task"]

@@ -14,11 +14,11 @@ from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
 from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
-from loadstone.study.journal import Journal, find
-from loadstone.study.model import Search, Steps, Study, Tasks
+from loadstone.study.journal import StudyJournal, find
+from loadstone.study.model import SearchMeasurement, StepsMeasurement, Study, Tasks
 from loadstone.study.order import turns
-from loadstone.study.read import Source
-from loadstone.study.table import Outcome, Row, differences, rows
+from loadstone.study.read import StudySource
+from loadstone.study.table import TableRow, TurnOutcome, differences, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
 
 SCHEMA_VERSION = 1
@@ -46,7 +46,7 @@ def plan(study: Study, seed: int, to: Console) -> None:
         to.print(f"  {turn.number}. {turn.cell} (repeat {turn.repeat})", style="dim")
 
 
-def offered(source: Source) -> str:
+def offered(source: StudySource) -> str:
     """Say in one line what a study is, and how long it and its quick form take."""
     whole = source.study(quick=False)
     quick = source.study(quick=True)
@@ -65,7 +65,7 @@ def begun(store: Path | StoreLocation, study_id: str) -> str:
     return f"{study_id}  {study.name}  {done} of {len(study.cells) * study.repeats} measured"
 
 
-def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
+def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -> None:
     """Print the table of a study, whether it has come to its end or not."""
     study = journal.begun.study()
     _head(study, to)
@@ -95,7 +95,7 @@ def found(journal: Journal, outcomes: Sequence[Outcome], to: Console) -> None:
     to.print(when_and_where(journal, outcomes), style="dim", soft_wrap=True)
 
 
-def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_data(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> dict[str, Any]:
     """Return the same for other programs; a number that is not known is null."""
     study = journal.begun.study()
     return {
@@ -124,6 +124,8 @@ def as_data(journal: Journal, outcomes: Sequence[Outcome]) -> dict[str, Any]:
                 "count": one.ratio.count,
                 "unit": one.unit,
                 "p": one.p,
+                "p_holm": one.p_holm,
+                "answer": one.answer.value,
                 "words": str(one),
             }
             for one in differences(study, outcomes)
@@ -143,9 +145,9 @@ def _head(study: Study, to: Console) -> None:
 
 def _measuring(study: Study) -> str:
     match study.measurement:
-        case Search(budget_s=budget_s):
+        case SearchMeasurement(budget_s=budget_s):
             return f"capacity searches of {figures.seconds(budget_s)} of load at most"
-        case Steps(steps=steps):
+        case StepsMeasurement(steps=steps):
             said = "; ".join(
                 f"{step.name}: {step.iterations:,} x {step.scenario}, {step.concurrency} at once"
                 + ("" if step.timed else ", not timed")
@@ -160,12 +162,12 @@ def _factors(study: Study) -> list[str]:
     return [factor.name for factor in study.factors]
 
 
-def elsewhere(journal: Journal) -> str:
+def elsewhere(journal: StudyJournal) -> str:
     """Return the option that names the store of a study, where it is not the usual one."""
     return "" if journal.store == usual() else f" --store {shlex.quote(str(journal.store))}"
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: TableRow) -> dict[str, Any]:
     found = row.estimate
     return {
         "levels": dict(row.cell.levels),

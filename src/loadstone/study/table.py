@@ -2,30 +2,37 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, replace
+from math import exp, hypot, log
 from statistics import fmean
 
-from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, p_of_no_difference
+from loadstone.analysis.holm import adjusted
+from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs
+from loadstone.compare.answer import Answer, Metric, answer_of
+from loadstone.report.settings import SettingDifference
+from loadstone.report.settings import differences as differences_of
 from loadstone.result import Run
-from loadstone.study.figure import Estimate, Found, of_turn, unsteady
-from loadstone.study.model import Cell, Comparison, Pairs, Published, Study
+from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
+from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn
 
 # Of two values Student's t has one degree of freedom, and an interval of powers of ten.
 LEAST_REPEATS = 3
+LEVEL = 0.05  # chance of any false "faster" or "slower" in a study
+SAME_WITHIN = 0.03  # a ratio this near to 1 is the same, as in `loadstone compare`
+RATES = ("N", Figure.RATE.value)  # figures of which more is better
 MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powers of ten
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """One turn with what came of it; neither result nor failure: it has not been measured."""
 
     turn: Turn
     result: Run | None
     failure: str | None = None
 
-    def found(self, study: Study) -> dict[str | None, Found]:
+    def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """What it showed, by step."""
         return of_turn(self.result, study.measurement) if self.result else {}
 
@@ -42,7 +49,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One cell, or one step of it, over all repeats."""
 
     cell: Cell
@@ -68,9 +75,11 @@ class Difference:
     comparison: Comparison
     step: str | None
     others: Pairs  # the levels of the other factors; of several combinations: what they share
-    ratio: Interval
+    ratio: Interval  # of one pair: with the scatter within both measurements, where that is known
     p: float | None  # of no difference
     unit: str  # what was counted: "pairs" or "configurations"
+    p_holm: float | None = None  # adjusted for all tests of the study
+    answer: Answer = Answer.UNKNOWN  # of the other level, in comparison with the base
 
     def __str__(self) -> str:
         ratio, one = self.ratio, self.comparison
@@ -90,9 +99,9 @@ def _side(ratio: float) -> str:
     return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
-def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
+def rows(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[TableRow, ...]:
     """Return a row for each cell, in the order of the file."""
-    of_cell: dict[Cell, list[Outcome]] = defaultdict(list)
+    of_cell: dict[Cell, list[TurnOutcome]] = defaultdict(list)
     for outcome in outcomes:
         of_cell[outcome.turn.cell].append(outcome)
     return tuple(
@@ -100,12 +109,12 @@ def rows(study: Study, outcomes: Sequence[Outcome]) -> tuple[Row, ...]:
     )
 
 
-def _row(study: Study, cell: Cell, step: str | None, outcomes: list[Outcome]) -> Row:
+def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]) -> TableRow:
     measured = sorted((o for o in outcomes if o.result), key=lambda o: o.turn.repeat)
     found = [o.found(study).get(step) for o in measured]
     valid = [one.is_valid for one in found if one is not None and one.is_valid is not None]
     estimates = [one.estimate if one else None for one in found]
-    return Row(
+    return TableRow(
         cell=cell,
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
@@ -129,32 +138,67 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
-def differences(study: Study, outcomes: Sequence[Outcome]) -> tuple[Difference, ...]:
+def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Difference, ...]:
     """Return the ratios that the study asks for, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
     Where there are several combinations of one scenario, the ratio over them counts each as one:
     its repeats tell nothing of how the ratio scatters over configurations.
     """
-    return tuple(
+    every = [
         found
         for one in study.comparisons
         for step in study.steps
         for found in _differences(study, one, step, outcomes)
+    ]
+    ps = adjusted([one.p for one in every])
+    metric = Metric(*study.figure, is_higher_better=study.figure[0] in RATES)
+    return tuple(
+        replace(one, p_holm=p, answer=_answer(metric, one.ratio, p))
+        for one, p in zip(every, ps, strict=True)
     )
 
 
+def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
+    """Return what interval and test say together; without an interval nothing is known."""
+    if ratio.low is None or ratio.high is None:
+        return Answer.UNKNOWN
+    found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
+    is_unsure = p_holm is not None and p_holm >= LEVEL
+    return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
+
+
+def settings_that_differ(
+    study: Study, outcomes: Sequence[TurnOutcome]
+) -> tuple[tuple[Comparison, tuple[SettingDifference, ...]], ...]:
+    """Return for each comparison what is known to differ between a pair of its measurements."""
+    found = []
+    for one in study.comparisons:
+        sides: dict[tuple[Pairs, int], dict[str, Run]] = defaultdict(dict)
+        for outcome in outcomes:
+            if outcome.result is not None:
+                level = dict(outcome.turn.cell.levels)[one.factor]
+                others = _others(outcome.turn.cell, one.factor)
+                sides[others, outcome.turn.repeat][level] = outcome.result
+        pair = next((s for s in sides.values() if {one.base, one.other} <= s.keys()), None)
+        if pair is not None:
+            runs = (pair[one.base], pair[one.other])
+            found.append((one, differences_of([run.environment.settings for run in runs])))
+    return tuple(found)
+
+
 def _differences(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Difference]:
     pairs = _paired(study, comparison, step, outcomes)
     over: dict[str, list[tuple[Pairs, float]]] = defaultdict(list)
     for cell in study.cells:
         others = _others(cell, comparison.factor)
-        logs = pairs.pop(others, None)
-        if logs:
-            yield _difference(comparison, step, others, logs, "pairs")
-            over[cell.scenario].append((others, fmean(logs)))
+        own = pairs.pop(others, None)
+        if own:
+            found = _difference(comparison, step, others, [one.log for one in own], "pairs")
+            yield found if len(own) > 1 else replace(found, ratio=own[0].interval)
+            over[cell.scenario].append((others, fmean(one.log for one in own)))
     for means in over.values():
         if len(means) > 1:
             shared = tuple(p for p in means[0][0] if all(p in others for others, _ in means))
@@ -165,27 +209,67 @@ def _differences(
 def _difference(
     comparison: Comparison, step: str | None, others: Pairs, logs: list[float], unit: str
 ) -> Difference:
-    return Difference(comparison, step, others, of_logs(logs), p_of_no_difference(logs), unit)
+    return Difference(comparison, step, others, of_logs(logs), _p(logs), unit)
+
+
+def _p(logs: Sequence[float]) -> float | None:
+    """Return the p of a two-sided t test that the logarithms' mean is 0; None below two values."""
+    from scipy.stats import ttest_1samp
+
+    if len(logs) < 2:
+        return None
+    if min(logs) == max(logs):
+        return 1.0 if logs[0] == 0 else 0.0
+    return float(ttest_1samp(logs, 0.0).pvalue)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The logarithm of other / base of one repeat; `half` of its interval, where that is known."""
+
+    log: float
+    half: float | None
+
+    @property
+    def interval(self) -> Interval:
+        """The ratio of this pair alone."""
+        half = self.half
+        if half is None:
+            return Interval(exp(self.log), None, None, 1)
+        return Interval(exp(self.log), exp(self.log - half), exp(self.log + half), 1)
+
+
+def _pair(other: Estimate, base: Estimate) -> _Pair:
+    """Return the ratio of two figures; their errors add up as independent ones do."""
+    halves = [_half(one) for one in (other, base)]
+    known = [half for half in halves if half is not None]
+    ratio = (other.value or 0.0) / (base.value or 1.0)
+    return _Pair(log(ratio), hypot(*known) if len(known) == len(halves) else None)
+
+
+def _half(one: Estimate) -> float | None:
+    """Return half of the interval of a figure's logarithm."""
+    return (log(one.high) - log(one.low)) / 2 if one.low and one.high else None
 
 
 def _paired(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[Outcome]
-) -> dict[Pairs, list[float]]:
-    """Return the logarithms of other / base by what else the two have in common."""
-    values: dict[tuple[str, Pairs, int], float] = {}
+    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
+) -> dict[Pairs, list[_Pair]]:
+    """Return other / base of each repeat by what else the two have in common."""
+    values: dict[tuple[str, Pairs, int], Estimate] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
-        value = found.estimate.value if found and found.estimate else None
-        if value:
+        estimate = found.estimate if found else None
+        if estimate and estimate.value:
             cell = outcome.turn.cell
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)
-            values[level, others, outcome.turn.repeat] = value
-    pairs: dict[Pairs, list[float]] = defaultdict(list)
-    for (level, others, repeat), value in values.items():
+            values[level, others, outcome.turn.repeat] = estimate
+    pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
+    for (level, others, repeat), estimate in values.items():
         base = values.get((comparison.base, others, repeat))
         if level == comparison.other and base is not None:
-            pairs[others].append(log(value / base))
+            pairs[others].append(_pair(estimate, base))
     return pairs
 
 

@@ -2,16 +2,31 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.compare.answer import Answer
 from loadstone.report import figures
 from loadstone.search.model import Capacity
-from loadstone.study.journal import Journal
-from loadstone.study.model import Figure, Study
+from loadstone.study.journal import StudyJournal
+from loadstone.study.model import Study
 from loadstone.study.scaling import sentences
-from loadstone.study.table import LEAST_REPEATS, Outcome, Row, differences, rows
+from loadstone.study.table import (
+    LEAST_REPEATS,
+    LEVEL,
+    RATES,
+    SAME_WITHIN,
+    Difference,
+    TableRow,
+    TurnOutcome,
+    differences,
+    rows,
+    settings_that_differ,
+)
 
-LEVEL = 0.05  # of a test: below it a difference is said to be there
-RATES = ("N", Figure.RATE.value)  # figures that a scaling law is of
-MANY_TESTS = 10  # from which on some of them say so by chance
+_WORDS = {
+    Answer.FASTER: "faster",
+    Answer.SLOWER: "slower",
+    Answer.SAME: f"the same within {figures.percent(SAME_WITHIN)}",
+    Answer.UNKNOWN: "no difference shown",
+}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -21,7 +36,7 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (*factors, *step), (" ".join(study.figure), "interval", "found", "published", "valid")
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: TableRow) -> tuple[str, ...]:
     """Return a row's cells, in the order of the heads."""
     step = (row.step,) if row.step is not None else ()
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
@@ -42,37 +57,43 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def reasons(lines: Sequence[Row]) -> tuple[str, ...]:
+def reasons(lines: Sequence[TableRow]) -> tuple[str, ...]:
     """Describe why cells have no figure; the rows of a cell share their reasons."""
     said = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
     return tuple(dict.fromkeys(said))
 
 
-def published(lines: Sequence[Row]) -> Iterator[str]:
+def published(lines: Sequence[TableRow]) -> Iterator[str]:
     """Describe the source of the published figures."""
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
             yield f"Published {one.value:g}: {one.words}"
 
 
-def compared(study: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
+def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Yield the ratios that the study asks for, each with its test."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
+    for comparison, differ in settings_that_differ(study, outcomes):
+        if differ:
+            listed = "; ".join(
+                f"{s.name} {s.values[0] or 'none'} -> {s.values[1] or 'none'}" for s in differ
+            )
+            yield f"{comparison.base} and {comparison.other} differ in: {listed}"
     found = differences(study, outcomes)
     for one in found:
-        yield f"{one}{_test(one.p)}"
+        yield f"{one}{_said(one)}"
     tests = sum(one.p is not None for one in found)
-    if tests >= MANY_TESTS:
+    if tests > 1:
         yield (
-            f"Of {tests} tests, {tests * LEVEL:.0f} or so show a difference where there is none: "
-            f"believe a p that is far below {LEVEL}."
+            f"p is adjusted for {tests} tests (Holm): the chance that any of them shows a "
+            f"difference where there is none is {figures.percent(LEVEL)}."
         )
     if study.figure[0] in RATES:
         yield from sentences(rows(study, outcomes))
 
 
-def when_and_where(journal: Journal, outcomes: Sequence[Outcome]) -> str:
+def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Name the study; where it has results, when they were made and on what."""
     results = [one.result for one in outcomes if one.result is not None]
     said = f"Study {journal.study_id}, seed {journal.begun.seed}"
@@ -91,7 +112,11 @@ def _minute(instant: str) -> str:
     return instant[:16].replace("T", " ")
 
 
-def _test(p: float | None) -> str:
-    if p is None:
+def _said(one: Difference) -> str:
+    """Say whether the other level is better, and how sure that is."""
+    if one.ratio.low is None:
         return ": of one alone there is no test"
-    return f": {'no difference shown' if p >= LEVEL else 'a difference'}, p = {p:.2g}"
+    word = _WORDS[one.answer]
+    if one.p_holm is None:
+        return f": {word}; of one pair, whose interval is that within the measurements"
+    return f": {word}, p = {one.p_holm:.2g}"

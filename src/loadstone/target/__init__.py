@@ -1,7 +1,7 @@
 """The target: identity endpoint and credentials from clouds.yaml, OS_* or a lab."""
 
 from loadstone.target.access import Access, connect
-from loadstone.target.cloud import Cloud, Endpoint, Tls
+from loadstone.target.cloud import Cloud, Endpoint, TlsFiles
 from loadstone.target.permission import require_permission
 from loadstone.target.read import from_clouds_yaml, from_environment
 
@@ -9,7 +9,7 @@ __all__ = [
     "Access",
     "Cloud",
     "Endpoint",
-    "Tls",
+    "TlsFiles",
     "connect",
     "from_clouds_yaml",
     "from_environment",

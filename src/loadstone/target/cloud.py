@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsFiles:
     """TLS verification and client certificate; the paths are checked files."""
 
     verify: bool = True
@@ -57,5 +57,5 @@ class Cloud:
     endpoint: Endpoint  # of auth_url
     who: str  # "user admin", for messages
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
-    tls: Tls = Tls()
+    tls: TlsFiles = TlsFiles()
     region: str | None = None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InvalidInput
-from loadstone.target.cloud import Cloud, Endpoint, Tls
+from loadstone.target.cloud import Cloud, Endpoint, TlsFiles
 
 if TYPE_CHECKING:
     from openstack.config import OpenStackConfig
@@ -219,11 +219,11 @@ def _who(auth: Mapping[str, Any]) -> str:
     return "the given identity"
 
 
-def _tls(region: "CloudRegion", where: Where) -> Tls:
+def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
         if path is not None and not os.access(path, os.R_OK):
             raise InvalidInput(f"{where(field)}: {path} is no file that can be read")
-    return Tls(bool(verify), ca_file, cert_file, key_file)
+    return TlsFiles(bool(verify), ca_file, cert_file, key_file)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value
 from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
@@ -138,16 +138,16 @@ def _database(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     return values
 
 
-def _origins(path: str, blocks: tuple[_Block, ...]) -> dict[str, Origin]:
+def _origins(path: str, blocks: tuple[_Block, ...]) -> dict[str, SettingOrigin]:
     origins = {}
     for block in blocks:
         if block.kind == "global":
-            origins["haproxy.global_maxconn"] = Origin(path, block.line("maxconn"))
-            origins["haproxy.threads"] = Origin(path, block.line("nbthread"))
+            origins["haproxy.global_maxconn"] = SettingOrigin(path, block.line("maxconn"))
+            origins["haproxy.threads"] = SettingOrigin(path, block.line("nbthread"))
         if block.kind in ("backend", "listen"):
-            origins["haproxy.balance"] = Origin(path, block.line("balance"))
+            origins["haproxy.balance"] = SettingOrigin(path, block.line("balance"))
     for name in ("has_global_maxconn", "frontend_maxconn", "has_http_check"):
-        origins[f"haproxy.{name}"] = Origin(path, 1)
+        origins[f"haproxy.{name}"] = SettingOrigin(path, 1)
     return origins
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value
 from loadstone.audit.readers import sections, service
 
 # Defaults of Keystone 30 and of the oslo libraries that it uses (keystone/conf/*.py, oslo.cache
@@ -108,7 +108,7 @@ def _cache_servers(values: Mapping[str, Value]) -> Value:
     return values["conf.cache.memcache_servers"]
 
 
-def _origins(found: tuple[sections.File, ...]) -> dict[str, Origin]:
+def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     known = sections.settings(found).origins
     origins = {f"conf.{section}.{option}": origin for (section, option), origin in known.items()}
     for section in CACHING:
@@ -116,7 +116,7 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, Origin]:
             origins.setdefault("conf.caching_off", known[section, "caching"])
     # A default has no line: the finding points to where it would be written.
     for name in DEFAULTS:
-        origins.setdefault(f"conf.{name}", Origin(found[0].path, 1))
+        origins.setdefault(f"conf.{name}", SettingOrigin(found[0].path, 1))
     return origins
 
 

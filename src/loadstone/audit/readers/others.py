@@ -3,7 +3,7 @@
 import re
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value
 from loadstone.audit.readers import sections
 from loadstone.audit.readers.sections import number
 
@@ -48,7 +48,7 @@ def _consumers(document: Document) -> Facts:
         "consumers.short_cache": tuple(short),
     }
     worst = (without or short or [found[0].path])[0]
-    origins = dict.fromkeys(values, Origin(worst, 1))
+    origins = dict.fromkeys(values, SettingOrigin(worst, 1))
     return Facts(values, {}, origins, frozenset({"consumer"}))
 
 
@@ -74,7 +74,9 @@ def _nova(document: Document) -> Facts:
     for option, default in NOVA.items():
         text = known.values.get(("DEFAULT", option))
         values[f"nova.{option}"] = default if text is None else sections.typed(text, default)
-        origins[f"nova.{option}"] = known.origins.get(("DEFAULT", option), Origin(found[0].path, 1))
+        origins[f"nova.{option}"] = known.origins.get(
+            ("DEFAULT", option), SettingOrigin(found[0].path, 1)
+        )
     return Facts(values, {}, origins, frozenset({"compute"}))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadstone.audit.facts import Origin, Value
+from loadstone.audit.facts import SettingOrigin, Value
 
 TRUE = ("true", "1", "yes", "on", "t", "y")
 
@@ -18,11 +18,11 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class IniSettings:
     """Settings of files in INI form, by (section, option), each with its origin."""
 
     values: dict[tuple[str, str], str] = field(default_factory=dict)
-    origins: dict[tuple[str, str], Origin] = field(default_factory=dict)
+    origins: dict[tuple[str, str], SettingOrigin] = field(default_factory=dict)
 
 
 def files(text: str) -> tuple[File, ...]:
@@ -40,7 +40,7 @@ def files(text: str) -> tuple[File, ...]:
     return tuple(found)
 
 
-def settings(found: tuple[File, ...]) -> Settings:
+def settings(found: tuple[File, ...]) -> IniSettings:
     """Return the settings of INI files; later files and lines win."""
     values, origins = {}, {}
     for file in found:
@@ -53,8 +53,8 @@ def settings(found: tuple[File, ...]) -> Settings:
             if equals:
                 key = (section, option.strip())
                 values[key] = value.strip()
-                origins[key] = Origin(file.path, number)
-    return Settings(values, origins)
+                origins[key] = SettingOrigin(file.path, number)
+    return IniSettings(values, origins)
 
 
 def problem(found: tuple[File, ...]) -> str | None:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, Origin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value
 from loadstone.audit.readers import processes, sections
 from loadstone.audit.readers.processes import SeenProcess
-from loadstone.audit.readers.sections import File, Settings
+from loadstone.audit.readers.sections import File, IniSettings
 
 # uWSGI's own defaults (uwsgi-docs, Options).
 UWSGI: dict[str, Value] = {
@@ -46,7 +46,7 @@ def _uwsgi(
     own = tuple(file for file in uwsgi_files if file.path in master.arguments)
     found = _with_arguments(sections.settings(own or uwsgi_files), master)
     values: dict[str, Value] = {"web.server": "uwsgi"}
-    origins: dict[str, Origin] = {}
+    origins: dict[str, SettingOrigin] = {}
     for option, default in UWSGI.items():
         fact = f"uwsgi.{option.replace('-', '_')}"
         text = found.values.get(("uwsgi", option))
@@ -67,7 +67,7 @@ def _uwsgi(
     file = own[0].path if own else ""
     for fact in ("web.processes", "web.threads", *(f"uwsgi.{o.replace('-', '_')}" for o in UWSGI)):
         if file:
-            origins.setdefault(fact, Origin(file, 1))
+            origins.setdefault(fact, SettingOrigin(file, 1))
     if file:
         values["uwsgi.file"] = file
     values |= _footprint((master, *children))
@@ -81,7 +81,7 @@ def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
     return "keystone" in text
 
 
-def _with_arguments(found: Settings, master: SeenProcess) -> Settings:
+def _with_arguments(found: IniSettings, master: SeenProcess) -> IniSettings:
     values = dict(found.values)
     names = (*UWSGI, "processes", "workers", "threads")
     for name in names:
@@ -92,7 +92,7 @@ def _with_arguments(found: Settings, master: SeenProcess) -> Settings:
             values["uwsgi", name] = "true"
     if master.option("-p") is not None:
         values["uwsgi", "processes"] = str(master.option("-p"))
-    return Settings(values, found.origins)
+    return IniSettings(values, found.origins)
 
 
 def _footprint(own: tuple[SeenProcess, ...]) -> dict[str, Value]:
@@ -134,7 +134,7 @@ def _apache(
         values["web.processes"] = int(chosen.get("processes", "1"))
         values["web.threads"] = int(chosen.get("threads", "15"))  # mod_wsgi's default
         values["web.max_requests"] = int(chosen.get("maximum-requests", "0"))
-        origins = dict.fromkeys(("web.processes", "web.threads"), Origin(file.path, number))
+        origins = dict.fromkeys(("web.processes", "web.threads"), SettingOrigin(file.path, number))
     for fact, names in (
         ("apache.max_request_workers", ("maxrequestworkers", "maxclients")),
         ("apache.max_connections_per_child", ("maxconnectionsperchild", "maxrequestsperchild")),

@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as Xml
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 
 # What XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -45,14 +45,14 @@ def _case(result: RuleResult) -> Xml.Element:
     case = Xml.Element("testcase", classname=_clean(result.host), name=name, time="0")
     message = _clean(result.message)
     match result.state:
-        case State.FAIL | State.WARN:
+        case RuleState.FAIL | RuleState.WARN:
             kind = result.severity.value
             Xml.SubElement(case, "failure", type=kind, message=message).text = _clean(rule.fix.text)
-        case State.UNKNOWN:
+        case RuleState.UNKNOWN:
             Xml.SubElement(case, "error", type="unknown", message=message)
-        case State.SKIP | State.WAIVED:
+        case RuleState.SKIP | RuleState.WAIVED:
             Xml.SubElement(case, "skipped", message=message)
-        case State.PASS:
+        case RuleState.PASS:
             pass
     return case
 

@@ -1,6 +1,6 @@
 """An audit as Markdown, for reports and issue trackers."""
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 
 
 def render(audit: Audit) -> str:
@@ -10,14 +10,14 @@ def render(audit: Audit) -> str:
         own = [result for result in audit.results if result.host == host.host]
         counts = ", ".join(
             f"{count} {state.value}"
-            for state in State
+            for state in RuleState
             if (count := sum(result.state is state for result in own))
         )
         parts.append(f"## {_plain(host.host)}\n\n{counts}")
         found = [result for result in audit.findings() if result.host == host.host]
         parts += [_finding(result) for result in found]
-        parts += _others("Not known", own, State.UNKNOWN)
-        parts += _others("Waived", own, State.WAIVED)
+        parts += _others("Not known", own, RuleState.UNKNOWN)
+        parts += _others("Waived", own, RuleState.WAIVED)
     return "\n\n".join(parts) + "\n"
 
 
@@ -34,12 +34,12 @@ def _finding(result: RuleResult) -> str:
     if rule.tradeoff:
         lines.append(f"**Trade-off:** {_plain(rule.tradeoff)}")
     where = f"`{origin.path}:{origin.line}`; " if origin else ""
-    effect = f"study `{rule.study}`" if rule.study else "not measured"
+    effect = rule.effect
     lines.append(f"{where}threshold {rule.confidence.value}; effect: {effect}")
     return "\n\n".join(lines)
 
 
-def _others(title: str, results: list[RuleResult], state: State) -> list[str]:
+def _others(title: str, results: list[RuleResult], state: RuleState) -> list[str]:
     rows = [f"- {r.rule.id}: {_plain(r.message)}" for r in results if r.state is state]
     return [f"### {title}\n\n" + "\n".join(rows)] if rows else []
 

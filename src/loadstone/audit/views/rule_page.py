@@ -25,7 +25,7 @@ def _facts(rule: Rule) -> str:
     roles = ", ".join(applies.roles) or "every host"
     when = "" if applies.when == "True" else f", when `{applies.when}`"
     pack = "" if rule.pack == CORE else f" (pack {rule.pack})"
-    effect = f"study `{rule.study}`" if rule.study else "not measured"
+    effect = rule.effect
     rows = (
         ("group", f"{rule.group}{pack}"),
         ("severity", rule.severity.value),

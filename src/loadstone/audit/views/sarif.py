@@ -7,19 +7,19 @@ import json
 from importlib.metadata import version
 from pathlib import PurePosixPath
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.rule import Rule, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 # 3.27.10: `kind` says how a rule ended; a level other than none belongs to "fail" alone.
 KINDS = {
-    State.PASS: "pass",
-    State.FAIL: "fail",
-    State.WARN: "fail",
-    State.SKIP: "notApplicable",
-    State.UNKNOWN: "review",
-    State.WAIVED: "fail",
+    RuleState.PASS: "pass",
+    RuleState.FAIL: "fail",
+    RuleState.WARN: "fail",
+    RuleState.SKIP: "notApplicable",
+    RuleState.UNKNOWN: "review",
+    RuleState.WAIVED: "fail",
 }
 
 
@@ -47,7 +47,7 @@ def _rule(rule: Rule) -> dict[str, object]:
         "sources": list(rule.sources),
         "tradeoff": rule.tradeoff,
         "confidence": rule.confidence.value,
-        "effect": f"study {rule.study}" if rule.study else "not measured",
+        "effect": rule.effect,
     }
     return {
         "id": rule.id,
@@ -68,7 +68,7 @@ def _result(result: RuleResult, place: int) -> dict[str, object]:
         "message": {"text": f"{result.host}: {result.message or result.rule.title}"},
         "properties": {"host": result.host, "state": result.state.value},
     }
-    if result.state is State.WAIVED:
+    if result.state is RuleState.WAIVED:
         tree["suppressions"] = [{"kind": "external", "justification": result.message}]
     place_ = {"logicalLocations": [{"name": result.host, "kind": "resource"}]}
     physical = _physical(result)

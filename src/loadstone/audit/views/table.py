@@ -4,7 +4,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.audit.evaluate import Audit, RuleResult, State
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.facts import HostFacts
 from loadstone.audit.rule import Severity, shown
 
@@ -26,11 +26,11 @@ def render(audit: Audit, console: Console, *, all_states: bool) -> None:
 
 
 def _is_shown(result: RuleResult) -> bool:
-    return result.state not in (State.PASS, State.SKIP)
+    return result.state not in (RuleState.PASS, RuleState.SKIP)
 
 
 def _counts(results: list[RuleResult]) -> str:
-    counts = ((state, sum(result.state is state for result in results)) for state in State)
+    counts = ((state, sum(result.state is state for result in results)) for state in RuleState)
     return ", ".join(f"{count} {state.value}" for state, count in counts if count)
 
 
@@ -51,9 +51,9 @@ def _table(rows: list[RuleResult]) -> Table:
         table.add_column(name, no_wrap=True)
     table.add_column("what was found, and what to try", overflow="fold")
     unknown: dict[str, list[RuleResult]] = {}
-    order = sorted(rows, key=lambda row: (list(State).index(row.state), -row.severity.rank))
+    order = sorted(rows, key=lambda row: (list(RuleState).index(row.state), -row.severity.rank))
     for row in sorted(order, key=lambda row: not row.is_finding):
-        if row.state is State.UNKNOWN:
+        if row.state is RuleState.UNKNOWN:
             # One cause, as an unreadable file, leaves many rules open.
             unknown.setdefault(row.message.partition(": ")[2] or row.message, []).append(row)
             continue
@@ -74,7 +74,7 @@ def _words(row: RuleResult) -> RenderableType:
     if not row.is_finding:
         return Text(row.message)
     rule = row.rule
-    effect = f"study {rule.study}" if rule.study else "effect not measured"
+    effect = f"effect: {rule.effect}"
     where = f"{row.origin.path}:{row.origin.line}; " if row.origin else ""
     restart = f" Restart: {rule.fix.restart}." if rule.fix.restart else ""
     parts = [Text(row.message), Text(f"fix: {rule.fix.text}{restart}", style="green")]

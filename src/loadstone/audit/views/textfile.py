@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadstone.audit.evaluate import Audit, State
+from loadstone.audit.evaluate import Audit, RuleState
 
 HELP = {
     "loadstone_audit_rule_state": "How a rule ended on a host (label state); always 1.",
@@ -54,7 +54,7 @@ def _points(audit: Audit) -> Iterator[Point]:
         for severity in SEVERITIES:
             count = sum(r.is_finding and r.severity.value == severity for r in own)
             yield "loadstone_audit_findings", {**name, "severity": severity}, float(count)
-        unknown = sum(result.state is State.UNKNOWN for result in own)
+        unknown = sum(result.state is RuleState.UNKNOWN for result in own)
         yield "loadstone_audit_unknown", name, float(unknown)
         yield "loadstone_audit_host_reached", name, float(host.failure is None)
         for metric, fact in FACTS.items():

@@ -13,7 +13,7 @@ _NAMED = re.compile(r"(?i)((?:password|secret|token)[\"']?\s*[:=]\s*[\"']?)([^\s
 STRUCK = "***"
 
 
-class Ended(NamedTuple):
+class IterationEnd(NamedTuple):
     """How an action or iteration ended; a plain tuple, because it is sent through a pipe."""
 
     outcome: int
@@ -21,16 +21,16 @@ class Ended(NamedTuple):
     cause: str = ""
 
 
-def ended(error: BaseException | None) -> Ended:
+def ended(error: BaseException | None) -> IterationEnd:
     """Return the outcome for this exception, or for none."""
     if error is None:
-        return Ended(Outcome.OK)
+        return IterationEnd(Outcome.OK)
     cause = f"{type(error).__name__}: {' '.join(_text(error).split())}"
     status = _status(error)
     if status:
-        return Ended(Outcome.HTTP_STATUS, status, cause)
+        return IterationEnd(Outcome.HTTP_STATUS, status, cause)
     refused = any(isinstance(one, ConnectionRefusedError) for one in _chain(error))
-    return Ended(Outcome.REFUSED if refused else Outcome.RAISED, 0, cause)
+    return IterationEnd(Outcome.REFUSED if refused else Outcome.RAISED, 0, cause)
 
 
 def struck(secrets: Iterable[str], text: str) -> str:

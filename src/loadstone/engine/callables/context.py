@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from loadstone.engine.callables.causes import Ended, ended
+from loadstone.engine.callables.causes import IterationEnd, ended
 from loadstone.engine.callables.charts import chart_problem
 from loadstone.engine.callables.model import PAUSE
 
@@ -62,7 +62,7 @@ class Context:
                 self._send(("output", form, json.dumps(chart, allow_nan=False)))
 
 
-def whole(context: Context, call: Callable[[Context], object]) -> Ended:
+def whole(context: Context, call: Callable[[Context], object]) -> IterationEnd:
     """Run an iteration and return how it ended."""
     try:
         call(context)

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from loadstone.engine.callables.causes import Ended, struck, without
+from loadstone.engine.callables.causes import IterationEnd, struck, without
 from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, WAIT, CallPlan
 from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Limited
-from loadstone.engine.callables.recorder import Recorder, Row
+from loadstone.engine.callables.recorder import SampleRecorder, SampleRow
 from loadstone.engine.callables.workers import Message, Worker, WorkerPool, beyond, refused
 from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoop
@@ -38,7 +38,7 @@ class Dispatcher:
     pool: WorkerPool
     pacer: Limited
     start_ns: int
-    recorder: Recorder = field(default_factory=Recorder)
+    recorder: SampleRecorder = field(default_factory=SampleRecorder)
     waiting: deque[Arrival] = field(default_factory=deque)
     lags_ns: "array[int]" = field(default_factory=lambda: array("q"))
     due: int = 0
@@ -99,20 +99,22 @@ class Dispatcher:
         self.is_stopped = True
         for arrival in self.waiting:
             due_ns = arrival.due_ns
-            self.recorder.row(WAIT, Row(arrival.iteration, 0, due_ns, -1, due_ns, Outcome.NOT_SENT))
+            self.recorder.row(
+                WAIT, SampleRow(arrival.iteration, 0, due_ns, -1, due_ns, Outcome.NOT_SENT)
+            )
         self.waiting.clear()
 
     def abandon(self) -> None:
         """Abandon running iterations."""
         for worker in self.at_work():
-            self._lose(worker, Ended(Outcome.TIMED_OUT, 0, "given up at the end of the run"))
+            self._lose(worker, IterationEnd(Outcome.TIMED_OUT, 0, "given up at the end of the run"))
 
     def expire(self) -> None:
         """End iterations that exceed their time-out, each with its worker."""
         if self.plan.timeout_s is None:
             return
         limit_ns = round(self.plan.timeout_s * SECOND_NS)
-        how = Ended(Outcome.TIMED_OUT, 0, f"not complete within {self.plan.timeout_s:g} s")
+        how = IterationEnd(Outcome.TIMED_OUT, 0, f"not complete within {self.plan.timeout_s:g} s")
         for worker in self.at_work():
             job: RunningIteration = worker.job
             if job.took_ns is not None and self.now_ns() - job.took_ns >= limit_ns:
@@ -153,12 +155,14 @@ class Dispatcher:
                 job.inside.append((path, at_ns - self.start_ns))
             case ("end", str(path), int(began_ns), int(ended_ns), how):
                 job.inside.pop()
-                self._action(worker, job, path, began_ns - self.start_ns, (ended_ns, Ended(*how)))
+                self._action(
+                    worker, job, path, began_ns - self.start_ns, (ended_ns, IterationEnd(*how))
+                )
             case ("output", "additive" | "complete" as form, str(chart)):
                 number = job.arrival.iteration
                 self.recorder.output(number, form, struck(self._secrets(number), chart))
             case ("over", int(at_ns), how):
-                self._over(worker, job, at_ns - self.start_ns, Ended(*how))
+                self._over(worker, job, at_ns - self.start_ns, IterationEnd(*how))
                 self.pacer.ended(at_ns - self.start_ns)
 
     def _give(self, worker: Worker, arrival: Arrival) -> None:
@@ -198,7 +202,7 @@ class Dispatcher:
         job.took_ns = at_ns
         self.lags_ns.append(max(at_ns - job.ready_ns, 0))
         due_ns = job.arrival.due_ns
-        self.recorder.row(WAIT, Row(job.arrival.iteration, worker.slot, due_ns, at_ns, at_ns))
+        self.recorder.row(WAIT, SampleRow(job.arrival.iteration, worker.slot, due_ns, at_ns, at_ns))
 
     def _action(
         self,
@@ -206,7 +210,7 @@ class Dispatcher:
         job: RunningIteration,
         path: str,
         began_ns: int,
-        end: tuple[int, Ended],
+        end: tuple[int, IterationEnd],
     ) -> None:
         ended_ns, how = end
         if how.outcome != Outcome.OK and (job.failed is None or job.failed[1] != how.cause):
@@ -215,7 +219,7 @@ class Dispatcher:
             job.failed_rows.append(len(self.recorder))
         self.recorder.row(
             path,
-            Row(
+            SampleRow(
                 job.arrival.iteration,
                 worker.slot,
                 began_ns,
@@ -226,12 +230,12 @@ class Dispatcher:
             ),
         )
 
-    def _over(self, worker: Worker, job: RunningIteration, at_ns: int, how: Ended) -> None:
+    def _over(self, worker: Worker, job: RunningIteration, at_ns: int, how: IterationEnd) -> None:
         arrival = job.arrival
         sent_ns = arrival.due_ns if job.took_ns is None else job.took_ns
         self.recorder.row(
             ITERATION,
-            Row(
+            SampleRow(
                 arrival.iteration,
                 worker.slot,
                 arrival.due_ns,
@@ -250,7 +254,7 @@ class Dispatcher:
         self.latency_sum_ns += at_ns - arrival.due_ns
         worker.job, worker.free_since_ns = None, at_ns
 
-    def _failed(self, job: RunningIteration, how: Ended) -> None:
+    def _failed(self, job: RunningIteration, how: IterationEnd) -> None:
         self.failed += 1
         number = job.arrival.iteration
         action, cause = job.failed or (ITERATION, how.cause)
@@ -263,12 +267,14 @@ class Dispatcher:
         row = self.plan.rows[number % len(self.plan.rows)]
         return [*self.secrets, *_long(v for name, v in row.items() if is_secret(name))]
 
-    def _lose(self, worker: Worker, why: Ended | None) -> None:
+    def _lose(self, worker: Worker, why: IterationEnd | None) -> None:
         """Remove a worker and its iteration; `why` is set if we end it."""
         job: RunningIteration | None = worker.job
         was_ready = worker.is_ready
         code = self.pool.drop(worker)
-        how = why or Ended(Outcome.WORKER_DIED, 0, f"the worker process ended ({_word(code)})")
+        how = why or IterationEnd(
+            Outcome.WORKER_DIED, 0, f"the worker process ended ({_word(code)})"
+        )
         if not was_ready and why is None:
             raise refused(self.plan, how.cause)
         if job is None:

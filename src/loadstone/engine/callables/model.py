@@ -9,7 +9,7 @@ from loadstone.plan.load import ClosedLoad, Load, OpenLoop
 
 if TYPE_CHECKING:
     # Workers import this module; it must not need numpy.
-    from loadstone.engine.local import Measured
+    from loadstone.engine.local import LoadResult
 
 # Loadstone's own actions. The first and last row of every completed iteration are WAIT (due until a
 # worker started it) and ITERATION (the total). PAUSE is idle time that the scenario asked for
@@ -59,7 +59,7 @@ class CallPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureGroup:
     """Group of similar failures: one full cause, and their number."""
 
     action: str  # action in which it happened; ITERATION if outside any
@@ -69,7 +69,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class IterationOutput:
     """Additional output of an iteration, in the format of Rally's charts."""
 
     iteration: int  # from 0
@@ -85,10 +85,10 @@ class Called:
     is the first and ITERATION the last, so `analysis` gets `steps = len(actions)`.
     """
 
-    measured: "Measured"
+    measured: "LoadResult"
     actions: tuple[str, ...]
-    failures: tuple[Failure, ...] = ()  # most frequent first
-    outputs: tuple[Output, ...] = ()
+    failures: tuple[FailureGroup, ...] = ()  # most frequent first
+    outputs: tuple[IterationOutput, ...] = ()
     outputs_dropped: int = 0  # charts beyond what is kept
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loadstone.engine.callables.model import ITERATION, WAIT, Failure, Output
+from loadstone.engine.callables.model import ITERATION, WAIT, FailureGroup, IterationOutput
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import NO_FIRST_BYTE, Samples
 
@@ -32,7 +32,7 @@ _TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SampleRow:
     """One row of the sample table."""
 
     iteration: int
@@ -45,15 +45,15 @@ class Row:
 
 
 @dataclass(slots=True)
-class Recorder:
+class SampleRecorder:
     """All results of a run so far."""
 
     columns: dict[str, "array[int]"] = field(
         default_factory=lambda: {name: array(code) for name, code in _TYPES.items()}
     )
     names: dict[str, int] = field(default_factory=lambda: {WAIT: 0})
-    causes: dict[tuple[str, str], Failure] = field(default_factory=dict)
-    outputs: dict[int, Output] = field(default_factory=dict)
+    causes: dict[tuple[str, str], FailureGroup] = field(default_factory=dict)
+    outputs: dict[int, IterationOutput] = field(default_factory=dict)
     outputs_size: int = 0
     outputs_dropped: int = 0
 
@@ -65,7 +65,7 @@ class Recorder:
             action = OTHER
         return self.names.setdefault(action, len(self.names))
 
-    def row(self, action: str, row: Row) -> None:
+    def row(self, action: str, row: SampleRow) -> None:
         """Add a row."""
         columns = self.columns
         columns["due_ns"].append(row.due_ns)
@@ -93,8 +93,8 @@ class Recorder:
         if key not in self.causes and len(self.causes) >= MOST_CAUSES:
             action, cause = ITERATION, OTHER_CAUSES
             key = (action, cause)
-        known = self.causes.get(key) or Failure(action, cause, 0, iteration)
-        self.causes[key] = Failure(
+        known = self.causes.get(key) or FailureGroup(action, cause, 0, iteration)
+        self.causes[key] = FailureGroup(
             known.action, known.cause, known.count + 1, min(known.iteration, iteration)
         )
 
@@ -104,7 +104,7 @@ class Recorder:
             self.outputs_dropped += 1
             return
         self.outputs_size += len(chart)
-        known = self.outputs.get(iteration) or Output(iteration)
+        known = self.outputs.get(iteration) or IterationOutput(iteration)
         if form == "additive":
             known = replace(known, additive=(*known.additive, chart))
         else:
@@ -142,6 +142,6 @@ class Recorder:
         made["action"][made["action"] == _LAST] = len(self.names)
         return Samples(**made), [row for row in rows if columns["iteration"][row] not in ended]
 
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[FailureGroup, ...]:
         """Return the groups of failures, the most frequent first."""
         return tuple(sorted(self.causes.values(), key=lambda one: -one.count))

@@ -14,7 +14,7 @@ from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.limits import judged
-from loadstone.engine.local import TICK_S, Measured
+from loadstone.engine.local import TICK_S, LoadResult
 from loadstone.engine.progress import Progress, Watch
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import ClosedLoad
@@ -138,7 +138,7 @@ class _Looker:
 def _called(dispatcher: Dispatcher, spent: Cost, *, is_interrupted: bool) -> Called:
     recorder = dispatcher.recorder
     return Called(
-        measured=Measured(recorder.samples(), _health(dispatcher, spent), is_interrupted),
+        measured=LoadResult(recorder.samples(), _health(dispatcher, spent), is_interrupted),
         actions=recorder.actions(),
         failures=recorder.failures(),
         outputs=tuple(recorder.outputs[number] for number in sorted(recorder.outputs)),

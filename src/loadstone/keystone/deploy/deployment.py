@@ -10,7 +10,7 @@ from loadstone.keystone.deploy.manage import REGION
 from loadstone.keystone.deploy.settings import Compute, DatabaseBackend, IdentityBackend
 from loadstone.lab import composition, processes, uwsgi
 from loadstone.lab.ports import HOST
-from loadstone.lab.state import Phase, State, secret_folder
+from loadstone.lab.state import DeploymentState, Phase, secret_folder
 from loadstone.lab.uwsgi import Uwsgi
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.service import ServiceProcess
@@ -39,7 +39,7 @@ class Deployment:
     """A Keystone started by `lab up`, as described on disk."""
 
     folder: Path
-    state: State
+    state: DeploymentState
 
     @property
     def name(self) -> str:

@@ -11,11 +11,11 @@ from loadstone.plan.script import (
     Column,
     Iteration,
     Part,
-    Share,
     Step,
     Steps,
     Template,
     Text,
+    WeightedScript,
 )
 
 JSON_HEADERS = (
@@ -43,7 +43,7 @@ class Scenario:
     # Describes what is removed only with the users; shown to those who bring their own users.
     goes_with_users: str = ""
     origin: Origin | None = None  # None: the cloud's identity API
-    mix: tuple[Share, ...] = ()  # which steps an iteration executes; empty: all
+    mix: tuple[WeightedScript, ...] = ()  # which steps an iteration executes; empty: all
     connection: Literal["kept", "iteration", "request"] = "kept"
 
     @property

@@ -18,7 +18,7 @@ VALUES = (
 
 
 @dataclass(slots=True)
-class Apache:
+class ApacheSource:
     """One server; its threads are slots."""
 
     address: Address

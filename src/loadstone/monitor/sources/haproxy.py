@@ -36,7 +36,7 @@ INFO = (
 
 
 @dataclass(frozen=True, slots=True)
-class Haproxy:
+class HaproxySource:
     """One process of haproxy."""
 
     address: Address

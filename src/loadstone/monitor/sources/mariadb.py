@@ -60,7 +60,7 @@ LIMIT_SQL = "SELECT @@max_connections"
 
 
 @dataclass(slots=True)
-class MariaDb:
+class MariaDbSource:
     """One server, on a kept connection."""
 
     address: Address

@@ -31,7 +31,7 @@ END = b"END\r\n"
 
 
 @dataclass(slots=True)
-class Memcached:
+class MemcachedSource:
     """One server, on a kept connection."""
 
     address: Address

@@ -17,7 +17,7 @@ PAGE = re.compile(
 
 
 @dataclass(slots=True)
-class Nginx:
+class NginxSource:
     """One server."""
 
     address: Address

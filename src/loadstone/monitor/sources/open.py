@@ -7,28 +7,28 @@ from loadstone.errors import InvalidInput
 from loadstone.monitor.service import Members
 from loadstone.monitor.source import Source
 from loadstone.monitor.sources.address import Address, read_address
-from loadstone.monitor.sources.apache import Apache
-from loadstone.monitor.sources.haproxy import Haproxy
+from loadstone.monitor.sources.apache import ApacheSource
+from loadstone.monitor.sources.haproxy import HaproxySource
 from loadstone.monitor.sources.machine import Machine
-from loadstone.monitor.sources.mariadb import MariaDb
-from loadstone.monitor.sources.memcached import Memcached
-from loadstone.monitor.sources.nginx import Nginx
-from loadstone.monitor.sources.postgres import Postgres
+from loadstone.monitor.sources.mariadb import MariaDbSource
+from loadstone.monitor.sources.memcached import MemcachedSource
+from loadstone.monitor.sources.nginx import NginxSource
+from loadstone.monitor.sources.postgres import PostgresSource
 from loadstone.monitor.sources.processes import Processes
 from loadstone.monitor.sources.prometheus import QUERIES, Prometheus, read_queries
-from loadstone.monitor.sources.slapd import Slapd
+from loadstone.monitor.sources.slapd import SlapdSource
 from loadstone.monitor.sources.ssh import read_host
-from loadstone.monitor.sources.uwsgi import Uwsgi
+from loadstone.monitor.sources.uwsgi import UwsgiSource
 
 KINDS: dict[str, Callable[[Address], Source]] = {
-    "apache": Apache,
-    "haproxy": Haproxy,
-    "mariadb": MariaDb,
-    "memcached": Memcached,
-    "nginx": Nginx,
-    "postgres": Postgres,
-    "slapd": Slapd,
-    "uwsgi": Uwsgi,
+    "apache": ApacheSource,
+    "haproxy": HaproxySource,
+    "mariadb": MariaDbSource,
+    "memcached": MemcachedSource,
+    "nginx": NginxSource,
+    "postgres": PostgresSource,
+    "slapd": SlapdSource,
+    "uwsgi": UwsgiSource,
 }
 
 

@@ -55,7 +55,7 @@ LIMIT_SQL = "SELECT current_setting('max_connections')::int"
 
 
 @dataclass(slots=True)
-class Postgres:
+class PostgresSource:
     """One server, on a kept connection."""
 
     address: Address

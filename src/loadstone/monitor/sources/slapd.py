@@ -35,7 +35,7 @@ SIMPLE, PRESENT = 0x80, 0x87
 
 
 @dataclass(slots=True)
-class Slapd:
+class SlapdSource:
     """One server, on a kept connection."""
 
     address: Address

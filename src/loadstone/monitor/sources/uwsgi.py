@@ -12,7 +12,7 @@ from loadstone.monitor.sources.sockets import ask
 
 
 @dataclass(frozen=True, slots=True)
-class Uwsgi:
+class UwsgiSource:
     """One master and its workers."""
 
     address: Address

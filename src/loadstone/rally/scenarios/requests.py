@@ -24,10 +24,10 @@ from loadstone.plan.json_value import Json
 from loadstone.plan.script import (
     Captured,
     Column,
-    Ended,
     HeaderCapture,
     Part,
     Pause,
+    StatusCondition,
     Step,
     Template,
     text,
@@ -137,7 +137,7 @@ def _domain(action: str, name: str) -> tuple[Step, Step]:
         "GET",
         text(f"/domains?name={quoted}"),
         _as(_ADMIN),
-        only_if=Ended(action, (404,)),
+        only_if=StatusCondition(action, (404,)),
     )
     return by_id, by_name
 

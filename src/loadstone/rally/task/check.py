@@ -20,7 +20,7 @@ from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.rally.task.catalogue.slas import SLAS
 from loadstone.rally.task.checked import Checked
 from loadstone.rally.task.draft import HookDraft, NamedPlugin, Outline, SubtaskDraft, WorkloadDraft
-from loadstone.rally.task.model import Runner, Scenario, Serial, Subtask, Task, Workload
+from loadstone.rally.task.model import Runner, Serial, Subtask, Task, TaskScenario, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.spec import secrets, spec
 from loadstone.rally.task.tree import Tree
@@ -93,9 +93,9 @@ class _Checker:
             self._say(part, f'no scenario "{name}"; {meant}')
         return None
 
-    def _scenario(self, entry: CatalogueEntry, part: NamedPlugin) -> Scenario | None:
+    def _scenario(self, entry: CatalogueEntry, part: NamedPlugin) -> TaskScenario | None:
         form = self._filled(f"scenario {entry.name}", form_of(entry), part)
-        return None if form is None else Scenario(entry.name, form.model_dump())
+        return None if form is None else TaskScenario(entry.name, form.model_dump())
 
     def _filled(self, subject: str, form: type[F], part: NamedPlugin) -> F | None:
         """Validate the settings; return None if problems were recorded."""

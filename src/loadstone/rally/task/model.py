@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class TaskScenario:
     """What one iteration runs."""
 
     name: str  # Rally's short name: "KeystoneBasic.create_user"
@@ -73,7 +73,7 @@ Runner = Constant | ConstantForDuration | Rps | Serial
 class Workload:
     """A scenario with its load, contexts and criteria."""
 
-    scenario: Scenario
+    scenario: TaskScenario
     runner: Runner
     contexts: tuple[Context, ...]  # in the order of set-up, including implied contexts
     sla: tuple[SlaRule, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loadstone.analysis import series
-from loadstone.analysis.model import TICK_S, State, Trial
+from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, words
@@ -25,16 +25,16 @@ MOST_BINS = 80
 LEAST_IN_BIN = 30  # completions
 # Distinct colours for the busiest resources.
 RESOURCE_TONES: tuple[Tone, ...] = ("degraded", "p50", "sustained", "p95", "undecided", "p99")
-TONES: dict[State, Tone] = {
-    State.SUSTAINED: "sustained",
-    State.DEGRADED: "degraded",
-    State.INVALID: "invalid",
-    State.UNDECIDED: "undecided",
+TONES: dict[TrialState, Tone] = {
+    TrialState.SUSTAINED: "sustained",
+    TrialState.DEGRADED: "degraded",
+    TrialState.INVALID: "invalid",
+    TrialState.UNDECIDED: "undecided",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ChartSeries:
     """One line, one cloud of points, one row of bars."""
 
     name: str
@@ -75,7 +75,7 @@ class Chart:
     summary: str
     x_label: str
     y_label: str
-    series: tuple[Series, ...]
+    series: tuple[ChartSeries, ...]
     band: Band | None = None
     from_zero_y: bool = False
     from_zero_x: bool = False
@@ -123,16 +123,16 @@ def _throughput(
     paced: list[Trial], curve: list[Trial], measurement: Measurement, prefix: str
 ) -> Chart:
     rates = [t.rate_rps or 0.0 for t in (*paced, *curve)]
-    lines = [Series("all completed", "dashed", "even", tuple((r, r) for r in _ends(rates)))]
+    lines = [ChartSeries("all completed", "dashed", "even", tuple((r, r) for r in _ends(rates)))]
     if len(curve) > 1:
         data = tuple((t.rate_rps or 0.0, t.stats.throughput_rps) for t in curve)
-        lines.append(Series("curve", "line", "metered", data))
+        lines.append(ChartSeries("curve", "line", "metered", data))
     for state, tone in TONES.items():
         data = tuple(
             (t.rate_rps or 0.0, t.stats.throughput_rps) for t in paced if t.verdict.state is state
         )
         if data:
-            lines.append(Series(state.value, "points", tone, data))
+            lines.append(ChartSeries(state.value, "points", tone, data))
     return Chart(
         id=f"{prefix}-throughput",
         title="Completed against offered",
@@ -148,7 +148,7 @@ def _throughput(
 
 
 def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart:
-    valid = [t for t in paced if t.verdict.state is not State.INVALID and t.stats.ok]
+    valid = [t for t in paced if t.verdict.state is not TrialState.INVALID and t.stats.ok]
     wanted: tuple[tuple[Tone, str, Callable[[Trial], float]], ...] = (
         ("p50", "half within", lambda t: 1000 * t.stats.total.median_s),
         ("p95", "95 % within", lambda t: 1000 * t.stats.total.p95_s),
@@ -164,7 +164,7 @@ def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart
         x_label="offered per second",
         y_label="latency, ms",
         series=tuple(
-            Series(name, "line", tone, tuple((t.rate_rps or 0.0, figure(t)) for t in valid))
+            ChartSeries(name, "line", tone, tuple((t.rate_rps or 0.0, figure(t)) for t in valid))
             for tone, name, figure in wanted
             if len(valid) > 1
         ),
@@ -200,7 +200,7 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
         ),
         x_label="seconds of saturation",
         y_label="completed per second",
-        series=(Series("completed", "line", "metered", data),) if len(data) > 3 else (),
+        series=(ChartSeries("completed", "line", "metered", data),) if len(data) > 3 else (),
         band=band,
         from_zero_y=True,
         from_zero_x=True,
@@ -210,8 +210,8 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
 def _latency_over_time(
     trials: tuple[Trial, ...], prefix: str, samples_of: SamplesOf, next_to: str
 ) -> Chart:
-    clouds: list[Series] = []
-    lines: list[Series] = []
+    clouds: list[ChartSeries] = []
+    lines: list[ChartSeries] = []
     missing: list[str] = []
     for trial in trials:
         name, tone = _name(trial), tone_of(trial)
@@ -223,8 +223,12 @@ def _latency_over_time(
             continue
         few = series.thinned(every, MOST_POINTS)
         bins = series.bins(every, MOST_BINS)
-        clouds.append(Series(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms)))
-        lines.append(Series(f"{name}, median", "line", tone, _pairs(bins.middle_s, bins.p50_ms)))
+        clouds.append(
+            ChartSeries(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms))
+        )
+        lines.append(
+            ChartSeries(f"{name}, median", "line", tone, _pairs(bins.middle_s, bins.p50_ms))
+        )
     note = f" The samples of {' and '.join(missing)} are not there any more." if missing else ""
     return Chart(
         id=f"{prefix}-time",
@@ -256,7 +260,9 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
         x_label="seconds since the trial began",
         y_label="utilisation, %",
         series=tuple(
-            Series(one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points))
+            ChartSeries(
+                one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points)
+            )
             for one, tone in zip(timelines, RESOURCE_TONES, strict=False)
         ),
         from_zero_y=True,
@@ -272,7 +278,7 @@ def _backlog(trials: tuple[Trial, ...], prefix: str, next_to: str) -> Chart:
         x_label="seconds since the trial began",
         y_label="requests waiting or in work",
         series=tuple(
-            Series(
+            ChartSeries(
                 _name(t),
                 "area",
                 tone_of(t),
@@ -301,7 +307,7 @@ def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Cha
         ),
         x_label="latency, ms",
         y_label="% of the requests",
-        series=(Series(_name(trial), "line", "sustained", data),) if trial and data else (),
+        series=(ChartSeries(_name(trial), "line", "sustained", data),) if trial and data else (),
         from_zero_y=True,
         from_zero_x=True,
     )

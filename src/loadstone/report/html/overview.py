@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from loadstone.report import figures, names, words
+from loadstone.report import figures, names, prediction, words
 from loadstone.report.generator import generator_of
 from loadstone.report.html.charts import Tone
 from loadstone.report.steps import Curve
@@ -20,7 +20,7 @@ class RowVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasurementRow:
     """One measurement."""
 
     anchor: str
@@ -33,28 +33,39 @@ class Row:
     verdict: RowVerdict
 
 
-def of_finding(anchor: str, measurement: Measurement) -> Row:
+def of_finding(anchor: str, measurement: Measurement) -> MeasurementRow:
     """Return the row of a search or of a fixed load."""
     due = sum(trial.stats.due for trial in measurement.trials)
     failed = sum(trial.stats.failed for trial in measurement.trials)
     trial = words.last_sustained(measurement)
     if measurement.policy != "search":
-        trial = next(iter(measurement.trials), None)
-    return Row(
+        trial = next(reversed(measurement.trials), None)
+    return MeasurementRow(
         anchor=anchor,
         name=names.of_measurement(measurement),
         about=measurement.scenario,
-        load="search for N" if measurement.policy == "search" else _fixed_load(measurement),
+        load=_load(measurement),
         throughput=_throughput(measurement),
         p95=_seconds(trial.stats.total.p95_s) if trial else figures.MISSING,
         failures=_of(failed, due),
         verdict=_of_search(measurement)
         if measurement.policy == "search"
+        else _of_prediction(measurement)
+        if measurement.policy == "prediction"
         else _of_fixed_load(measurement),
     )
 
 
+def _load(measurement: Measurement) -> str:
+    if measurement.policy == "search":
+        return "search for N"
+    return "low load" if measurement.policy == "prediction" else _fixed_load(measurement)
+
+
 def _throughput(measurement: Measurement) -> str:
+    if measurement.policy == "prediction":
+        predicted = measurement.prediction
+        return f"N = {prediction.rate(predicted)} per s" if predicted else figures.MISSING
     if measurement.policy == "search":
         found = figures.n(measurement.capacity)
         return found if found == figures.NOT_FOUND else f"N = {found} per s"
@@ -83,6 +94,12 @@ def _of_search(measurement: Measurement) -> RowVerdict:
     return RowVerdict("undecided", "N not bounded on both sides" if known else "N not found")
 
 
+def _of_prediction(measurement: Measurement) -> RowVerdict:
+    if measurement.prediction is None:
+        return RowVerdict("undecided", "not predicted")
+    return RowVerdict("sustained", "predicted")
+
+
 def _of_fixed_load(measurement: Measurement) -> RowVerdict:
     if not measurement.trials:
         return RowVerdict("undecided", "not completed")
@@ -94,11 +111,11 @@ def _of_fixed_load(measurement: Measurement) -> RowVerdict:
     )
 
 
-def of_workload(anchor: str, measurement: Measurement) -> Row:
+def of_workload(anchor: str, measurement: Measurement) -> MeasurementRow:
     """Return the row of a workload."""
     stats = measurement.stats
     total = stats.total if stats else None
-    return Row(
+    return MeasurementRow(
         anchor=anchor,
         name=measurement.scenario,
         about=measurement.subtask,
@@ -110,7 +127,7 @@ def of_workload(anchor: str, measurement: Measurement) -> Row:
     )
 
 
-def of_curve(anchor: str, curve: Curve) -> Row:
+def of_curve(anchor: str, curve: Curve) -> MeasurementRow:
     """Return the row of a workload that was repeated at rising load."""
     shown = [(step, step.measurement.stats) for step in curve.steps if step.measurement.stats]
     totals = [stats.total for _, stats in shown if stats]
@@ -119,7 +136,7 @@ def of_curve(anchor: str, curve: Curve) -> Row:
     broken = [step for step in curve.steps if not step.measurement.checks_passed]
     count = sum(total.count for total in totals)
     first, last = curve.steps[0].value, curve.steps[-1].value
-    return Row(
+    return MeasurementRow(
         anchor=anchor,
         name=curve.scenario,
         about=curve.steps[0].measurement.subtask,

@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, streak, words
+from loadstone.report import figures, names, prediction, streak, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
-from loadstone.report.html.overview import Row, RowVerdict
+from loadstone.report.html.overview import MeasurementRow, RowVerdict
 from loadstone.report.html.steps import CurveSection
 from loadstone.report.html.workload import TaskSection
 from loadstone.report.workload import HEADS
@@ -59,7 +59,7 @@ class RunSection:
     sections: tuple[Section, ...]
     curves: tuple[CurveSection, ...]
     tasks: tuple[TaskSection, ...]
-    overview: tuple[Row, ...]
+    overview: tuple[MeasurementRow, ...]
     summary: RowVerdict | None  # of a task's SLA
 
 
@@ -199,11 +199,14 @@ def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Se
 
 
 def _tiles(measurement: Measurement) -> list[Tile]:
-    tiles = (
-        _capacity_tiles(measurement.capacity)
-        if measurement.policy == "search"
-        else _stretch_tiles(measurement)
-    )
+    tiles: list[Tile] = []
+    if measurement.policy == "search":
+        tiles += _capacity_tiles(measurement.capacity)
+    if found := measurement.prediction:
+        note = f"{prediction.interval(found)}, from {figures.rate(found.at_rps)} per second"
+        tiles.append(Tile("Predicted N", prediction.rate(found), "per second", note))
+    if measurement.policy == "fixed":
+        tiles += _stretch_tiles(measurement)
     tiles += _latency_tiles(words.last_sustained(measurement))
     cost_s = measurement.cpu_per_request_s
     if cost_s is not None:

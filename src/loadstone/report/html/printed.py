@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loadstone.report import figures
-from loadstone.report.html.charts import Chart, Series, Tone, Xy
+from loadstone.report.html.charts import Chart, ChartSeries, Tone, Xy
 
 # The ways to draw a line, in the order in which they are taken.
 TONES: tuple[Tone, ...] = ("p50", "p95", "p99", "metered", "sustained", "invalid", "undecided")
@@ -100,7 +100,7 @@ def _cell(cell: object) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def _lines(data: Any) -> tuple[Series, ...]:
+def _lines(data: Any) -> tuple[ChartSeries, ...]:
     """Return the lines of [[name, [[x, y], ...]], ...]; none where it is something else."""
     try:
         lines = [
@@ -111,7 +111,7 @@ def _lines(data: Any) -> tuple[Series, ...]:
     if not all(math.isfinite(value) for _, points in lines for xy in points for value in xy):
         return ()
     return tuple(
-        Series(name, "line", TONES[number], points)
+        ChartSeries(name, "line", TONES[number], points)
         for number, (name, points) in enumerate(lines[: len(TONES)])
         if points
     )

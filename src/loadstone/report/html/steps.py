@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Stats
-from loadstone.report.html.charts import Chart, Series, Tone, Xy
-from loadstone.report.steps import Curve, Step, curves, row
+from loadstone.report.html.charts import Chart, ChartSeries, Tone, Xy
+from loadstone.report.steps import Curve, WorkloadStep, curves, row
 from loadstone.result import Measurement
 
 LABELS = {
@@ -59,7 +59,7 @@ def _section(anchor: str, curve: Curve, prefix: str) -> CurveSection:
     )
 
 
-def _row(step: Step, anchor: str) -> StepRow:
+def _row(step: WorkloadStep, anchor: str) -> StepRow:
     return StepRow(anchor, f"{step.value:g}", row(step), _held(step.measurement))
 
 
@@ -90,11 +90,11 @@ def _data(curve: Curve, figure: Callable[[Stats], float]) -> tuple[Xy, ...]:
 def _throughput(anchor: str, curve: Curve) -> Chart:
     data = _data(curve, lambda stats: stats.throughput_rps)
     held = {step.value for step in curve.steps if step.measurement.checks_passed}
-    lines: list[Series] = []
+    lines: list[ChartSeries] = []
     if curve.setting == "rps":
         ends = (curve.steps[0].value, curve.steps[-1].value)
-        lines.append(Series("all completed", "dashed", "even", tuple((r, r) for r in ends)))
-    lines.append(Series("throughput", "line", "metered", data))
+        lines.append(ChartSeries("all completed", "dashed", "even", tuple((r, r) for r in ends)))
+    lines.append(ChartSeries("throughput", "line", "metered", data))
     kinds: tuple[tuple[str, Tone, bool], ...] = (
         ("SLA held", "sustained", True),
         ("SLA broken", "degraded", False),
@@ -102,7 +102,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
     for name, tone, good in kinds:
         points = tuple(point for point in data if (point[0] in held) is good)
         if points:
-            lines.append(Series(name, "points", tone, points))
+            lines.append(ChartSeries(name, "points", tone, points))
     return Chart(
         id=f"{anchor}-throughput",
         title="Throughput",
@@ -130,7 +130,7 @@ def _latency(anchor: str, curve: Curve) -> Chart:
         "was due.",
         x_label=LABELS[curve.setting],
         y_label="seconds",
-        series=tuple(Series(name, "line", tone, _data(good, f)) for name, tone, f in wanted),
+        series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in wanted),
         from_zero_y=True,
     )
 
@@ -147,6 +147,6 @@ def _success(anchor: str, curve: Curve) -> Chart:
         summary="The share of the iterations that ended well, at each step.",
         x_label=LABELS[curve.setting],
         y_label="% of the iterations",
-        series=(Series("ended well", "line", "sustained", data),),
+        series=(ChartSeries("ended well", "line", "sustained", data),),
         from_zero_y=True,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from loadstone.report.html.charts import Band, Chart, MarkedSpan, Series, Tone, Xy
+from loadstone.report.html.charts import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.scale import Scale, fitted, written
 
 WIDTH, HEIGHT = 560, 320
@@ -103,7 +103,7 @@ def _span(span: MarkedSpan, x: Scale, y: Scale) -> Iterator[str]:
     )
 
 
-def _series(series: Series, x: Scale, y: Scale) -> Iterator[str]:
+def _series(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
     at = [(x(px), y(py)) for px, py in series.data]
     if not at:
         return
@@ -138,7 +138,7 @@ def _cloud(tone: Tone, at: list[Xy], sparse: str) -> str:
     return f'<path class="cloud {sparse}{tone}" d="{dots}"/>'
 
 
-def _bars(series: Series, at: list[Xy], floor: float) -> Iterator[str]:
+def _bars(series: ChartSeries, at: list[Xy], floor: float) -> Iterator[str]:
     ends = [x for x, _ in at[1:]]
     for (x, y), end, (_, value) in zip(at[:-1], ends, series.data[:-1], strict=True):
         if value:
@@ -149,7 +149,7 @@ def _bars(series: Series, at: list[Xy], floor: float) -> Iterator[str]:
             )
 
 
-def _dots(series: Series, at: list[Xy]) -> Iterator[str]:
+def _dots(series: ChartSeries, at: list[Xy]) -> Iterator[str]:
     if series.kind == "line" and len(at) <= MOST_DOTS:
         for x, y in at:
             yield f'<circle class="dot {series.tone}" cx="{x}" cy="{y}" r="3.5"/>'

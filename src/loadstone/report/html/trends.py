@@ -4,13 +4,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from loadstone import files
-from loadstone.report.html.charts import Chart, Series, Tone, Xy
+from loadstone.report import history
+from loadstone.report.history import CapacityTrend, Change
+from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.page import rendered
-from loadstone.report.trends import HEADS, Trend, cells
+from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 from loadstone.report.workload import load_of_given
-from loadstone.result import Performed
+from loadstone.result import PastSearch, Performed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +26,31 @@ class TrendSection:
     rows: tuple[tuple[Performed, tuple[str, ...]], ...]
     given: str
     load: str
+    sentences: tuple[str, ...]
 
 
-def write_trends(trends: Sequence[Trend], path: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class CapacitySection:
+    """N of one scenario on one target."""
+
+    anchor: str
+    trend: CapacityTrend
+    charts: tuple[Chart, ...]
+    rows: tuple[tuple[PastSearch, tuple[str, ...]], ...]
+    sentences: tuple[str, ...]
+
+
+def write_trends(searched: Sequence[CapacityTrend], trends: Sequence[Trend], path: Path) -> None:
     """Write the page."""
+    capacities = [_capacity(f"n-{number}", trend) for number, trend in enumerate(searched, 1)]
     every = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
     page = rendered(
         "trends.html.j2",
-        [chart for section in every for chart in section.charts],
+        [
+            *(chart for section in capacities for chart in section.charts),
+            *(chart for section in every for chart in section.charts),
+        ],
+        capacities=capacities,
         sections=[section for section in every if len(section.rows) > 1],
         singles=[section for section in every if len(section.rows) == 1],
         heads=HEADS,
@@ -49,6 +69,62 @@ def _section(anchor: str, trend: Trend) -> TrendSection:
         rows=tuple((run, cells(run)) for run in trend.runs),
         given=json.dumps(json.loads(trend.given), indent=2),
         load=load_of_given(trend.given),
+        sentences=tuple(history.sentences(trend.changes, len(trend.runs), MEDIAN)),
+    )
+
+
+def _capacity(anchor: str, trend: CapacityTrend) -> CapacitySection:
+    return CapacitySection(
+        anchor=anchor,
+        trend=trend,
+        charts=(_n(anchor, trend),) if len(trend.runs) > 1 else (),
+        rows=tuple((run, history.cells(run)) for run in trend.runs),
+        sentences=tuple(history.sentences(trend.changes, len(trend.runs), "N")),
+    )
+
+
+def _n(anchor: str, trend: CapacityTrend) -> Chart:
+    found = [run.capacity for run in trend.runs]
+    lines: tuple[tuple[str, Literal["line", "dashed"], Tone, tuple[float | None, ...]], ...] = (
+        ("N", "line", "metered", tuple(one.rate_rps if one else None for one in found)),
+        (
+            "lower bound",
+            "dashed",
+            "sustained",
+            tuple(one.low_rps if one else None for one in found),
+        ),
+        (
+            "upper bound",
+            "dashed",
+            "degraded",
+            tuple(one.high_rps if one else None for one in found),
+        ),
+    )
+    return Chart(
+        id=f"{anchor}-capacity",
+        title="N over the runs",
+        summary="N of each run with its interval. Marked: where its level changed.",
+        x_label="run, oldest first",
+        y_label="iterations per second",
+        series=tuple(
+            ChartSeries(name, kind, tone, _data(values)) for name, kind, tone, values in lines
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
+    )
+
+
+def _marks(changes: Sequence[Change], run_ids: Sequence[str]) -> tuple[MarkedSpan, ...]:
+    """Mark the stretch between the last run of a level and the first of the next."""
+    return tuple(
+        MarkedSpan(
+            1.0 + run_ids.index(change.before),
+            1.0 + run_ids.index(change.after),
+            f"{change.ratio - 1:+.1%}",
+            "undecided",
+        )
+        for change in changes
     )
 
 
@@ -64,9 +140,12 @@ def _durations(anchor: str, trend: Trend) -> Chart:
         summary="Of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="seconds",
-        series=tuple(Series(name, "line", tone, _data(values)) for name, tone, values in wanted),
+        series=tuple(
+            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in wanted
+        ),
         from_zero_y=True,
         from_zero_x=True,
+        spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
     )
 
 
@@ -78,7 +157,7 @@ def _success(anchor: str, trend: Trend) -> Chart:
         summary="The share of the iterations that ended well, run by run.",
         x_label="run, oldest first",
         y_label="% of the iterations",
-        series=(Series("ended well", "line", "sustained", _data(shares)),),
+        series=(ChartSeries("ended well", "line", "sustained", _data(shares)),),
         from_zero_y=True,
         from_zero_x=True,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadstone.analysis.model import Stats
-from loadstone.analysis.stats import Ended, ended
+from loadstone.analysis.stats import EndedIterations, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, usage
@@ -14,8 +14,8 @@ from loadstone.report.html import hooks, outputs
 from loadstone.report.html.charts import (
     MOST_POINTS,
     Chart,
+    ChartSeries,
     SamplesOf,
-    Series,
     Xy,
     resources_over_time,
 )
@@ -141,7 +141,7 @@ def _charts(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> tup
     return tuple(chart for chart in charts if any(series.data for series in chart.series))
 
 
-def _durations(anchor: str, rows: Ended) -> Chart:
+def _durations(anchor: str, rows: EndedIterations) -> Chart:
     # Of long loads the slowest are shown, and as many others as fit.
     order = np.argsort(rows.duration_s)[::-1]
     few = np.concatenate([order[: MOST_POINTS // 4], order[:: -(-len(order) // MOST_POINTS) or 1]])
@@ -155,15 +155,19 @@ def _durations(anchor: str, rows: Ended) -> Chart:
         x_label="seconds since the load began",
         y_label="seconds",
         series=(
-            Series("ended well", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])),
-            Series("failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])),
+            ChartSeries(
+                "ended well", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])
+            ),
+            ChartSeries(
+                "failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])
+            ),
         ),
         from_zero_y=True,
         from_zero_x=True,
     )
 
 
-def _profile(anchor: str, rows: Ended) -> Chart:
+def _profile(anchor: str, rows: EndedIterations) -> Chart:
     starts = np.sort(rows.start_s)
     ends = np.sort(rows.start_s + rows.duration_s + rows.idle_s)
     at = np.linspace(0.0, float(ends.max(initial=0.0)), PROFILE_POINTS)
@@ -175,13 +179,15 @@ def _profile(anchor: str, rows: Ended) -> Chart:
         summary="Iterations that were due and had not ended.",
         x_label="seconds since the load began",
         y_label="iterations",
-        series=(Series("iterations", "area", "metered", _pairs(at, at_once.astype(np.float64))),),
+        series=(
+            ChartSeries("iterations", "area", "metered", _pairs(at, at_once.astype(np.float64))),
+        ),
         from_zero_y=True,
         from_zero_x=True,
     )
 
 
-def _histogram(anchor: str, rows: Ended) -> Chart:
+def _histogram(anchor: str, rows: EndedIterations) -> Chart:
     good = rows.duration_s[~rows.failed]
     data: tuple[Xy, ...] = ()
     if len(good) > 1:
@@ -193,7 +199,7 @@ def _histogram(anchor: str, rows: Ended) -> Chart:
         summary="How many iterations that ended well took how long.",
         x_label="seconds",
         y_label="iterations",
-        series=(Series("iterations", "bars", "p50", data),),
+        series=(ChartSeries("iterations", "bars", "p50", data),),
         from_zero_y=True,
     )
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.guard import at_least, guarded
-from loadstone.search.model import Capacity, Kind, Strategy
+from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.ramp import NEAR_CEILING
 from loadstone.search.session import LEAST_LOAD_S, Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 STEP_S = 20.0
 FIRST = 2
@@ -19,7 +19,7 @@ WORDS = (
 )
 
 
-def closed_loop_peak(settings: Settings) -> Strategy:
+def closed_loop_peak(settings: SearchSettings) -> Strategy:
     """Search as the wiki did."""
     session = Session(settings)
     return guarded(session, _search(session))
@@ -45,10 +45,10 @@ def _search(session: Session) -> Strategy:
     if clients <= session.settings.max_connections:
         return replace(_peak(best_rps, (words, "the budget ended the search")), kind=None)
     words = f"at least {best_rps:.4g}/s: {words}, and no more connections are allowed"
-    return Capacity(best_rps, best_rps, None, 0.0, (words, *WORDS), Kind.CEILING)
+    return Capacity(best_rps, best_rps, None, 0.0, (words, *WORDS), CapacityKind.CEILING)
 
 
 def _peak(rate_rps: float, words: tuple[str, ...]) -> Capacity:
     if not rate_rps:
         return Capacity(None, None, None, 0.0, ("nothing ended well",))
-    return Capacity(rate_rps, None, None, 0.0, (*words, *WORDS), Kind.SATURATION)
+    return Capacity(rate_rps, None, None, 0.0, (*words, *WORDS), CapacityKind.SATURATION)

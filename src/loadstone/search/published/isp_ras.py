@@ -15,7 +15,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.session import Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 SLOPE_LIMIT = 0.01  # s per s
 HIGHEST_RPS = 200
@@ -36,7 +36,7 @@ SCRIPT = Procedure(trial_s=120.0, offsets=(-1, 1, 3, 5), runs_double=True, confi
 TEXT = Procedure(trial_s=360.0, offsets=(-1, 1), runs_double=False, confidence=0.43)
 
 
-def isp_ras_2015(settings: Settings, procedure: Procedure) -> Strategy:
+def isp_ras_2015(settings: SearchSettings, procedure: Procedure) -> Strategy:
     """Search as the authors did, whatever time it takes."""
     session = Session(settings)
     return guarded(session, _search(session, procedure))

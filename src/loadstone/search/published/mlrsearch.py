@@ -19,7 +19,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.session import Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 LOWEST_RPS = 1.0
 TRIAL_S = 10.0
@@ -31,7 +31,7 @@ MEASURED_CONFIDENCE = 0.20  # share of simulated services within the interval (d
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MeasurementRequest:
     """What the package asks for, from its own thread."""
 
     load: OpenLoad
@@ -40,7 +40,7 @@ class Wanted:
 Answer = Trial | None  # None: stop
 
 
-def mlrsearch(settings: Settings) -> Strategy:
+def mlrsearch(settings: SearchSettings) -> Strategy:
     """Search with the package's controller."""
     if find_spec("MLRsearch") is None:
         raise EnvironmentUnusable("method mlrsearch needs a package: pip install MLRsearch")
@@ -49,7 +49,7 @@ def mlrsearch(settings: Settings) -> Strategy:
 
 
 def _search(session: Session) -> Strategy:
-    wanted: queue.Queue[Wanted | Capacity | BaseException] = queue.Queue()
+    wanted: queue.Queue[MeasurementRequest | Capacity | BaseException] = queue.Queue()
     answers: queue.Queue[Answer] = queue.Queue()
     # The package calls its measurer; a strategy is asked. A thread of its own turns one into the
     # other; it only ever runs while we wait for it.
@@ -74,12 +74,12 @@ class _Stopped(Exception):
 
 
 def _play(
-    wanted: "queue.Queue[Wanted | Capacity | BaseException]",
+    wanted: "queue.Queue[MeasurementRequest | Capacity | BaseException]",
     answers: "queue.Queue[Answer]",
     highest_rps: float,
 ) -> None:
     def measure(load: OpenLoad) -> Trial:
-        wanted.put(Wanted(load))
+        wanted.put(MeasurementRequest(load))
         trial = answers.get()
         if trial is None:
             raise _Stopped

@@ -8,14 +8,14 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.session import Session
-from loadstone.search.settings import Settings
+from loadstone.search.settings import SearchSettings
 
 STEP = 10
 PAUSE_S = 60.0
 EXPECTED_SUCCESS = 1.0
 
 
-def step_concurrency(settings: Settings) -> Strategy:
+def step_concurrency(settings: SearchSettings) -> Strategy:
     """Search as the wrapper did, within the budget."""
     session = Session(settings)
     return guarded(session, _search(session))

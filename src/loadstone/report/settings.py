@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from loadstone.result import LAB
+
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
@@ -13,11 +15,11 @@ class SettingDifference:
 
 
 # Facts that name an instance and say nothing of its configuration.
-_IDENTITY = frozenset({"url", "name", "started", "port"})
+IDENTITY = frozenset({"url", "name", "started", "port", LAB})
 
 
 def differences(
-    sides: Iterable[Iterable[tuple[str, str]]], ignored: frozenset[str] = _IDENTITY
+    sides: Iterable[Iterable[tuple[str, str]]], ignored: frozenset[str] = IDENTITY
 ) -> tuple[SettingDifference, ...]:
     """Return the settings whose values are not the same on all sides, in the order of the facts."""
     facts: list[Mapping[str, str]] = [dict(side) for side in sides]

@@ -1,6 +1,6 @@
 """Settings that differ between two results."""
 
-from loadstone.compare.settings import SettingDifference, differences
+from loadstone.report.settings import SettingDifference, differences
 
 
 def test_only_what_differs_is_named() -> None:

@@ -1,0 +1,109 @@
+"""Facts that every measurement keeps: how the service was set up, without what changes by itself.
+
+`loadstone compare` shows in which of them two results differ.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from loadstone.audit.evaluate import evaluate
+from loadstone.audit.extract import extract
+from loadstone.audit.facts import HostFacts
+from loadstone.audit.rule import chosen, shown
+from loadstone.audit.transport import Host, collect, local
+from loadstone.findings import AuditFinding
+from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice
+
+TIMEOUT_S = 10.0
+QUICK = {"AUDIT_QUICK": "1"}  # leaves out what takes the collector long, and is no setting
+KEPT = (
+    *("conf.*", "uwsgi.*", "apache.*"),
+    *("web.server", "web.processes", "web.threads", "web.open_files"),
+    *("host.cpus", "host.memory_mb", "host.swap_mb", "host.swappiness", "host.governors"),
+    *("host.tuned_profile", "host.somaxconn", "host.syn_backlog", "host.netdev_max_backlog"),
+    *("host.local_ports", "host.tw_reuse", "host.is_virtual", "host.is_container", "host.selinux"),
+    *("db.kind", "db.version", "db.max_connections", "db.buffer_mb", "db.applier_threads"),
+    *("db.flush_log", "db.fsync", "db.is_galera", "db.query_cache_on", "db.skip_name_resolve"),
+    *("memcached.max_connections", "memcached.memory_mb"),
+    *("haproxy.balance", "haproxy.global_maxconn", "haproxy.frontend_maxconn", "haproxy.threads"),
+    *("haproxy.server_maxconn", "haproxy.has_http_check"),
+    *("keystone.version", "fernet.keys", "revocation.events", "consumers.short_cache"),
+)
+# Names of files, and addresses, which differ between any two deployments of the lab.
+_LEFT_OUT = (
+    *("conf.file", "conf.cache_servers", "conf.cache.memcache_servers"),
+    *("conf.cache.backend_argument", "uwsgi.file", "uwsgi.stats", "apache.file"),
+)
+_SERVERS = ("keystone", "uwsgi", "gunicorn", "apache2", "httpd", "granian")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run keeps of how the service was set up."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
+
+
+def audited(choice: TargetChoice, url_host: str) -> Kept:
+    """Return facts and findings of a lab deployment, or of a Keystone on this machine.
+
+    Nothing of any other target. Never fails: facts that cannot be read are not kept.
+    """
+    host = _host(choice, url_host)
+    if host is None:
+        return Kept()
+    [found] = collect([host], TIMEOUT_S)
+    if found.document is None:
+        return Kept()
+    is_lab = not (isinstance(choice, NamedTarget) and choice.lab is None)
+    known = extract(found.name, found.document, {"audit.is_lab": is_lab, "audit.hosts": 1})
+    return Kept(of_host(known), findings(known))
+
+
+def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
+    """Return what the rules of the core find on a host, the most severe first."""
+    return tuple(
+        AuditFinding(one.rule.id, one.severity.value, one.message, one.rule.fix.text)
+        for one in evaluate(chosen(()), [host]).findings()
+    )
+
+
+def of_host(host: HostFacts) -> tuple[tuple[str, str], ...]:
+    """Return the facts of a host that are kept, as text, by name."""
+    values = host.facts.values
+    return tuple((name, shown(values[name])) for name in sorted(values) if is_kept(name))
+
+
+def is_kept(name: str) -> bool:
+    """Return whether a fact is a setting."""
+    return name not in _LEFT_OUT and any(fnmatchcase(name, pattern) for pattern in KEPT)
+
+
+def _host(choice: TargetChoice, url_host: str) -> Host | None:
+    match choice:
+        case NamedTarget(lab=str(name)) | OwnLab(name=name):
+            from loadstone.audit.lab import host
+            from loadstone.keystone.deployment import find
+
+            of_lab = host(find(name))
+            return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})
+        case NamedTarget() if _is_loopback(url_host) and _keystone_runs_here():
+            return local(QUICK)
+        case _:
+            return None
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _keystone_runs_here() -> bool:
+    """Return whether a process of this machine looks like Keystone or its web server."""
+    import psutil
+
+    for process in psutil.process_iter(["name", "cmdline"]):
+        words = " ".join(process.info["cmdline"] or ())
+        if process.info["name"] in _SERVERS and "keystone" in words:
+            return True
+    return False

@@ -1,0 +1,154 @@
+"""`loadstone size`: what a load takes, from what was measured."""
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
+from loadstone.keystone.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    from loadstone.result import Run
+    from loadstone.store.location import StoreLocation
+
+NEWEST = 200  # runs that are looked through
+_PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class Rate(click.ParamType[float]):
+    """40, 40/s, 2400/min, 100000/h: a rate above 0."""
+
+    name = "rate"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the rate per second."""
+        rate = per_second(str(value))
+        if rate is None:
+            self.fail(f"{value!r} is no rate; write it like 40/s, 2400/min or 100000/h", param, ctx)
+        return rate
+
+
+def per_second(text: str) -> float | None:
+    """Return the rate per second that a text says; None: it says none above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|min|h))?", text.strip())
+    rate = float(match[1]) / _PER[match[2] or "s"] if match else 0.0
+    return rate if rate > 0 and math.isfinite(rate) else None
+
+
+@click.command()
+@click.option("--logins", type=Rate(), help="Tokens issued by password: 40/s.")
+@click.option("--validations", type=Rate(), help="Tokens validated: 2000/s.")
+@click.option(
+    "--mix",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="More scenarios: a YAML file with SCENARIO: RATE on each line.",
+)
+@click.option("--lab", metavar="NAME", help="Take runs of this deployment only.")
+@click.option("--run", "runs", metavar="RUN", multiple=True, help="Take this run; repeat.")
+@click.option(
+    "--cores-per-node",
+    type=click.IntRange(1, 1024),
+    help="Of the nodes that are planned.  [default: as the machine that was measured]",
+)
+@click.option(
+    "--utilisation",
+    type=click.IntRange(10, 95),
+    default=60,
+    show_default=True,
+    help="Percent of each resource that may be in use.",
+)
+@STORE
+@JSON
+def size(
+    logins: float | None,
+    validations: float | None,
+    mix: Path | None,
+    location: "StoreLocation",
+    to: TextIO | None,
+    **options: Any,
+) -> None:
+    """Say how many cores, workers, nodes and connections a load takes.
+
+    What one login or validation costs is taken from stored runs of `loadstone capacity --lab`,
+    which watch the CPU of each server: runs with the same settings as the newest one. The
+    assumptions are printed with the result.
+
+    \b
+    loadstone size --logins 40/s --validations 2000/s
+    loadstone size --mix load.yaml --cores-per-node 16 --json -
+    """
+    from loadstone.report import terminal
+    from loadstone.size import show
+    from loadstone.size.demand import demands
+    from loadstone.size.sizing import Load
+    from loadstone.size.sizing import size as sized
+
+    rates = _rates(logins, validations, mix)
+    names = [SCENARIOS[key].name for key in rates]
+    with open_to_read(location) as store:
+        found = demands(names, _runs(store, options["runs"], options["lab"], names))
+    loads = [Load(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
+    sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100)
+    if to is not None:
+        write_json(show.as_data(sizing), to)
+    if to is None or to.name != "-":
+        show.show(sizing, terminal.wide())
+
+
+def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:
+    from loadstone.errors import InvalidInput
+
+    given = {"issue": logins, "validate": validations}
+    rates = {key: rate for key, rate in given.items() if rate is not None}
+    for key, rate in _of_file(mix).items() if mix else ():
+        if key in rates:
+            raise InvalidInput(f"{mix}: {key} is given twice: in the file and as an option")
+        rates[key] = rate
+    if not rates:
+        raise click.UsageError("give --logins, --validations or --mix")
+    return rates
+
+
+def _of_file(path: Path) -> dict[str, float]:
+    import yaml
+
+    from loadstone.errors import InvalidInput
+
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise InvalidInput(f"{path}: {' '.join(str(problem).split())}") from None
+    if not isinstance(tree, dict) or not tree:
+        raise InvalidInput(f"{path}: must be SCENARIO: RATE on each line, as validate: 2000/s")
+    rates = {}
+    for key, value in tree.items():
+        rate = per_second(str(value))
+        if key not in SCENARIOS:
+            raise InvalidInput(
+                f"{path}: no scenario {key!r}; there are {', '.join(sorted(SCENARIOS))}"
+            )
+        if rate is None:
+            raise InvalidInput(f"{path}: {key}: {value!r} is no rate; write it like 40/s")
+        rates[str(key)] = rate
+    return rates
+
+
+def _runs(store: Any, named: tuple[str, ...], lab: str | None, names: list[str]) -> "list[Run]":
+    """Return the runs that may say what the scenarios cost, the newest first."""
+    from loadstone.result import LAB
+
+    if named:
+        runs = [store.get(name) for name in named]
+        return sorted(runs, key=lambda run: run.started_at, reverse=True)
+    wanted = [
+        entry
+        for entry in store.every(NEWEST)
+        if any(one.scenario in names for one in (*entry.findings, *entry.performed))
+        and (lab is None or dict(entry.configuration).get(LAB) == lab)
+    ]
+    return [store.get(entry.run_id) for entry in wanted]

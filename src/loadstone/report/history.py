@@ -1,0 +1,192 @@
+"""The history of a figure over runs: where it changed, by how much, and what changed there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.analysis.change_points import FEWEST_VALUES, change_points
+from loadstone.report import figures
+from loadstone.report.settings import SettingDifference, differences
+from loadstone.result import LAB, Environment, PastSearch
+
+HEADS = ("run", "N", "interval", "")
+# Parameters that say how hard a search tried, not what it searched for.
+_EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "connections allowed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the level between two runs."""
+
+    before: str  # run id
+    after: str
+    ratio: float  # of the level after to the level before
+    low: float  # its 95 % interval
+    high: float
+    settings: tuple[SettingDifference, ...]  # that differ between the two runs
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityTrend:
+    """Searches for N of one scenario on one target."""
+
+    target: str
+    title: str
+    runs: tuple[PastSearch, ...]  # oldest first
+    changes: tuple[Change, ...]
+
+
+Facts = tuple[tuple[str, str], ...]
+
+
+def changes(
+    run_ids: Sequence[str],
+    values: Sequence[float | None],
+    facts_of: Callable[[str], Facts],
+) -> tuple[Change, ...]:
+    """Return where the level of a figure changed over runs, oldest first.
+
+    Runs without a figure are left out.
+    """
+    known = [(run, value) for run, value in zip(run_ids, values, strict=True) if value]
+    found = []
+    for point in change_points([value for _, value in known]):
+        before, after = known[point.index - 1][0], known[point.index][0]
+        differ = differences([facts_of(before), facts_of(after)])
+        found.append(Change(before, after, point.ratio, point.low, point.high, differ))
+    return tuple(found)
+
+
+def capacity_trends(searches: Sequence[PastSearch]) -> tuple[CapacityTrend, ...]:
+    """Group searches by target, scenario and what it is loaded with; the latest group first."""
+    groups: dict[tuple[object, ...], list[PastSearch]] = {}
+    for one in searches:
+        groups.setdefault(_key(one), []).append(one)
+    found = [_trend(runs) for runs in groups.values()]
+    return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
+
+
+def parts(trend: CapacityTrend) -> Iterator[RenderableType]:
+    """Return a trend's heading, table and changes for a terminal."""
+    yield Text.assemble((f"N of {trend.title}", "bold"), f"  {trend.target}")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in HEADS:
+        table.add_column(head, no_wrap=True, justify="left" if head in ("run", "") else "right")
+    changed = {change.after: change for change in trend.changes}
+    for run in trend.runs:
+        table.add_row(*cells(run), Text(_percent(changed.get(run.run_id)), "bold"))
+    yield table
+    for line in sentences(trend.changes, len(trend.runs), "N"):
+        yield Text(line)
+
+
+def cells(run: PastSearch) -> tuple[str, str, str]:
+    """Return a run's figures as they are shown."""
+    return run.run_id, figures.n(run.capacity), figures.interval(run.capacity)
+
+
+def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]:
+    """Describe each change, or say that there is none."""
+    for change in found:
+        direction = "rose" if change.ratio > 1 else "fell"
+        share = figures.percent(abs(change.ratio - 1))
+        yield (
+            f"{figure} {direction} by {share} between {change.before} and {change.after} "
+            f"(95 %: {change.low:.3f} to {change.high:.3f} times). {_settings(change)}"
+        )
+    if not found and count >= FEWEST_VALUES:
+        yield f"{figure} has no change point in {count} runs."
+    elif not found and count > 1:
+        yield f"Change points of {figure} are looked for from {FEWEST_VALUES} runs on."
+
+
+def changes_as_data(found: Sequence[Change]) -> list[dict[str, Any]]:
+    """Return changes as JSON values."""
+    return [
+        {
+            "before": one.before,
+            "after": one.after,
+            "ratio": one.ratio,
+            "low": one.low,
+            "high": one.high,
+            "settings": [
+                {"name": s.name, "before": s.values[0], "after": s.values[1]} for s in one.settings
+            ],
+        }
+        for one in found
+    ]
+
+
+def as_data(trend: CapacityTrend) -> dict[str, Any]:
+    """Return a trend as JSON values; rates per second."""
+    return {
+        "kind": "capacity",
+        "target": trend.target,
+        "scenario": trend.runs[-1].scenario,
+        "title": trend.title,
+        "runs": [
+            {
+                "run_id": run.run_id,
+                "started_at": run.started_at,
+                "rate_rps": run.capacity.rate_rps if run.capacity else None,
+                "low_rps": run.capacity.low_rps if run.capacity else None,
+                "high_rps": run.capacity.high_rps if run.capacity else None,
+            }
+            for run in trend.runs
+        ],
+        "changes": changes_as_data(trend.changes),
+    }
+
+
+def facts(environment: Environment, parameters: Facts = ()) -> Facts:
+    """Return all settings of a run that are known."""
+    return (*environment.settings, *parameters)
+
+
+def _trend(runs: list[PastSearch]) -> CapacityTrend:
+    last = runs[-1]
+    by_id = {run.run_id: facts(run.environment, run.parameters) for run in runs}
+    found = changes(
+        [run.run_id for run in runs],
+        [run.capacity.rate_rps if run.capacity else None for run in runs],
+        by_id.__getitem__,
+    )
+    return CapacityTrend(_target(last), _base(last.title), tuple(runs), found)
+
+
+def _key(one: PastSearch) -> tuple[object, ...]:
+    asked = tuple(pair for pair in one.parameters if pair[0] not in _EFFORT)
+    return (_target(one), one.scenario, _base(one.title), asked)
+
+
+def _base(title: str) -> str:
+    """Return the title without the number of repeated searches."""
+    head, comma, tail = title.rpartition(", ")
+    return head if comma and tail.endswith(" searches") else title
+
+
+def _target(one: PastSearch) -> str:
+    known = dict(one.environment.target)
+    return f"lab {known[LAB]}" if LAB in known else known.get("url", "")
+
+
+def _percent(change: Change | None) -> str:
+    if change is None:
+        return ""
+    sign = "+" if change.ratio > 1 else "-"
+    return f"{sign}{figures.percent(abs(change.ratio - 1))}"
+
+
+def _settings(change: Change) -> str:
+    if not change.settings:
+        return "No setting that is known differs between them."
+    listed = "; ".join(
+        f"{one.name} {one.values[0] or 'not known'} -> {one.values[1] or 'not known'}"
+        for one in change.settings
+    )
+    return f"What differs: {listed}."

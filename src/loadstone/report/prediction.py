@@ -1,0 +1,111 @@
+"""Predicted capacity in words and as data, beside the measured one."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from loadstone.monitor.demand import BottleneckKind
+from loadstone.monitor.prediction import Prediction
+from loadstone.report import figures
+from loadstone.result import Measurement
+from loadstone.search.low_load import of_low_load
+from loadstone.search.model import Capacity
+
+# What a request's demands at low load do not show, by the kind of limit that was found at N.
+SOFTWARE = {
+    BottleneckKind.CONNECTIONS: "connections that requests wait for",
+    BottleneckKind.LOCK: "a lock that requests wait for",
+    BottleneckKind.QUEUE: "a queue that is full",
+    BottleneckKind.BALANCER: "the balancer's limit on sessions",
+    BottleneckKind.WORKERS: "workers that are all busy",
+}
+
+
+def as_data(measurement: Measurement) -> dict[str, Any] | None:
+    """Return the prediction as JSON-compatible data, or None if none was made."""
+    found = measurement.prediction
+    if found is None:
+        return None
+    return {
+        "rate_rps": found.rate_rps,
+        "low_rps": found.low_rps,
+        "high_rps": found.high_rps,
+        "limit": found.limit,
+        "at_rps": found.at_rps,
+        "requests": found.requests,
+        "words": list(words(measurement)),
+    }
+
+
+def words(measurement: Measurement) -> Iterator[str]:
+    """Say what was predicted, and what it means where the measured N is another."""
+    found, trial = measurement.prediction, of_low_load(measurement.trials)
+    if found is None:
+        if trial is not None or measurement.policy == "prediction":
+            yield f"nothing is predicted: {_why_not(measurement)}"
+        return
+    yield (
+        f"predicted from {figures.rate(found.at_rps)} a second: N about {rate(found)} "
+        f"({interval(found)}); {found.limit} would give way first"
+    )
+    if measurement.capacity is not None and measurement.capacity.rate_rps is not None:
+        yield _compared(found, measurement.capacity, measurement)
+
+
+def headline(measurement: Measurement) -> str:
+    """Say the prediction in one sentence."""
+    subject = measurement.title[:1].upper() + measurement.title[1:]
+    found = measurement.prediction
+    if found is None:
+        return f"{subject}: N cannot be predicted."
+    return f"{subject}: N is predicted to be {rate(found)} a second ({interval(found)})."
+
+
+def rate(found: Prediction) -> str:
+    """Return the predicted rate."""
+    return figures.rate(found.rate_rps)
+
+
+def interval(found: Prediction) -> str:
+    """Return the interval of the prediction."""
+    return f"{figures.rate(found.low_rps)} to {figures.rate(found.high_rps)}"
+
+
+def _why_not(measurement: Measurement) -> str:
+    trial = of_low_load(measurement.trials)
+    if trial is None or not trial.stats.ok:
+        return "no request ended well"
+    if trial.resources is None:
+        return "no resources were watched"
+    return "the service's processes were not watched, or too few requests ended"
+
+
+def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -> str:
+    measured_rps = capacity.rate_rps or math.nan
+    low_rps = measured_rps if capacity.low_rps is None else capacity.low_rps
+    high_rps = measured_rps if capacity.high_rps is None else capacity.high_rps
+    share = figures.percent(abs(measured_rps / found.rate_rps - 1))
+    if high_rps < found.low_rps:
+        return (
+            f"the measured N is {share} lower than predicted: something that looks idle at low "
+            f"load is the limit, {_software(measurement)}"
+        )
+    if low_rps > found.high_rps:
+        return (
+            f"the measured N is {share} higher than predicted: a request costs less under load "
+            "(warm caches, work done in batches), or other programs took the cores while the "
+            "prediction was made"
+        )
+    way = "above" if measured_rps >= found.rate_rps else "below"
+    return f"the measured N is {share} {way} the prediction, within its interval"
+
+
+def _software(measurement: Measurement) -> str:
+    kind = measurement.resources.bottleneck.kind if measurement.resources else None
+    named = SOFTWARE.get(kind) if kind else None
+    if named:
+        return f"such as {named}, which is named above"
+    return (
+        "such as the limit of a queue, a connection pool, a lock, Python's global lock, or one "
+        "thread that all requests pass"
+    )

@@ -1,0 +1,1 @@
+"""Sizes a service: what a load takes, from what was measured of a smaller one."""

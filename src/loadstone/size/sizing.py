@@ -1,0 +1,200 @@
+"""What a load takes: cores, workers, nodes and connections.
+
+Utilisation law: a resource that one iteration occupies for D seconds is busy for X D seconds a
+second at a rate of X, so that X D / u of it are needed at a utilisation of u (Denning and Buzen,
+The operational analysis of queueing network models, 1978). Workers by Little's law: X S of them are
+held at once, S the duration of an iteration that does not queue.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, hypot
+
+from loadstone.monitor.roles import Role
+from loadstone.report import figures
+from loadstone.size.demand import ROLES, Demand, Estimate, settings_that_differ
+
+UTILISATION = 0.6  # half as much again may come before anything is full
+# Defaults of oslo.db and oslo.cache, where the facts of a run do not say.
+POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
+POOLED = "oslo_cache.memcache_pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How often a scenario is asked for."""
+
+    demand: Demand
+    rate_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Connections that the workers hold, and what the server should allow."""
+
+    held: int  # by all workers at most
+    limit: int  # that leaves room
+    busy: float | None  # at once, on average; None: not measured
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a load takes at a utilisation."""
+
+    loads: tuple[Load, ...]
+    utilisation: float
+    cores: tuple[tuple[Role, Estimate], ...]  # of each role
+    workers: Estimate  # processes with one thread
+    cores_per_node: int
+    nodes: Estimate  # of Keystone and its web server
+    database: Connections | None  # None: the deployment has no database server
+    cache: Connections | None  # None: it has no memcached
+    statements_rps: float | None
+    cache_gets_rps: float | None
+    full_at: Estimate  # times this load that the measured machine bears, everything on it
+    assumptions: tuple[str, ...]
+
+
+def size(loads: Sequence[Load], cores_per_node: int | None, utilisation: float) -> Sizing:
+    """Return what the loads take together; `cores_per_node` None: as the machine measured."""
+    cores = tuple(
+        (role, _scaled(total, 1 / utilisation))
+        for role in ROLES
+        if (total := _total(loads, role)) is not None
+    )
+    facts = dict(loads[0].demand.environment.settings)
+    measured_cores = int(facts.get("cores", "1"))
+    each = cores_per_node or measured_cores
+    front = _sum(estimate for role, estimate in cores if role in (Role.KEYSTONE, Role.WEB))
+    workers = _workers(loads, dict(cores)[Role.KEYSTONE], utilisation)
+    count = ceil(workers.high or workers.value)
+    return Sizing(
+        loads=tuple(loads),
+        utilisation=utilisation,
+        cores=cores,
+        workers=workers,
+        cores_per_node=each,
+        nodes=_scaled(front, 1 / each),
+        database=_database(loads, facts, count, utilisation),
+        cache=_cache(facts, count, utilisation),
+        statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
+        cache_gets_rps=_rate([(one.rate_rps, one.demand.cache_gets) for one in loads]),
+        full_at=_full_at(loads, measured_cores),
+        assumptions=tuple(_assumptions(loads, facts, utilisation)),
+    )
+
+
+def whole(estimate: Estimate) -> tuple[int, int | None, int | None]:
+    """Return an estimate in whole pieces: rounded up, at least one."""
+
+    def up(value: float) -> int:
+        return max(1, ceil(value - 1e-9))
+
+    low, high = estimate.low, estimate.high
+    return up(estimate.value), None if low is None else up(low), None if high is None else up(high)
+
+
+def _total(loads: Sequence[Load], role: Role) -> Estimate | None:
+    """Return the busy cores of a role under all loads."""
+    parts = [
+        _scaled(estimate, load.rate_rps)
+        for load in loads
+        if (estimate := load.demand.of(role)) is not None
+    ]
+    return _sum(parts) if parts else None
+
+
+def _sum(parts: Iterable[Estimate]) -> Estimate:
+    """Add estimates whose errors are independent."""
+    every = list(parts)
+    value = sum(one.value for one in every)
+    lows = [one.value - one.low for one in every if one.low is not None]
+    highs = [one.high - one.value for one in every if one.high is not None]
+    if len(lows) < len(every) or len(highs) < len(every):
+        return Estimate(value)
+    return Estimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
+
+
+def _scaled(one: Estimate, factor: float) -> Estimate:
+    low, high = one.low, one.high
+    return Estimate(
+        one.value * factor,
+        None if low is None else low * factor,
+        None if high is None else high * factor,
+    )
+
+
+def _workers(loads: Sequence[Load], cores: Estimate, utilisation: float) -> Estimate:
+    """Return the workers that are held, at least one for each core that they keep busy."""
+    held = _scaled(
+        _sum(_scaled(one.demand.service_s, one.rate_rps) for one in loads), 1 / utilisation
+    )
+    return held if held.value >= cores.value else cores
+
+
+def _database(
+    loads: Sequence[Load], facts: Mapping[str, str], workers: int, utilisation: float
+) -> Connections | None:
+    # As the audit counts them: a connection per thread and one more, up to what the pool gives.
+    if not any(load.demand.of(Role.DATABASE) for load in loads):
+        return None
+    pool = _whole(facts, "conf.database.max_pool_size", POOL)
+    pool += _whole(facts, "conf.database.max_overflow", OVERFLOW)
+    held = workers * min(2, pool)
+    busy = _rate([(load.rate_rps, load.demand.connection_s) for load in loads])
+    return Connections(held, ceil(held / utilisation), busy)
+
+
+def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> Connections | None:
+    if facts.get("conf.uses_memcached") != "true" and "memcached" not in facts.get("cache", ""):
+        return None
+    is_pooled = facts.get("conf.cache.backend") == POOLED
+    each = _whole(facts, "conf.cache.memcache_pool_maxsize", CACHE_POOL) if is_pooled else 1
+    return Connections(workers * each, ceil(workers * each / utilisation), None)
+
+
+def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:
+    text = facts.get(name, "")
+    return int(text) if text.isdigit() else otherwise
+
+
+def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
+    """Return the sum of rates times costs; None where a cost is not known."""
+    known = [(rate, cost) for rate, cost in parts if cost is not None]
+    return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
+
+
+def _full_at(loads: Sequence[Load], cores: int) -> Estimate:
+    """Return how many times the load fills the processors of the machine that was measured."""
+    totals = [total for role in (*ROLES, Role.GENERATOR) if (total := _total(loads, role))]
+    busy = _sum(totals)
+    return Estimate(
+        cores / busy.value,
+        None if busy.high is None else cores / busy.high,
+        None if not busy.low else cores / busy.low,
+    )
+
+
+def _assumptions(
+    loads: Sequence[Load], facts: Mapping[str, str], utilisation: float
+) -> Iterable[str]:
+    processor = facts.get("processor", "the processor of the measured machine")
+    yield f"A core is one of those measured ({processor}); another processor costs other times."
+    yield (
+        f"Costs grow in proportion to the rate up to {figures.percent(utilisation)} utilisation, "
+        "over any number of cores and nodes (`loadstone study run workers` shows how far that is "
+        "so)."
+    )
+    yield "The database, memcached and the balancer are one server each; their cores do not add up."
+    yield "A worker is a process with one thread. A node that fails is not accounted for: add one."
+    for load in loads:
+        if not load.demand.is_light:
+            yield (
+                f"{load.demand.title}: no trial with little load was stored, so the time that a "
+                "worker is held contains queueing, and the workers are too many."
+            )
+        if load.demand.service_s.low is None:
+            yield f"{load.demand.title}: one run tells nothing of how its duration scatters."
+    for one in settings_that_differ([load.demand for load in loads]):
+        values = ", ".join(value or "not known" for value in one.values)
+        yield f"The scenarios were measured with different settings: {one.name} {values}."

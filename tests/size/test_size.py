@@ -1,0 +1,186 @@
+"""A sizing of services whose costs are known."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from realistic import keystone
+
+from loadstone.cli import main
+from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor.bottleneck import Bottleneck
+from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse
+from loadstone.monitor.resources import Resources
+from loadstone.monitor.roles import Role
+from loadstone.result import Measurement, Run
+from loadstone.size.demand import demands
+from loadstone.size.sizing import Load, Sizing, size
+from loadstone.store import Store
+
+RESULT, _ = keystone()
+ISSUE, VALIDATE = "Authenticate.keystone", "Keystone.validate_token"
+# CPU seconds that one iteration really costs, and how long it holds a worker.
+COSTS = {
+    ISSUE: {Role.KEYSTONE: 0.240, Role.DATABASE: 0.004, Role.GENERATOR: 0.0002},
+    VALIDATE: {Role.KEYSTONE: 0.006, Role.DATABASE: 0.001, Role.GENERATOR: 0.0001},
+}
+HELD_S = {ISSUE: 0.260, VALIDATE: 0.010}
+MARIADB = (
+    ("conf.cache.backend", "dogpile.cache.pymemcache"),
+    ("conf.uses_memcached", "true"),
+    ("conf.database.max_pool_size", "5"),
+    ("conf.database.max_overflow", "50"),
+)
+WITHOUT_NOISE = np.random.default_rng(0)
+
+
+def resources(
+    scenario: str, rate_rps: float, spread: float, random: np.random.Generator
+) -> Resources:
+    """Return what a monitor reads at a rate, each cost with an error of its own."""
+    uses = []
+    for role, cost in COSTS[scenario].items():
+        read = cost * float(np.exp(random.normal(0.0, spread)))
+        busy = read * rate_rps
+        uses.append(
+            ResourceUse(role.value, BottleneckKind.CPU, role.value, busy, 2.0, "cores", read)
+        )
+    seen = Observation(20.0, int(20 * rate_rps), tuple(uses), (("statements_per_request", 12.0),))
+    return Resources(seen, Bottleneck(BottleneckKind.NONE, "machine", None, None, ""), ())
+
+
+def measured(scenario: str, spread: float, random: np.random.Generator) -> Measurement:
+    """Return a search whose trials are at 30, 80, 90 and 100 % of what two cores bear."""
+    [like] = [trial for trial in RESULT.measurements[0].trials if trial.number == 3]
+    trials = []
+    for number, share in enumerate((0.3, 0.8, 0.9, 1.0), 1):
+        rate = share * 2 / sum(COSTS[scenario].values())
+        service = replace(like.stats.service, mean_s=HELD_S[scenario] * (1 if share < 0.5 else 2))
+        stats = replace(like.stats, throughput_rps=rate, load_s=20.0, service=service)
+        of_trial = resources(scenario, rate, spread, random)
+        trials.append(replace(like, number=number, rate_rps=rate, stats=stats, resources=of_trial))
+    return replace(RESULT.measurements[0], scenario=scenario, trials=tuple(trials), title=scenario)
+
+
+def run(number: int, spread: float, random: np.random.Generator) -> Run:
+    measurements = tuple(measured(scenario, spread, random) for scenario in COSTS)
+    environment = replace(RESULT.environment, facts=MARIADB)
+    started = f"2026-11-{number:02}T09:31:07Z"
+    return replace(
+        RESULT,
+        run_id=f"202611{number:02}-0931-ab12cd",
+        started_at=started,
+        measurements=measurements,
+        environment=environment,
+    )
+
+
+def sized(runs: Sequence[Run], logins: float, validations: float) -> Sizing:
+    found = demands((ISSUE, VALIDATE), sorted(runs, key=lambda one: one.started_at, reverse=True))
+    loads = [Load(found[0], logins), Load(found[1], validations)]
+    return size(loads, cores_per_node=8, utilisation=0.6)
+
+
+def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisation_law() -> None:
+    found = sized([run(1, 0.0, WITHOUT_NOISE)], logins=40, validations=2000)
+    cores = dict(found.cores)
+    assert cores[Role.KEYSTONE].value == pytest.approx((40 * 0.240 + 2000 * 0.006) / 0.6)
+    assert cores[Role.DATABASE].value == pytest.approx((40 * 0.004 + 2000 * 0.001) / 0.6)
+    assert Role.GENERATOR not in cores
+    # Held without queueing: of the trial at the lowest rate.
+    assert found.workers.value == pytest.approx((40 * 0.260 + 2000 * 0.010) / 0.6)
+    assert found.nodes.value == pytest.approx(cores[Role.KEYSTONE].value / 8)
+    assert found.database is not None
+    assert found.database.held == 2 * 51  # 50.7 workers, a connection for the thread and one more
+    assert found.database.limit == 170
+    assert found.cache is not None
+    assert found.cache.held == 51
+    assert found.statements_rps == pytest.approx(2040 * 12)
+    # Of the two cores, with the load generator on them.
+    busy = 40 * 0.2442 + 2000 * 0.0071
+    assert found.full_at.value == pytest.approx(2 / busy)
+
+
+def test_intervals_hold_the_true_cores_in_95_percent() -> None:
+    random = np.random.default_rng(7)
+    truth = (40 * 0.240 + 2000 * 0.006) / 0.6
+    held, count = 0, 100
+    for _ in range(count):
+        cores = dict(sized([run(1, 0.05, random)], 40, 2000).cores)[Role.KEYSTONE]
+        assert cores.low is not None
+        assert cores.high is not None
+        held += cores.low <= truth <= cores.high
+    # 95 % less three standard deviations of 100 draws.
+    assert held / count >= 0.885
+
+
+def test_from_three_runs_on_the_scatter_is_that_between_runs() -> None:
+    random = np.random.default_rng(8)
+    runs = [run(day, 0.05, random) for day in (1, 2, 3)]
+    [issue, _] = demands((ISSUE, VALIDATE), runs[::-1])
+    assert issue.runs == tuple(one.run_id for one in runs[::-1])
+    assert issue.trials == 9  # those at 30 % tell of the idle service
+
+
+def test_runs_with_other_settings_are_not_mixed_in() -> None:
+    old = run(1, 0.0, WITHOUT_NOISE)
+    workers = replace(old.environment, target=(*old.environment.target, ("threads", "4")))
+    other = replace(old, environment=workers)
+    [issue, _] = demands((ISSUE, VALIDATE), [run(2, 0.0, WITHOUT_NOISE), other])
+    assert issue.runs == ("20261102-0931-ab12cd",)
+
+
+def test_without_a_run_that_watched_the_servers_it_is_said_what_to_measure() -> None:
+    with pytest.raises(EnvironmentUnusable, match=r"no stored run.*capacity --lab") as refused:
+        demands((ISSUE,), [RESULT])
+    assert refused.value.exit_code == 3
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capfd):
+    with Store.open(tmp_path) as store:
+        store.begin(run(1, 0.0, WITHOUT_NOISE))
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["loadstone", "size", "--store", str(tmp_path), *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code, *capfd.readouterr())
+
+    return call
+
+
+def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(command, tmp_path):
+    code, shown, _ = command("--logins", "40/s", "--validations", "2000/s")
+    assert code == 0
+    assert "cores of Keystone" in shown
+    assert "a process with one thread" in shown
+    (tmp_path / "mix.yaml").write_text("validate: 120000/min\n")
+    words = ("--logins", "40", "--mix", str(tmp_path / "mix.yaml"), "--cores-per-node", "8")
+    code, shown, _ = command(*words, "--json", "-")
+    found = json.loads(shown)
+    assert found["rates_rps"] == {ISSUE: 40.0, VALIDATE: 2000.0}
+    assert found["cores"]["keystone"]["value"] == pytest.approx(36.0)
+    assert (found["workers"]["value"], found["nodes"]["value"]) == (51, 5)
+    assert found["demands"][0]["cpu_ms"]["keystone"]["value"] == pytest.approx(240.0)
+    assert found["assumptions"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("validate: fast", "'fast' is no rate"),
+        ("valid: 40/s", "no scenario 'valid'"),
+        ("- 40/s", "must be SCENARIO: RATE"),
+        ("issue: 1/s", "given twice"),
+    ],
+)
+def test_a_wrong_mix_is_refused_with_its_place(command, tmp_path, text, why):
+    file = tmp_path / "mix.yaml"
+    file.write_text(text)
+    code, _, told = command("--logins", "40", "--mix", str(file))
+    assert code == 2
+    assert f"{file}: " in told
+    assert why in told
