@@ -17,6 +17,8 @@ from loadstone.target import connect, from_environment
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BOOTS = 25  # at each concurrency
+# A slow machine: services validate Nova's own token again when 300 s have passed, in each of them.
+OF_SERVICES = 6
 DATA = Path(__file__).parent.parent / "data" / "rally"
 
 
@@ -34,6 +36,12 @@ def boots(title: str, times: int, concurrency: int, **contexts: object) -> dict[
         "sla": {"failure_rate": {"max": 0}},
     }
     return {"title": title, "workloads": [workload]}
+
+
+def counted(workload: dict[str, Any]) -> tuple[int, int]:
+    """Return how often Keystone was asked for a login and a validation."""
+    kinds = {one["kind"]: one["count"] for one in workload["identity_requests"]["kinds"]}
+    return kinds["login"], kinds["validation"]
 
 
 def carry_out(lab: Deployment, task: Path, folder: Path, **arguments: object) -> list[Any]:
@@ -69,13 +77,11 @@ def test_servers_boot_cost_known_requests_and_leave_nothing(
     for one in (kept, new):
         assert (one["total"]["count"], one["total"]["ok"]) == (BOOTS, BOOTS)
     # A token is issued once, and validated once by each of Nova, Glance and Neutron.
-    counted = new["identity_requests"]
-    assert counted["per_iteration"] == 4.0
-    assert {one["kind"]: one["count"] for one in counted["kinds"]} == {
-        "login": BOOTS,
-        "validation": 3 * BOOTS,
-    }
-    assert kept["identity_requests"]["per_iteration"] < 4.0
+    logins, validations = counted(new)
+    assert logins == BOOTS
+    assert 0 <= validations - 3 * BOOTS <= OF_SERVICES
+    assert new["identity_requests"]["per_iteration"] == (logins + validations) / BOOTS
+    assert sum(counted(kept)) < 3 * BOOTS
     names = {"image_name": "tiny", "flavor_name": "m1.nano"}
     carry_out(lab, DATA / "nova-boot-list-cc.yml", tmp_path, **names, times=4, concurrency=2)
     carry_out(lab, DATA / "nova-reliability.yaml", tmp_path, **names, duration=5)
@@ -103,7 +109,9 @@ def test_servers_boot_with_a_process_for_each_service_and_a_broker(
     _, new = carry_out(lab, task, tmp_path)
     assert new["total"]["ok"] == 4
     # All services share what one of them knows of a token.
-    assert new["identity_requests"]["per_iteration"] == 2.0
+    logins, validations = counted(new)
+    assert logins == 4
+    assert 0 <= validations - 4 <= OF_SERVICES
     deployment.down(lab.name, purge=True)
     assert processes.marked(lab.folder) == ()
     assert not lab.folder.exists()
