@@ -1,5 +1,6 @@
 """The search on services of known capacity: accuracy, honesty, words where a number is not all."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -348,11 +349,66 @@ def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
 
 
 @pytest.mark.parametrize("index", [40000, 40012, 40032])
-def test_a_change_at_first_may_have_been_a_bucket_that_emptied(index: int) -> None:
+def test_a_bucket_that_emptied_is_no_change_of_the_service(index: int) -> None:
     service = draw("slowing-limiter", index)
     capacity, _ = search(
         STRATEGIES["meter"](SearchSettings(budget_s=240.0)), Simulator(service, index).measure
     )
     assert service.limiter is not None
     assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)
-    assert any("a limiter's full bucket that emptied" in word for word in capacity.words)
+    assert any("until a limiter's bucket is empty" in word for word in capacity.words)
+    assert not any("changed" in word for word in capacity.words)
+
+
+@pytest.mark.parametrize("at_s", [7.0, 9.0, 12.0])
+def test_a_service_that_became_slower_at_first_has_no_bucket(at_s: float) -> None:
+    capacity, _ = found(replace(QUIET, change=Change(at_s, 2.0)), budget_s=200.0)
+    assert not any("bucket" in word for word in capacity.words)
+
+
+@pytest.mark.parametrize(
+    ("family", "index", "budget_s", "method"),
+    [
+        ("poisson", 1018, 240.0, "meter"),
+        ("split", 1025, 240.0, "meter"),
+        ("split", 90001, 295.0, "meter"),
+        ("split", 90047, 295.0, "meter"),
+        ("poisson", 1018, 60.0, "bisect"),
+    ],
+)
+def test_no_upper_bound_lies_below_the_truth_where_noise_failed_every_trial(
+    family: str, index: int, budget_s: float, method: str
+) -> None:
+    service = draw(family, index)
+    settings = SearchSettings(
+        budget_s=budget_s, arrival_dispersion=1.0 if method == "bisect" else 0.0
+    )
+    capacity, _ = search(STRATEGIES[method](settings), Simulator(service, index).measure)
+    assert capacity.high_rps is not None
+    assert (capacity.low_rps or 0.0) <= service.long_run_rps <= capacity.high_rps
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        40006,  # back to the level before, seen for 25 s
+        42005,  # faster between the shallow band and the deep one
+        42055,  # faster in the trials above N
+        42047,  # the same, with little time left
+    ],
+)
+def test_the_last_change_of_a_service_is_not_missed_while_there_is_time(index: int) -> None:
+    service = draw("step-back", index)
+    simulator = Simulator(service, index)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=240.0)), simulator.measure)
+    assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
+
+
+@pytest.mark.parametrize("index", [40032, 42044])
+def test_of_a_change_of_which_too_little_was_seen_only_one_side_is_told(index: int) -> None:
+    service = draw("step-back", index)
+    simulator = Simulator(service, index)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=240.0)), simulator.measure)
+    assert capacity.rate_rps is None
+    assert "too little was seen after it: measure again" in capacity.words
+    assert (capacity.low_rps or 0.0) <= service.capacity_rps <= (capacity.high_rps or math.inf)

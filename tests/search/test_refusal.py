@@ -168,3 +168,13 @@ def test_a_limit_below_the_first_rate_is_found() -> None:
     service = Service(workers=4, capacity_rps=100.0, limiter=limiter, refuses_with="status")
     capacity, _ = found(service)
     assert capacity.rate_rps == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("index", [70001, 70013])
+def test_a_rate_at_which_work_queues_is_not_said_to_be_refused(index: int) -> None:
+    service = draw("overflow", index)
+    settings = SearchSettings(budget_s=295.0)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, index).measure)
+    assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.02)
+    assert capacity.kind is CapacityKind.SATURATION
+    assert "work queues from" in capacity.words[0]

@@ -85,6 +85,8 @@ class Target:
     reservation: "ActiveMeasurement | None" = None
     # Users that it has, where none can be made as others are: kept in LDAP, or given in a file.
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
+    # The folder of its lab deployment; None: it is none.
+    lab: Path | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -162,7 +164,14 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
     if lab is None:
         sources, setup = open_sources(lambda: None, (), more), Setup()
     else:
-        sources, setup = open_sources(lab.members, lab.statistics(), more), lab.setup()
+        from loadstone.keystone.deployment import known
+
+        # Read anew: parts may be started again meanwhile.
+        name = lab.name
+        sources, setup = (
+            open_sources(lambda: known(name).members(), lab.statistics(), more),
+            lab.setup(),
+        )
     with Monitor(sources) as monitor:
         monitor.look()
         for one in monitor.missing:
@@ -192,6 +201,7 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
+    from loadstone.keystone.deployment import known
     from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
 
     rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
@@ -201,8 +211,10 @@ def connected_lab(
         target = Target(
             access,
             facts=((LAB, lab.name), *lab.facts()),
-            members=lab.identity_members,
-            failure=lab.failure,
+            # Read anew: parts may be started again meanwhile.
+            members=lambda: known(lab.name).identity_members(),
+            failure=lambda: known(lab.name).failure(),
+            lab=lab.folder,
             explain=partial(explain, lab.python, rounds),
         )
         yield (

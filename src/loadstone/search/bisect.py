@@ -4,7 +4,7 @@ import math
 from collections.abc import Generator
 from dataclasses import replace
 
-from loadstone.analysis.model import Trial, TrialState
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
@@ -48,6 +48,7 @@ class _Bisection:
         self._low: float | None = None
         self._high: float | None = None
         self._reasons: tuple[str, ...] = ()
+        self._cause: Cause | None = None  # of the last failure
         self._is_undecided = False
         self._unnoticed = 0.0
         session.so_far = self._state
@@ -103,7 +104,7 @@ class _Bisection:
                 self._low = rate_rps
             case TrialState.DEGRADED:
                 self._high = rate_rps
-                self._reasons = trial.verdict.reasons
+                self._reasons, self._cause = trial.verdict.reasons, trial.verdict.cause
             case TrialState.UNDECIDED | TrialState.INVALID:
                 self._is_undecided = True
         least = max(4, 2 * self._knee.in_flight)
@@ -116,6 +117,9 @@ class _Bisection:
     def _state(self) -> Capacity:
         if self._low is None:
             high = self._high or self._knee.throughput_rps
+            if self._cause in (Cause.OVERLOAD, Cause.DRIFT):
+                # Noise may have failed what failed; so much did complete in saturation.
+                high = max(high, self._known.rate_rps + self._known.half_width_rps)
             return no_more_than(high, self._reasons)
         if self._high is None:
             words = (f"at least {self._low:.4g}/s: no rate above it was tried long enough",)

@@ -20,10 +20,13 @@ BLOCK_S = 2.0
 WALD = 30.0  # 5.5 standard errors: the cut is the best of many, and blocks are correlated
 LEAST_STEP = 0.03  # of the level; what a leak or a cold start does in one search is smaller
 LEAST_S = 6.0  # on either side
+LEAST_LAST_S = 4.0  # of what may be a burst
 # A burst lasts up to 20 s and takes a tenth, and a few come one after the other. So the smaller a
 # step is, the longer the lower level must last to be one. The higher one need not, because noise
 # only slows.
 LASTING_S = ((0.3, LEAST_S), (0.15, 26.0), (LEAST_STEP, 60.0))
+# But where it is a level that the service had before, noise is no explanation.
+RETURN = 0.15  # of the step, between the two
 FRESH_S = 15.0  # of load
 RECENT_S = 60.0  # what was seen last
 # Quiet seconds come back between bursts, but not after a change.
@@ -33,6 +36,7 @@ QUIET_STEP = 0.4  # of the step: what it is at least between quiet seconds
 # Between the ramp, which is short and another kind of load, and the meter.
 LEAST_FALL = 0.3
 SIGMAS = 3.0
+SURE_SIGMAS = 2.0
 NEAR_S = 5.0  # two instants so near are told as one
 DISPERSION = 0.5  # of completions, on the safe side for a service of few requests
 
@@ -67,26 +71,45 @@ class Cut:
     after_rps: float
     last_s: float
     first_s: float
+    after_s: float  # for which the level after was seen
+    lasts: bool  # the lower level, longer than a burst does
+
+    @property
+    def half_width_rps(self) -> float:
+        """By how much the level after may be another one: few requests say it."""
+        return SURE_SIGMAS * math.sqrt(DISPERSION * self.after_rps / self.after_s)
+
+    def returns(self, earlier_rps: Sequence[float]) -> bool:
+        """Return whether the level after is one that the service had before."""
+        reach = RETURN * abs(self.after_rps - self.before_rps)
+        return any(abs(self.after_rps - level) <= reach for level in earlier_rps)
 
 
-def change(chunks: Sequence[tuple[int, Pool]], *, must_last: bool = True) -> Cut | None:
+def change(
+    chunks: Sequence[tuple[int, Pool]],
+    earlier_rps: Sequence[float] = (),
+    *,
+    must_last: bool = True,
+) -> Cut | None:
     """Return the change of level that the chunks show, in the order of time; None: there is none.
 
     Each chunk has the depth of its band: what differs between depths is no change. With
-    `must_last` it is one that has lasted longer than bursts do.
+    `must_last` it is one that has lasted longer than bursts do, or leads to one of the
+    `earlier_rps` that the service had before.
     """
     seen, rates, ends_s = _blocks(chunks)
     # Two changes hide each other: the second one is looked for in what was seen last.
     for begin in dict.fromkeys((0, max(0, len(rates) - round(RECENT_S / BLOCK_S)))):
-        found = _change(seen[begin:], rates[begin:], ends_s[begin:], must_last=must_last)
-        if found is not None:
+        least_s = LEAST_S if must_last else LEAST_LAST_S
+        found = _change(seen[begin:], rates[begin:], ends_s[begin:], least_s)
+        if found is not None and (not must_last or found.lasts or found.returns(earlier_rps)):
             return found
     return None
 
 
-def _change(seen: Counts, rates: Counts, ends_s: Counts, *, must_last: bool) -> Cut | None:
+def _change(seen: Counts, rates: Counts, ends_s: Counts, least_s: float) -> Cut | None:
     n = len(rates)
-    least = round(LEAST_S / BLOCK_S)
+    least = round(least_s / BLOCK_S)
     if n < 2 * least:
         return None
     cuts = np.arange(least, n - least + 1)
@@ -95,10 +118,12 @@ def _change(seen: Counts, rates: Counts, ends_s: Counts, *, must_last: bool) -> 
     after = (sums[n] - sums[cuts]) / (n - cuts)
     # The least squares: the between-groups sum of squares is largest.
     cut = int(cuts[np.argmax(cuts * (n - cuts) / n * (after - before) ** 2)])
-    if not _is_clear(rates, cut) or (must_last and not _lasts(rates, cut)):
+    if not _is_clear(rates, cut):
         return None
     levels = float(seen[:cut].mean()), float(seen[cut:].mean())
-    return Cut(*levels, float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S)
+    instants = float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S
+    after_s = (n - cut) * BLOCK_S
+    return Cut(*levels, *instants, after_s, lasts=_lasts(rates, cut))
 
 
 def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:
@@ -192,6 +217,7 @@ def _stays(before: Counts, after: Counts) -> bool:
 
 
 def _smooth(rates: Counts) -> Counts:
-    count = len(rates) // QUIET_BLOCK
-    blocks: Counts = rates[: count * QUIET_BLOCK].reshape(-1, QUIET_BLOCK).mean(axis=1)
+    width = min(QUIET_BLOCK, len(rates))
+    count = len(rates) // width
+    blocks: Counts = rates[: count * width].reshape(-1, width).mean(axis=1)
     return blocks

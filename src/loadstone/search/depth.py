@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
-from loadstone.analysis.model import Cause, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
-from loadstone.search.change import LevelChange, change
+from loadstone.search.change import Cut, LevelChange, change, fall
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
+from loadstone.search.rest import emptied
 from loadstone.search.session import Session
 
 # Arrivals while the band is filled and while it ebbs, over the capacity as estimated.
@@ -49,6 +50,9 @@ class Chunk:
     pool: Pool
     begin_s: float  # of the search's load
     in_flight: float | None = None  # mean
+    # False: it says when the service changed, and not how fast it is. A trial below N that fails
+    # is one in which noise was worse than usual.
+    is_counted: bool = True
 
 
 class LevelChanged(Exception):
@@ -72,6 +76,7 @@ class Depths:
     most_in_flight: float
     chunks: list[Chunk] = field(default_factory=list)  # since the last change
     steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in their order
+    bucket: LevelChange | None = None  # a limiter's, that was empty from then on; no change
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
     count: int = 0
     refused: int = 0  # chunks in a row
@@ -79,7 +84,8 @@ class Depths:
 
     def pool_of(self, level: int) -> Pool:
         """Return the saturated stretches of one level."""
-        return sum((one.pool for one in self.chunks if one.level == level), Pool())
+        counted = (one.pool for one in self.chunks if one.level == level and one.is_counted)
+        return sum(counted, Pool())
 
     @property
     def pool(self) -> Pool:
@@ -128,7 +134,7 @@ class Depths:
         return found
 
     def _require_accepted(self, trial: Trial) -> None:
-        """Raise Refused where a band cannot be held because requests are refused."""
+        """Raise RequestsRefused where a band cannot be held because requests are refused."""
         is_bad = trial.verdict.cause is Cause.ERRORS
         self.refused = self.refused + 1 if is_bad else 0
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
@@ -139,29 +145,52 @@ class Depths:
         ):
             raise RequestsRefused(trial)
 
-    def add(self, trial: Trial, begin_s: float, settle_s: float) -> None:
+    def add(
+        self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
+    ) -> None:
         """Take the saturated part of an overloaded trial at a constant rate."""
         least = max(4, 2 * self.knee.in_flight)
         pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
-        self.chunks.append(Chunk(SHALLOW, pool, begin_s))
+        if self.bucket is not None:
+            pool = emptied(pool, self.bucket)
+        # It is saturated towards its end.
+        begin_s += len(trial.timeline.ok) * TICK_S - pool.seconds
+        self.chunks.append(Chunk(SHALLOW, pool, begin_s, is_counted=is_counted))
+        self.require_level()
 
-    def recent(self) -> float | None:
-        """Return the rate of the last seconds where it is another one: a burst, or a change."""
+    def fell(self) -> LevelChange | None:
+        """Return the fall from what the ramp reached to what was metered; None: there was none."""
+        if self.steps or self.bucket or self.top > DEEP or self.gap(SHALLOW, DEEP) != 0:
+            return None
+        seen = sum((chunk.pool for chunk in self.chunks), Pool())
+        if not fall(self.knee.throughput_rps, self.knee.completed, seen):
+            return None
+        rate_rps = seen.count / seen.seconds
+        return LevelChange(
+            self.knee.throughput_rps, rate_rps, self.knee.at_s, self.chunks[0].begin_s
+        )
+
+    def recent(self) -> Cut | None:
+        """Return the change to another rate in the last seconds: a burst, or the service."""
         if self.top > DEEP:
             return None
-        found = change([(one.level, one.pool) for one in self.chunks], must_last=False)
-        return None if found is None else found.after_rps
+        return change([(one.level, one.pool) for one in self.chunks], must_last=False)
 
     def require_level(self) -> None:
         """Raise LevelChanged once the service has changed, and keep what came after only."""
         if self.top > DEEP:
             return
-        found = change([(one.level, one.pool) for one in self.chunks])
+        earlier = [step.before_rps for step in self.steps]
+        found = change([(one.level, one.pool) for one in self.chunks], earlier)
         if found is None:
             return
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
         first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
         self.steps.append(LevelChange(found.before_rps, found.after_rps, last_s, first_s))
+        # An empty bucket makes nothing faster: then it was a change, too.
+        if self.bucket is not None and found.after_rps > found.before_rps:
+            self.steps.insert(0, self.bucket)
+            self.bucket = None
         self.chunks = _later(self.chunks, found.first_s)
         self.rate_rps = found.after_rps
         raise LevelChanged
@@ -189,6 +218,8 @@ class Depths:
         self.count += 1
         is_good = trial.verdict.cause is not Cause.ERRORS
         pool = saturated(counts, least_in_flight, settle_s, only_ok=not is_good)
+        if self.bucket is not None:
+            pool = emptied(pool, self.bucket)
         mean = None
         if len(counts.in_flight) > SKIPPED:
             mean = float(counts.in_flight[SKIPPED:].mean())
@@ -199,8 +230,21 @@ class Depths:
             held = USABLE * float(counts.in_flight[first])
             self.most_in_flight = min(self.most_in_flight, max(held, 1.5 * self.knee.in_flight))
 
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether more completed in the deep band, and it may have been the service that changed.
+
+        A shallow band afterwards tells: it completes less again, or as much.
+        """
+        return self.top == DEEP and self.gap(SHALLOW, DEEP) > 0 and not self._was_shallow_again
+
+    @property
+    def _was_shallow_again(self) -> bool:
+        levels = [one.level for one in self.chunks if one.is_counted]
+        return DEEP in levels and SHALLOW in levels[levels.index(DEEP) :]
+
     def _deepen(self) -> None:
-        if self.count < 2 or self.top == DEEPEST:
+        if self.count < 2 or self.top == DEEPEST or self.is_unconfirmed:
             return
         below = SHALLOW if self.top == DEEP else self.top - 1
         wanted = 1.5 * LEVELS[self.top + 1].work_s * self.rate_rps

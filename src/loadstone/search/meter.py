@@ -16,6 +16,7 @@ from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
+from loadstone.search.rest import is_bucket
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 from loadstone.search.sides import Part, Sides
@@ -58,11 +59,13 @@ class Lengths:
 
     def after_a_change(self, budget_s: float) -> "Lengths":
         """Return shorter proofs: what changed once may change again, which metering shows."""
+        enough_s = ENOUGH_CHANGED * budget_s
         return replace(
             self,
             below_s=SHORTER * self.below_s,
             above_s=SHORTER * self.above_s,
-            enough_s=ENOUGH_CHANGED * budget_s,
+            watch_s=enough_s,
+            enough_s=enough_s,
         )
 
 
@@ -100,8 +103,17 @@ class _Meter:
                 return self._state()
             except LevelChanged:
                 self._session.evidence.forget()
-                self._session.changes = changes(self._depths.steps)
                 self._sides = Sides(self._session, self._depths)
+                yield from self._rest()
+
+    def _rest(self) -> Part:
+        """Find out whether the service became slower, or a limiter's bucket was empty."""
+        depths = self._depths
+        steps = depths.steps or [step for step in (depths.fell(),) if step]
+        self._session.changes = changes(steps)
+        if len(steps) == 1 and (yield from is_bucket(self._session, depths.knee, steps[0])):
+            depths.bucket, depths.steps = steps[0], []
+            self._session.changes = ()
 
     def _measure(self) -> Part:
         session, lengths = self._session, self._lengths
@@ -111,8 +123,10 @@ class _Meter:
         if session.pace < 1 and not depths.count:  # one longer chunk instead of two
             yield from depths.meter(session, lengths.chunk_s + LONE_S)
         else:
-            while depths.count < 2:
+            while depths.count < 2 or depths.is_unconfirmed:
                 yield from depths.meter(session, lengths.chunk_s)
+        if depths.fell() is not None:
+            yield from self._rest()
         yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
         reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
         while session.left_s > reserve_s and _wants_more(session, lengths, sides):

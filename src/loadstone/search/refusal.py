@@ -75,7 +75,7 @@ MOST_LOGIT = math.log(MOST_SHARE / (1 - MOST_SHARE))
 MOST_COUNT = 200
 FARTHEST = 0.4  # of the lowest rate refused: the first step down
 GRID = 400
-STEEPNESS = np.geomspace(10.0, 1000.0, 24)  # of the odds of a refusal, per logarithm of the rate
+STEEPNESS = np.geomspace(5.0, 1000.0, 28)  # of the odds of a refusal, per logarithm of the rate
 
 
 def is_refusal(trial: Trial, response_s: float) -> bool:
@@ -106,6 +106,7 @@ class _Refusal:
         self._fill_s = IDLE_S  # of work that gathers before requests are refused
         self._grain = 0.0  # half-width of that, as a share
         self._is_even = False
+        self._waits = False  # what is accepted while it is flooded
         self._burst = 0.0  # requests that pass before the first refusal
         self._fills: list[Fill] = []  # of a limiter that remembers
         self._rest_s = 0.0  # pause after which a limiter has forgotten the load before
@@ -198,8 +199,8 @@ class _Refusal:
         spread = int(ok.max() - ok.min())
         self._is_even = bool(spread <= UNEVEN_REQUESTS + UNEVEN * ok.mean())
         # A queue that is full refuses by chance, a limiter does not.
-        waits = service.median_s > WAITED * self._knee.response_s
-        least = WIDTH if waits else LEAST_HALF_WIDTH
+        self._waits = service.median_s > WAITED * self._knee.response_s
+        least = WIDTH if self._waits else LEAST_HALF_WIDTH
         self._grain = max(least, (2 if self._is_even else spread) / float(ok.sum()))
         passed = (first - 0.5) * TICK_S * (rate_rps - accepted_rps)
         self._burst = max(0.0, passed)
@@ -291,7 +292,8 @@ class _Refusal:
     def _take(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
         one = tried(trial, rate_rps, is_rested=is_rested)
         self._tried.append(one)
-        if one.refused or (not trial.stats.failed and self._is_enough(one)):
+        is_good = not trial.stats.failed and self._is_enough(one)
+        if one.refused or one.is_saturated or is_good:
             self._session.evidence.take(trial)
         filled = fill(trial, rate_rps)
         if is_rested and filled is not None:
@@ -314,7 +316,8 @@ class _Refusal:
         """Whether a little above N far too much is refused, as by a limiter."""
         bad = self._bracket()[1]
         return any(
-            one.rate_rps == bad and one.refused > MOST_SHARE * one.requests for one in self._tried
+            one.rate_rps == bad and (one.is_saturated or one.refused > MOST_SHARE * one.requests)
+            for one in self._tried
         )
 
     def _is_done(self) -> bool:
@@ -401,7 +404,9 @@ class _Refusal:
     def _is_bad(self, one: Tried) -> bool:
         if self._remembers and chance_of(one.refused, one.requests * self._sprt.allowed) < CHANCE:
             return True
-        return one.is_hopeless or self._sprt.decide(one.requests, one.refused) is Decision.BAD
+        if one.is_hopeless or one.is_saturated:
+            return True
+        return self._sprt.decide(one.requests, one.refused) is Decision.BAD
 
     def _interval(self) -> tuple[float, float, float]:
         """Return the rate at which as much is refused as is allowed, with a 95 % interval.
@@ -457,12 +462,19 @@ class _Refusal:
             middle = math.sqrt(low * bad) if self._is_hard else middle
         below, above = min(below, middle), max(above, middle)
         words = (self._words(low, bad), *self._burst_words(), *self._rest_words())
-        return Capacity(middle, below, above, CONFIDENCE, words, CapacityKind.REFUSAL)
+        kind = CapacityKind.SATURATION if self._saturates_at(bad) else CapacityKind.REFUSAL
+        return Capacity(middle, below, above, CONFIDENCE, words, kind)
+
+    def _saturates_at(self, rate_rps: float) -> bool:
+        at_rate = [one for one in self._tried if one.rate_rps == rate_rps]
+        return all(one.is_saturated for one in at_rate)
 
     def _words(self, low: float, bad: float) -> str:
         good = sum(one.requests for one in self._tried if one.rate_rps == low)
         refused = sum(one.refused for one in self._tried if one.rate_rps == low)
         at_bad = [one for one in self._tried if one.rate_rps == bad]
+        if self._saturates_at(bad):
+            return f"work queues from {bad:.4g}/s on, and with a long queue {self._how()} begins"
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
         none = "none" if not refused else f"{refused}"
         return (
@@ -485,7 +497,8 @@ class _Refusal:
     def _burst_words(self) -> tuple[str, ...]:
         if self._limiter_rps is None or self._burst < max(5.0, 0.1 * self._limiter_rps):
             return ()
-        return (f"about {self._burst:.0f} requests pass at once before it refuses (a bucket)",)
+        what = "a queue" if self._waits else "a bucket"
+        return (f"about {self._burst:.0f} requests pass at once before it refuses ({what})",)
 
 
 def _accepted_rps(ok: NDArray[np.int64]) -> float:
@@ -496,8 +509,11 @@ def _accepted_rps(ok: NDArray[np.int64]) -> float:
 
 
 def _limited(one: Tried) -> tuple[float, float]:
-    """Return requests and refusals, as few of them as say that far too much is refused."""
-    if one.refused <= MOST_SHARE * one.requests:
+    """Return requests and refusals, as few of them as say that far too much is refused.
+
+    So it is, in the end, where the backlog grew.
+    """
+    if not one.is_saturated and one.refused <= MOST_SHARE * one.requests:
         return float(one.requests), float(one.refused)
     requests = min(one.requests, MOST_COUNT)
     return float(requests), MOST_SHARE * requests

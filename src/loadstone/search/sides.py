@@ -20,7 +20,9 @@ LEAST_FAILURES = 2  # below, that contradict the meter
 PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
 RESERVE_S = 8.0  # for outstanding requests
 RESERVE_SHARE = 0.06  # of a small budget
+METERED_RESERVE_S = 4.0
 SHORTEST_S = 4.0
+LEAST_METERED_S = 6.0
 STEP = 0.03  # first step down where nothing below holds
 FAR_STEP = 0.15  # the same where latency is the limit
 STEP_GROWTH = 1.6
@@ -59,6 +61,7 @@ class Sides:
         self.passed: float | None = None  # the highest rate above the meter's that held at all
         # What completed in the only trial below, which was not sustained.
         self.spoiled: float | None = None
+        self.has_failures = False  # a few, in the trial below that was sustained
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
@@ -114,13 +117,20 @@ class Sides:
             is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
             if is_last or trial.verdict.cause is Cause.OBJECTIVE:
                 break
+            self._witness(trial, begin_s)
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
         if failed < LEAST_FAILURES and self._took_spoiled(trial, begin_s):
             return
         if not self.is_limited:
             self.flags.add(Flag.LESS_SUSTAINED)
+        self._witness(trial, begin_s)
         yield from self._descend(rate_rps)
+
+    def _witness(self, trial: Trial, begin_s: float) -> None:
+        """Raise LevelChanged where a trial that failed shows that the service is slower."""
+        if trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
+            self._depths.add(trial, begin_s, self._session.settle_s, is_counted=False)
 
     def _took_spoiled(self, trial: Trial, begin_s: float) -> bool:
         """Take note of the last trial below, where at most one failed; True: it says nothing.
@@ -135,7 +145,6 @@ class Sides:
         self.spoiled = trial.stats.throughput_rps
         if is_overloaded:
             self._depths.add(trial, begin_s, self._session.settle_s)
-            self._depths.require_level()
         return True
 
     def prove_above(self, longest_s: float, chunk_s: float) -> Part:
@@ -166,8 +175,11 @@ class Sides:
             self.passed = rate_rps
             if passes == 2:
                 self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
-            elif self._session.left_s > chunk_s + SHORTEST_S + 2 * self._reserve_s:
-                yield from self._depths.meter(self._session, chunk_s)
+                continue
+            # With little time left, metering says more than the same rate once more.
+            most_s = self._session.left_s - METERED_RESERVE_S - self._session.wait_s
+            if most_s >= LEAST_METERED_S:
+                yield from self._depths.meter(self._session, min(chunk_s, most_s))
         self._weigh()
 
     def _took_above(self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool) -> None:
@@ -176,7 +188,6 @@ class Sides:
         # An overloaded trial's completions are as good as metered ones.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
             self._depths.add(trial, begin_s, self._session.settle_s)
-            self._depths.require_level()
 
     def _weigh(self) -> None:
         if self.high is None:
@@ -191,6 +202,7 @@ class Sides:
             if self.high is not None:
                 self.flags = {Flag.NOISY}
             self.low, self.high = rate_rps, None
+            self.has_failures = trial.stats.failed > 0
             return True
         if trial.verdict.state is TrialState.DEGRADED:
             self.high = rate_rps
@@ -202,7 +214,7 @@ class Sides:
         trial = yield from self._session.ask(
             OpenLoad(rate_rps, terms.seconds),
             "must hold: a little below",
-            alarm_s=max(PATIENCE * terms.height_s, PATIENCE_S),
+            alarm_s=_patience_s(terms.height_s),
             rise_s=terms.height_s / NEARLY,
         )
         if trial.verdict.cause is Cause.ERRORS:
@@ -232,14 +244,17 @@ class Sides:
                 rate_rps = (self.low + self.high) / 2
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
             height = height_s(self.known, STEP, seconds)
+            begin_s = self._session.spent_s
+            # As below N: what is in flight rises and falls by chance, too.
             trial = yield from self._session.ask(
-                OpenLoad(rate_rps, seconds), "step down", height, height
+                OpenLoad(rate_rps, seconds), "step down", _patience_s(height), height / NEARLY
             )
             if trial.verdict.state is TrialState.SUSTAINED:
                 self.low = rate_rps
             elif trial.verdict.state is TrialState.DEGRADED:
                 self.high = rate_rps
                 self.reasons = trial.verdict.reasons
+                self._witness(trial, begin_s)
             elif self.low is not None:
                 return
 
@@ -255,3 +270,8 @@ class Sides:
         blocks = self._depths.pool.blocks(1.0)
         quiet = float(np.median(np.concatenate(blocks))) if blocks else 0.0
         return max(known.rate_rps + 2 * known.half_width_rps, 1.005 * quiet)
+
+
+def _patience_s(height: float) -> float:
+    """Return the backlog at which a trial below the capacity is given up."""
+    return max(PATIENCE * height, PATIENCE_S)

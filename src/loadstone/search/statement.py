@@ -3,11 +3,11 @@
 import math
 
 from loadstone.analysis.model import Cause
-from loadstone.search.change import LevelChange, fall
+from loadstone.search.change import LevelChange
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind
-from loadstone.search.pool import Pool, ThroughputEstimate, estimate
+from loadstone.search.pool import ThroughputEstimate, estimate
 from loadstone.search.sides import Flag, Sides
 
 CONFIDENCE = 0.95
@@ -19,11 +19,12 @@ ALLOWANCE = 0.004
 # Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
 # search was not seen by it.
 UNSEEN = 0.007
-ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation
+ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation or a little below
 # A search that metered for less time than this saw fewer bursts.
 LONG_S = 120.0
 UNSEEN_POWER = 0.7
-RECENT_REACH = 0.02  # of a rate that a few seconds showed
+MOST_AFTER = 0.1  # half-width over N after a change, in which it may still be going on
+TOO_LITTLE = "too little was seen after it: measure again"
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
@@ -33,23 +34,25 @@ def state(depths: Depths, sides: Sides) -> Capacity:
     steps = _steps(depths)
     if found is None:
         return _changed(steps) if steps else _unmetered(depths, sides)
-    words = (*changes(steps), *_words(depths, sides, found))
+    words = (*changes(steps), *_bucket_words(depths), *_words(depths, sides, found))
     if sides.flags & HARD:
-        return _contradicted(sides, found, words)
+        return _contradicted(depths, sides, found, words)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
     low = found.rate_rps - half_width - unseen * found.rate_rps
     low = min(low, sides.spoiled or low)
-    if depths.errors:  # a little below saturation, few enough fail to pass unseen
+    if depths.errors or sides.has_failures:  # a little lower, few enough fail to be allowed
         low -= ERRORS_SEEN * found.rate_rps
     # What held twice above the meter's interval does not contradict it, but may be the truth.
     high = max(found.rate_rps + half_width, sides.steady or 0.0)
     low, high = _for_depth(depths, found, low, high)
     recent = depths.recent()
     if recent is not None:
-        reach = RECENT_REACH * recent
-        low, high = min(low, recent - reach), max(high, recent + reach)
-        words = (*words, f"{recent:.4g}/s at last: a burst of noise, or the service changed")
+        last, reach = recent.after_rps, recent.half_width_rps
+        low, high = min(low, last - reach), max(high, last + reach)
+        words = (*words, f"{last:.4g}/s at last: a burst of noise, or the service changed")
+    if steps and found.half_width_rps > MOST_AFTER * found.rate_rps:
+        return Capacity(None, max(0.0, low), None, 0.0, (*words, TOO_LITTLE), causes=(Cause.DRIFT,))
     words = (*words, *_more_time(found))
     # It changed once, and held what was too much since: it may have become faster again.
     is_open = bool(steps) and sides.passed is not None and sides.high is None
@@ -59,12 +62,8 @@ def state(depths: Depths, sides: Sides) -> Capacity:
 
 def _steps(depths: Depths) -> list[LevelChange]:
     """Return how the service changed, what the ramp reached included."""
-    knee = depths.knee
-    seen = sum((chunk.pool for chunk in depths.chunks), Pool())
-    if depths.steps or _depends(depths) or not fall(knee.throughput_rps, knee.completed, seen):
-        return depths.steps
-    first_s = depths.chunks[0].begin_s
-    return [LevelChange(knee.throughput_rps, seen.count / seen.seconds, knee.at_s, first_s)]
+    fell = depths.fell()
+    return depths.steps if fell is None else [fell]
 
 
 def changes(steps: list[LevelChange]) -> tuple[str, ...]:
@@ -72,18 +71,28 @@ def changes(steps: list[LevelChange]) -> tuple[str, ...]:
     if not steps:
         return ()
     before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
-    is_bucket = len(steps) == 1 and steps[0].is_at_first
-    bucket = ("so early, it may have been a limiter's full bucket that emptied",)
     return (
         f"the capacity changed during the search: {before}, then {steps[-1].after_rps:.4g}/s; N is "
         f"that of the service as it was after the change",
-        *(bucket if is_bucket else ()),
+    )
+
+
+def _bucket_words(depths: Depths) -> tuple[str, ...]:
+    step = depths.bucket
+    if step is None:
+        return ()
+    return (
+        f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty; N is "
+        f"what it bears from then on",
     )
 
 
 def _changed(steps: list[LevelChange]) -> Capacity:
-    low, high = sorted((steps[-1].before_rps, steps[-1].after_rps))
-    words = (*changes(steps), "too little was seen after it: measure again")
+    last = steps[-1]
+    # Within the few seconds that were seen it may still have been changing.
+    is_faster = last.after_rps > last.before_rps
+    low, high = (last.before_rps, None) if is_faster else (None, last.before_rps)
+    words = (*changes(steps), TOO_LITTLE)
     return Capacity(None, low, high, 0.0, words, causes=(Cause.DRIFT,))
 
 
@@ -104,10 +113,17 @@ def _kind(sides: Sides) -> CapacityKind:
     return CapacityKind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else CapacityKind.SATURATION
 
 
-def _contradicted(sides: Sides, found: ThroughputEstimate, words: tuple[str, ...]) -> Capacity:
+def _contradicted(
+    depths: Depths, sides: Sides, found: ThroughputEstimate, words: tuple[str, ...]
+) -> Capacity:
+    half_width = found.half_width_rps
+    # What failed, noise or a slow queue may have failed: so much did complete in saturation.
+    _, most = _for_depth(depths, found, found.rate_rps - half_width, found.rate_rps + half_width)
     if sides.low is None:
         causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
-        return no_more_than(sides.high or found.rate_rps, (*words, *sides.reasons), causes)
+        failed = sides.high or found.rate_rps
+        high = failed if sides.is_limited else max(failed, most)
+        return no_more_than(high, (*words, *sides.reasons), causes)
     reach = OVERLAP * found.half_width_rps
     high = sides.high if sides.high is not None else found.rate_rps + found.half_width_rps
     agrees = sides.low <= found.rate_rps + reach and high >= found.rate_rps - reach
@@ -118,8 +134,8 @@ def _contradicted(sides: Sides, found: ThroughputEstimate, words: tuple[str, ...
         return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, CapacityKind.SATURATION)
     low, high = sorted((sides.low, high))
     rate = (low + high) / 2
-    if Flag.LESS_SUSTAINED in sides.flags:  # what failed, noise or a slow queue may have failed
-        high = max(high, found.rate_rps + found.half_width_rps)
+    if Flag.LESS_SUSTAINED in sides.flags:
+        high = max(high, most)
     if Flag.MORE_SUSTAINED in sides.flags:  # what a full bucket or a cache let pass may not last
         low = min(low, found.rate_rps - found.half_width_rps)
     return Capacity(rate, low, high, CONFIDENCE, words, _kind(sides))

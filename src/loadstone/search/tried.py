@@ -21,6 +21,7 @@ class Tried:
     requests: int
     refused: int
     is_hopeless: bool = False  # so many were refused that the trial was stopped
+    is_saturated: bool = False  # none was refused, and the backlog grew
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     """Count what was refused; a trial in which nothing was accepted counts nothing."""
     stats, ticks = trial.stats, trial.timeline
     if not stats.failed and trial.verdict.state is TrialState.DEGRADED:
-        # It saturates: as good as refused.
-        return Tried(rate_rps, stats.ok, max(1, stats.ok // 20))
+        return Tried(rate_rps, stats.ok, 0, is_saturated=True)
     if not stats.ok:
         return Tried(rate_rps, 0, 0)
     seconds = len(trial.timeline.due) * TICK_S
