@@ -85,6 +85,22 @@ def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, words: str)
         read_commands(written(tmp_path, text))
 
 
+def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
+    with known_service(2, 0.02) as known:  # 100/s
+        words = (
+            *("fault", "--users", "0", "--rate", "60", "--repeats", "1", "--json", "-"),
+            *("--do", "overload 2.5x for 2 seconds", "--baseline", "3s", "--observe", "8s"),
+        )
+        done = CommandLine(tmp_path)(*words, url=known.url)
+    assert done.returncode in (0, 1), done.stderr
+    [fault] = json.loads(done.stdout)["faults"]
+    # 50/s too many for 2 s, which 40/s of free capacity serve in 2.5 s.
+    assert 60 <= fault["backlog"] <= 110
+    assert fault["failed"] == 0
+    assert 80 <= fault["goodput_rps"] <= 105
+    assert fault["relative"] > 2
+
+
 def test_a_service_that_stands_still_is_measured_and_set_going_again(tmp_path: Path) -> None:
     with known_service(4, 0.01) as known:
         pid = known.process.pid

@@ -25,6 +25,7 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("kill keystone on one node", (Verb.KILL, "keystone", "one", None, HOLD_S)),
         ("hang keystone for 1.5s on node 2", (Verb.FREEZE, "keystone", "one", 2, 1.5)),
         ("take one node out for 10 seconds", (Verb.TAKE_OUT, "", "one", None, 10.0)),
+        ("rolling restart of keystone", (Verb.ROLL, "keystone", "all", None, 0.0)),
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),
         ("reload haproxy", (Verb.RELOAD, "haproxy", "all", None, 0.0)),
@@ -34,6 +35,13 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
 def test_a_sentence_names_what_is_done_to_whom(sentence: str, fault: tuple) -> None:
     found = read(sentence)
     assert (found.verb, found.service, found.which, found.node, found.hold_s) == fault
+
+
+def test_an_overload_is_a_factor_of_the_load() -> None:
+    found = read("overload 2.5x for 60 seconds")
+    assert (found.verb, found.factor, found.hold_s) == (Verb.OVERLOAD, 2.5, 60.0)
+    with pytest.raises(InvalidInput, match="from 1x to 100x"):
+        read("overload 1000x")
 
 
 def test_cpu_is_stolen_in_shares() -> None:

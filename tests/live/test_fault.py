@@ -35,6 +35,7 @@ SENTENCES = (
     "restart keystone service on one node",
     "freeze keystone service on node 2 for 0.5 seconds",
     "take one node out for 0.5 seconds",
+    "rolling restart of keystone",
     "reload haproxy",
     "restart memcached service on one node",
     "flush memcached",

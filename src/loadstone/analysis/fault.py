@@ -51,6 +51,8 @@ class FaultEffect:
     degraded: tuple[tuple[float, float], ...] = ()  # stretches, after the load's start
     targets: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    # Iterations that ended well per second while the fault was held; None: it was an instant.
+    goodput_rps: float | None = None
 
     @property
     def failed_share(self) -> float:
@@ -86,6 +88,7 @@ FIGURES = (
     "relative",
     "backlog",
     "drained_s",
+    "goodput_rps",
 )
 
 

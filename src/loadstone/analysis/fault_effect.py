@@ -47,6 +47,7 @@ SLOW_SHARE = 0.5  # of the iterations in a degraded stretch, at least
 FALSE_ALARM = 0.001  # chance of a degraded stretch where nothing changed, arrivals independent
 BASELINE_FACTOR = 1.5  # a stretch must stand out so much more than the baseline's own worst one
 LEAST_DEGRADED_S = 0.3  # what is shorter is a hiccup of the machine
+LEAST_HELD_S = 0.5  # of a fault whose goodput says something
 CHAIN_S = 5.0  # what begins later after the last effect is not the fault's
 
 
@@ -109,6 +110,7 @@ def effect(
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
         backlog=backlog,
         drained_s=drained_s,
+        goodput_rps=_goodput_rps(rows, injection),
         baseline_s=usual_s,
         baseline_failed=int((~before.is_ok).sum()),
         observed_s=observed_until_s - injection.at_s,
@@ -353,6 +355,14 @@ def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
     if drained >= len(later) or later_s[drained] > rows.due_s[-1]:
         return int(later[peak]) - usual, None
     return int(later[peak]) - usual, float(later_s[drained] - later_s[peak])
+
+
+def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:
+    """Return what ended well per second from the fault until it was undone."""
+    if injection.undone_s is None or injection.undone_s - injection.at_s < LEAST_HELD_S:
+        return None
+    inside = (rows.done_s > injection.at_s) & (rows.done_s <= injection.undone_s)
+    return float((rows.is_ok & inside).sum()) / (injection.undone_s - injection.at_s)
 
 
 def _errors(after: _Rows) -> tuple[ErrorKind, ...]:

@@ -17,14 +17,26 @@ def fleet() -> None:
 
 
 @fleet.command()
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Workers to start on this machine; each sends a part of the load.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
     help="Address of the scheduler; hosts reach it.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=PORT,
+    show_default=True,
+    help="Port of the scheduler.",
+)
 @click.option(
     "--join",
     metavar="tls://HOST:PORT",
@@ -98,7 +110,10 @@ def status(
 
 @fleet.command()
 @click.option(
-    "--fleet-certificates", "certificates", type=click.Path(path_type=Path, file_okay=False)
+    "--fleet-certificates",
+    "certificates",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder that `fleet up` was given.",
 )
 def down(certificates: Path | None) -> None:
     """End the processes that `fleet up` started on this machine; the certificates stay."""

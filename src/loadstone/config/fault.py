@@ -7,9 +7,9 @@ from loadstone.config.model import MeasurementConfig, MeasurementGroup
 from loadstone.engine.limits import most_connections
 from loadstone.errors import InvalidInput
 from loadstone.faults.observer import Planned
-from loadstone.faults.sentence import read
+from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.generator.requests import Requests
-from loadstone.plan.load import OpenLoad
+from loadstone.plan.load import OpenLoad, OpenLoop, Stage, StagedLoad, peak_rps
 from loadstone.plan.model import Limits, Placement
 from loadstone.policy import Repeats
 from loadstone.result import Measurement
@@ -43,6 +43,24 @@ def fault_groups(wanted: Searched, terms: FaultTerms) -> tuple[MeasurementGroup,
     return (MeasurementGroup(measurements, wanted.contexts, wanted.most_existing),)
 
 
+def _overload(terms: FaultTerms, fault: Fault) -> StagedLoad:
+    """Return the load before, during and after an overload, which must end within it."""
+    usual, high = terms.rate_rps, terms.rate_rps * fault.factor
+    rest_s = terms.observe_s - fault.hold_s
+    if rest_s <= 0:
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: --observe {terms.observe_s:g}s must be longer than the "
+            "overload, to see how the service comes back"
+        )
+    return StagedLoad(
+        (
+            Stage(terms.baseline_s, usual, usual),
+            Stage(fault.hold_s, high, high),
+            Stage(rest_s, usual, usual),
+        )
+    )
+
+
 def load_s(terms: FaultTerms) -> float:
     """Return the time of load that all faults take."""
     return len(terms.sentences) * terms.repeats * (terms.baseline_s + terms.observe_s)
@@ -51,9 +69,12 @@ def load_s(terms: FaultTerms) -> float:
 def _measurement(wanted: Searched, terms: FaultTerms, sentence: str) -> MeasurementConfig:
     fault, scenario = read(sentence), wanted.scenario
     seconds = terms.baseline_s + terms.observe_s
-    request = TrialRequest(OpenLoad(terms.rate_rps, seconds), fault.sentence)
+    load: OpenLoop = OpenLoad(terms.rate_rps, seconds)
+    if fault.verb is Verb.OVERLOAD:
+        load = _overload(terms, fault)
+    request = TrialRequest(load, fault.sentence)
     # A standstill leaves as many in flight as are due until they time out.
-    most = most_connections(max(256, round(1.5 * terms.rate_rps * terms.timeout_s)))
+    most = most_connections(max(256, round(1.5 * peak_rps(load) * terms.timeout_s)))
     limits = Limits(
         max_connections=most, request_timeout_s=terms.timeout_s, drain_s=terms.timeout_s
     )

@@ -40,11 +40,24 @@ def set_state(folder: Path, server: str, wanted: str) -> None:
 
 def is_up(folder: Path, server: str) -> bool:
     """Return whether haproxy sends requests to a server."""
+    return _row(folder, server).get("status", "").startswith("UP")
+
+
+def await_idle(folder: Path, server: str, patience_s: float) -> bool:
+    """Wait until a server answers no request any more; False: it did not come to that."""
+    deadline = time.monotonic() + patience_s
+    while _row(folder, server).get("scur") != "0":
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _row(folder: Path, server: str) -> dict[str, str]:
     table = _ask(folder, "show stat\n").removeprefix("# ")
-    for row in csv.DictReader(table.splitlines()):
-        if (row["pxname"], row["svname"]) == (BACKEND, server):
-            return row["status"].startswith("UP")
-    return False
+    rows = csv.DictReader(table.splitlines())
+    mine = (row for row in rows if (row["pxname"], row["svname"]) == (BACKEND, server))
+    return next(mine, {})
 
 
 def await_up(folder: Path, server: str, patience_s: float = PATIENCE_S) -> None:

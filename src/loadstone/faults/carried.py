@@ -7,9 +7,9 @@ from pathlib import Path
 
 from loadstone.errors import InvalidInput
 from loadstone.faults.commands import CommandInjector, FaultCommands
-from loadstone.faults.inject import LabInjector
+from loadstone.faults.inject import LabInjector, LoadInjector
 from loadstone.faults.observer import Faults, Injector, Planned
-from loadstone.faults.sentence import Fault, read
+from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.faults.undo import undo_all
 from loadstone.faults.watcher import watched
 from loadstone.keystone.target import Target
@@ -45,13 +45,15 @@ class Breaking:
 
     def begun(self, planned: Sequence[Planned], say: Say) -> Faults:
         """Return the observer that carries out the faults of one trial."""
-        return Faults(self._injector(None), planned, say)
+        return Faults(self._injector(planned[0].fault if planned else None), planned, say)
 
     @property
     def _journal_folder(self) -> Path:
-        return self.folder if self.commands is not None else self._lab(None)
+        return self.folder if self.commands or self.target.lab is None else self.target.lab
 
     def _injector(self, fault: Fault | None) -> Injector:
+        if fault is not None and fault.verb is Verb.OVERLOAD:
+            return LoadInjector()
         if self.commands is not None:
             return CommandInjector(self.folder, self.commands)
         return LabInjector(self._lab(fault))

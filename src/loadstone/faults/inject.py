@@ -25,6 +25,7 @@ from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 
 ANSWER_S = 5.0  # of memcached
+DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
 SPARE_S = 60.0  # a busy loop ends by itself so long after it should have been ended
 # Verbs after which haproxy should stop sending requests to the node.
 _TAKES_DOWN = (Verb.KILL, Verb.TERMINATE, Verb.STOP, Verb.FREEZE, Verb.REBOOT, Verb.TAKE_OUT)
@@ -41,6 +42,25 @@ class Done:
     targets: tuple[str, ...]
     steps: tuple[tuple[float, str], ...]  # when, what
     failure: str = ""  # why it could not be carried out or undone
+
+
+@dataclass(slots=True)
+class LoadInjector:
+    """For faults that are of the load: there is nothing to break."""
+
+    over: Event = field(default_factory=Event)  # the load has ended
+
+    def check(self, fault: Fault) -> None:
+        """Every target can be overloaded."""
+
+    def settle(self) -> None:
+        """Nothing was broken."""
+
+    def inject(self, fault: Fault) -> Done:
+        """Wait until the overload is over."""
+        began_s = time.time()
+        self.over.wait(fault.hold_s)
+        return Done(fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),))
 
 
 @dataclass(slots=True)
@@ -73,7 +93,7 @@ class LabInjector:
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
                 )
-            case Verb.TAKE_OUT if not balancer.has_balancer(self.folder):
+            case Verb.TAKE_OUT | Verb.ROLL if not balancer.has_balancer(self.folder):
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
                     "--with nodes=2"
@@ -199,6 +219,7 @@ class _Carried:
             Verb.FREEZE: self._freeze,
             Verb.UNFREEZE: self._unfreeze,
             Verb.TAKE_OUT: self._take_out,
+            Verb.ROLL: self._roll,
         }
         acts[self.fault.verb](records)
 
@@ -242,6 +263,20 @@ class _Carried:
             self._noted(Undo.READY, server)
             take_out = partial(balancer.set_state, self.folder, server, "maint")
             self._act(f"took {server} out", take_out)
+
+    def _roll(self, records: Sequence[Record]) -> None:
+        for node in sorted({parts.node_of(record.part) for record in records}):
+            own = [record for record in records if parts.node_of(record.part) == node]
+            server = balancer.server_of(node)
+            self._noted(Undo.READY, server)
+            take_out = partial(balancer.set_state, self.folder, server, "maint")
+            self._act(f"took {server} out", take_out)
+            if not balancer.await_idle(self.folder, server, DRAIN_S):
+                self._said(f"{server} still has requests after {DRAIN_S:.0f} s")
+            self._stop(own)
+            self._undo()  # starts it, waits until it serves, puts it back
+            balancer.await_up(self.folder, server)
+            self._said(f"{server} is served again")
 
     def _reload(self, _: Sequence[Record]) -> None:
         # If a crash comes before the new process is recorded, START ends it and starts another.

@@ -15,6 +15,7 @@ from loadstone.errors import InvalidInput
 
 HOLD_S = 5.0  # how long a fault lasts whose sentence does not say it
 LONGEST_S = 600.0
+MOST_FACTOR = 100.0
 
 
 class Verb(StrEnum):
@@ -30,14 +31,16 @@ class Verb(StrEnum):
     UNFREEZE = "unfreeze"
     REBOOT = "reboot"  # a node: all its parts killed; started at the end
     TAKE_OUT = "take out"  # of the balancer; put back at the end
+    ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
     FLUSH = "flush"  # memcached, or the table of tokens
     ROTATE = "rotate"  # Fernet keys; the old ones are put back at the end
     READ_ONLY = "read-only"  # the database
     STEAL_CPU = "steal cpu"
+    OVERLOAD = "overload"  # the load itself is so many times as high
 
 
 # Faults that are over when they are done: there is nothing to hold.
-MOMENTARY = (Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
+MOMENTARY = (Verb.ROLL, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
 OF_SERVICES = {
     "hang": Verb.FREEZE,
     **{
@@ -75,9 +78,11 @@ _SENTENCES = (
     (None, rf"{_SERVICE}{_TIME}{_NODES}"),
     (Verb.REBOOT, rf"reboot\s+{_ONE_NODE}(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}"),
     (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),
+    (Verb.ROLL, r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"),
     (Verb.FLUSH, r"flush\s+(?P<service>memcached|tokens)(?:\s+service)?"),
     (Verb.ROTATE, rf"rotate\s+(?P<service>fernet)\s+keys{_TIME}"),
     (Verb.READ_ONLY, rf"make\s+(?:the\s+)?(?P<service>database)\s+read-only{_TIME}"),
+    (Verb.OVERLOAD, rf"overload\s+(?P<factor>\d+(?:\.\d+)?)x{_TIME}"),
     (Verb.STEAL_CPU, rf"steal\s+(?:(?P<share>\d+(?:\.\d+)?)\s*%\s+of\s+)?(?:the\s+)?cpu{_TIME}"),
 )  # fmt: skip
 Which = Literal["all", "one", "random"]
@@ -94,6 +99,7 @@ class Fault:
     node: int | None = None  # from 1; None: as `which` says
     hold_s: float = HOLD_S  # until it is undone
     share: float = 1.0  # of the machine's CPU
+    factor: float = 1.0  # of the load
 
 
 def read(sentence: str) -> Fault:
@@ -111,8 +117,9 @@ def read(sentence: str) -> Fault:
         )
     raise InvalidInput(
         f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
-        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `flush "
-        "memcached`, `flush tokens`, `rotate fernet keys`, `make database read-only`, `steal cpu`; "
+        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `rolling "
+        "restart of keystone`, `flush memcached`, `flush tokens`, `rotate fernet keys`, `make "
+        "database read-only`, `steal cpu`, `overload 2x for 60 seconds`; "
         f"verbs are {', '.join(OF_SERVICES)}"
     )
 
@@ -133,6 +140,9 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     share = float(parts.get("share") or 100.0) / 100.0
     if not 0 < share <= 1:
         raise InvalidInput(f"fault {sentence!r}: a share of the CPU is above 0 and at most 100 %")
+    factor = float(parts.get("factor") or 1.0)
+    if not MOST_FACTOR >= factor >= 1:
+        raise InvalidInput(f"fault {sentence!r}: overload is from 1x to {MOST_FACTOR:.0f}x")
     return Fault(
         sentence=" ".join(sentence.split()),
         verb=verb,
@@ -141,6 +151,7 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         node=node,
         hold_s=hold_s,
         share=share,
+        factor=factor,
     )
 
 

@@ -1,7 +1,7 @@
 """Targets: Keystones to measure, and how one is chosen."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +17,7 @@ from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_sources
 from loadstone.redaction import is_secret
 from loadstone.result import LAB, Measurement
@@ -147,8 +148,11 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                     target, reservation=reservation, watch=watch, access_log=_logs(started, say)
                 )
         case ReferenceService():
-            with reference_target(say) as target:
-                yield target
+            with (
+                reference_target(say) as target,
+                _watching(open_sources(target.members, (), ()), Setup(), say) as watch,
+            ):
+                yield replace(target, watch=watch)
         case _:
             assert_never(choice)
 
@@ -172,6 +176,12 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
             open_sources(lambda: known(name).members(), lab.statistics(), more),
             lab.setup(),
         )
+    with _watching(sources, setup, say) as watch:
+        yield watch
+
+
+@contextmanager
+def _watching(sources: Sequence[Source], setup: Setup, say: Say) -> Iterator[Watch]:
     with Monitor(sources) as monitor:
         monitor.look()
         for one in monitor.missing:

@@ -49,6 +49,7 @@ ROWS = (
     ("relative", "degradation, ratio", ""),
     ("backlog", "backlog at most", ""),
     ("drained_s", "backlog drained in", "s"),
+    ("goodput_rps", "goodput during the fault", "/s"),
 )
 
 

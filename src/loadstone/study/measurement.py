@@ -1,7 +1,7 @@
 """What a study measures in each cell, from its file's `measurement`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
-from loadstone.rally.task.model import Task
+from loadstone.rally.task.model import Task, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
@@ -138,9 +138,9 @@ class Reader:
         found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
         if given.warm_ups >= len(found):
             self.wrong(("warm_ups",), "every workload warms up: the table would be empty")
-        names = _names([workload.scenario.name for workload in found], checked.task)
-        rows = names[given.warm_ups :]
-        figure = self._figure(given.figure)
+        told = _with_titles(tuple(_names(found)), checked.task)
+        names = tuple(f"{i}. {name}" for i, name in enumerate(told, start=1))
+        rows, figure = names[given.warm_ups :], self._figure(given.figure)
         return Tasks(figure, text, rows, given.warm_ups, checked.secrets)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
@@ -157,10 +157,17 @@ class Reader:
             )
 
 
-def _names(scenarios: list[str], task: Task) -> tuple[str, ...]:
-    """Return a name for the row of each workload; those of one scenario have their titles, too."""
+def _names(workloads: Sequence[Workload]) -> Iterator[str]:
+    """Name workloads; those of one scenario also by how many iterations are at work at once."""
+    scenarios = [one.scenario.name for one in workloads]
+    for one, name in zip(workloads, scenarios, strict=True):
+        concurrency = getattr(one.runner, "concurrency", 1)
+        is_told = scenarios.count(name) > 1 and concurrency > 1
+        yield f"{name}, {concurrency} at once" if is_told else name
+
+
+def _with_titles(names: Sequence[str], task: Task) -> Iterator[str]:
+    """Add the subtask's title to names that several workloads have."""
     titles = [one.title for one in task.subtasks for _ in one.workloads]
-    return tuple(
-        f"{number}. {name}" + (f", {title}" if scenarios.count(name) > 1 and title != name else "")
-        for number, (name, title) in enumerate(zip(scenarios, titles, strict=True), 1)
-    )
+    for name, title in zip(names, titles, strict=True):
+        yield f"{name}, {title}" if names.count(name) > 1 and title != name else name

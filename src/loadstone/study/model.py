@@ -50,6 +50,7 @@ class Figure(StrEnum):
     P99 = "p99"
     MAX = "max"
     KEYSTONE = "keystone"  # requests to Keystone
+    STATEMENTS = "statements"  # SELECT, INSERT, UPDATE, DELETE per iteration
 
     @property
     def unit(self) -> str:
@@ -61,6 +62,8 @@ class Figure(StrEnum):
                 return "s"
             case Figure.KEYSTONE:
                 return "per iteration"
+            case Figure.STATEMENTS:
+                return "per request"
             case _:
                 return "ms"
 
@@ -155,6 +158,7 @@ class Study:
     comparisons: tuple[Comparison, ...]
     published: tuple[Published, ...]
     quick: str | None  # what the quick form leaves out, in words; None: this is the whole study
+    names_limits: bool = False  # a column says what gave way
 
     @property
     def figure(self) -> tuple[str, str]:
