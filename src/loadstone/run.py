@@ -29,6 +29,7 @@ from loadstone.faults.carried import Breaking
 from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
+from loadstone.identity_watch import IdentityWatch, capacities
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
@@ -248,6 +249,9 @@ class _Flow:
         if self.target.watch is not None:
             keep = partial(self.store.keep_readings, self.config.run_id, self.index)
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
+        if self.target.access_log is not None:
+            known = capacities(self.store, dict(self.target.facts))
+            observers.append(IdentityWatch(self.target.access_log, known))
         if self.config.profiles:
             keep_stacks = partial(self.store.keep_profile, self.config.run_id, self.index)
             wanted = PURPOSE if isinstance(config.policy, Search) else None

@@ -92,6 +92,30 @@ def test_servers_are_booted_and_wait_to_be_active(cloud, fake):
     assert fake.calls["POST", "identity/v3/auth/tokens"] == 2
 
 
+def test_an_iteration_that_logs_in_anew_has_a_token_of_its_own(cloud, fake):
+    anew = (cloud[0], {**cloud[1], "logs_in_anew": "yes"})
+    called = call(anew, "NovaServers.boot_server", times=5, image=IMAGE, flavor=FLAVOR)
+    assert called.failures == ()
+    assert fake.calls["POST", "identity/v3/auth/tokens"] == 5
+
+
+def test_a_server_gets_one_of_the_networks_of_its_project(cloud, fake):
+    user = {**USER, "networks": "n-1 n-2"}
+    name = "NovaServers.boot_and_show_server"
+    for picks in (True, False):
+        given = {"image": IMAGE, "flavor": FLAVOR, "auto_assign_nic": picks}
+        assert call(cloud, name, user=user, **given).failures == ()
+    picked, left_open = fake.servers.values()
+    assert picked["networks"][0]["uuid"] in ("n-1", "n-2")
+    assert left_open.get("networks") in (None, "auto")
+
+
+def test_servers_are_listed(cloud):
+    called = call(cloud, "NovaServers.list_servers", detailed=True)
+    assert called.failures == ()
+    assert actions(called) == {"nova.list_servers": 1}
+
+
 def test_what_a_task_file_says_of_a_server_reaches_nova(cloud, fake):
     called = call(
         cloud,

@@ -12,6 +12,7 @@ from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.monitor.cpu_profile import CpuProfile
+from loadstone.monitor.identity_requests import IdentityRequests
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
@@ -177,6 +178,7 @@ class Trial:
     outputs_dropped: int = 0  # charts that there was no room for
     samples_file: str | None = None  # relative to the run's folder in the store
     resources: Resources | None = None  # None: nothing was watched
+    identity: IdentityRequests | None = None  # None: Keystone has no access log that is known
     faults: tuple[FaultEffect, ...] = ()  # what was broken, and what that did
     profile: CpuProfile | None = None  # of the service's workers
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from loadstone.config.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.errors import InvalidInput
-from loadstone.functions.catalogue import function_of
+from loadstone.functions.catalogue import function_of, service_of
 from loadstone.generator.model import LoadGenerator
 from loadstone.generator.requests import Requests
 from loadstone.plan.hooks import has_faults
@@ -113,7 +113,10 @@ def _generator(terms: TaskTerms, workload: Workload, found: Pacing, place: str) 
     from loadstone.generator.functions import Calls
 
     require_room(f"{place}{name}", found.load, found.max_in_flight)
-    return Calls(name, place, function, arguments, found.timeout_s, found.max_in_flight)
+    # Without a service there is nothing to log in to.
+    logs_in_anew = terms.requests_as_rally and service_of(name) is not None
+    how = (found.timeout_s, found.max_in_flight, logs_in_anew)
+    return Calls(name, place, function, arguments, *how)
 
 
 def _limits(found: Pacing) -> Limits:

@@ -49,6 +49,7 @@ SWEEPS: dict[str, Sweep] = {
         Function(f"{_HERE}.nova", "sweep", _CLOUD), CreatedByIterations(ResourceKind.SERVER)
     )
     for entry in NOVA
+    if entry.cleanup is not None
 }
 
 

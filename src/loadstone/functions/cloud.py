@@ -13,16 +13,22 @@ MOST_CONNECTIONS = 64  # connections that a worker keeps open, one per user
 # Rally's scenarios were written for this version: networks are optional.
 _NOVA_VERSION = "2.1"
 _kept: OrderedDict[str, Connection] = OrderedDict()
+_ended: list[Connection] = []  # of the iteration before, where each has its own
 
 
 def connect(context: Context, *, fresh: bool = False) -> Connection:
     """Connect as the iteration's user, project-scoped: one POST /v3/auth/tokens.
 
-    A worker keeps a user's connection and token for later iterations; with `fresh` the connection
-    is used for this iteration only.
+    A worker keeps a user's connection and token for later iterations, unless the settings say that
+    each logs in anew. With `fresh` the caller closes the connection.
     """
     if fresh:
         return _connected(context)
+    if "logs_in_anew" in context.settings:
+        while _ended:
+            _ended.pop().close()
+        _ended.append(_connected(context))
+        return _ended[-1]
     key = context.user["id"]
     connection = _kept.pop(key, None) or _connected(context)
     _kept[key] = connection

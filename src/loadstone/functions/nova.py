@@ -1,6 +1,7 @@
 """Rally's NovaServers: boots, lists and deletes servers, and waits for each."""
 
 import json
+import random
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,6 @@ def boot_server(
     context: Context,
     image: Mapping[str, Any],
     flavor: Mapping[str, Any],
-    auto_assign_nic: bool = False,  # noqa: ARG001  Nova chooses, as in Rally without networks
     **more: Any,
 ) -> None:
     """Boot a server and keep it."""
@@ -60,6 +60,26 @@ def boot_and_list_server(
         listed = list(cloud.compute.servers(details=detailed))
     if server.id not in {one.id for one in listed}:
         raise LookupError(f"server {server.id} is not among the {len(listed)} that are listed")
+
+
+def boot_and_show_server(
+    context: Context,
+    image: Mapping[str, Any],
+    flavor: Mapping[str, Any],
+    **more: Any,
+) -> None:
+    """Boot a server, keep it, and get it by its id."""
+    cloud = connect(context)
+    server = _boot(context, cloud, image, flavor, more)
+    with context.action("nova.show_server"):
+        cloud.compute.get_server(server.id)
+
+
+def list_servers(context: Context, detailed: bool = True) -> None:
+    """List all servers of the user's project."""
+    cloud = connect(context)
+    with context.action("nova.list_servers"):
+        list(cloud.compute.servers(details=detailed))
 
 
 def boot_and_delete_server(
@@ -108,7 +128,7 @@ def _boot(
         "name": f"{context.settings['prefix']}{context.iteration}",
         "image_id": _image_id(cloud, image),
         "flavor_id": _flavor_id(cloud, flavor),
-        **_attributes(more),
+        **_attributes(_with_network(context, more)),
     }
     with context.action("nova.boot_server"):
         server = cloud.compute.create_server(**wanted)
@@ -117,6 +137,15 @@ def _boot(
         except ResourceTimeout:
             words = f"server {server.id} was not ACTIVE within {PATIENCE_S} s"
             raise TimeoutError(words) from None
+
+
+def _with_network(context: Context, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose one of the project's networks at random if that is asked for, as Rally does."""
+    arguments = dict(more)
+    networks = context.user.get("networks", "").split()
+    if arguments.pop("auto_assign_nic", False) and networks and not arguments.get("nics"):
+        arguments["nics"] = [{"net-id": random.choice(networks)}]  # noqa: S311  # no secret
+    return arguments
 
 
 def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Calls:
     arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
     timeout_s: float | None = None
     max_in_flight: int | None = None
+    logs_in_anew: bool = False  # in every iteration, as Rally
 
     needs_actors = False
     is_engines = False
@@ -64,8 +65,12 @@ class Calls:
         self, target: Target, run_id: str, actors: Actors | None, say: Say
     ) -> Iterator[Load]:
         """Announce what iterations make; remove at the end what they left in other services."""
-        own_settings = settings(target.access, iteration_prefix(run_id))
-        own = rows(actors.users) if actors is not None else ()
+        own_settings = settings(
+            target.access,
+            iteration_prefix(run_id),
+            logs_in_anew=self.logs_in_anew or (actors is not None and actors.logs_in_anew),
+        )
+        own = rows(actors.users, actors.networks) if actors is not None else ()
         own_rows = tuple(own[turn] for turn in actors.turns()) if actors and own else ({},)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:

@@ -11,6 +11,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.journal import Journal, JournalContents, Unwritable, read
+from loadstone.keystone.networks import Networks
 from loadstone.keystone.resources import (
     ANY,
     Leftover,
@@ -29,6 +30,11 @@ _INHABITANTS = (
     ResourceKind.GROUP,
     ResourceKind.PROJECT,
 )  # of a domain, in the order of removal
+# What lies in other services: type of resource -> its API.
+_ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
+    ResourceKind.SERVER: Servers,
+    ResourceKind.NETWORK: Networks,
+}
 # A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
 _NAMED = 20  # resources still present; the journal lists all of them
@@ -143,10 +149,11 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
         query["domain_id"] = many.domain_id
     # The journal has one entry for all of them, so it is closed only when all are removed.
     try:
-        place = Servers(identity) if many.kind is ResourceKind.SERVER else identity
+        elsewhere = _ELSEWHERE.get(many.kind)
+        place = elsewhere(identity) if elsewhere else identity
         failed = _remove_kind(place, run_id, many.kind, query, partial(_tried, place), say)
     except EnvironmentUnusable as error:
-        if many.kind is not ResourceKind.SERVER:
+        if many.kind not in _ELSEWHERE:
             raise
         # If another service's resources cannot be removed, the users of this one still can.
         return {many.name: str(error)}

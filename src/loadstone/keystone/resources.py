@@ -17,6 +17,7 @@ class ResourceKind(StrEnum):
     PROJECT = "project"
     GROUP = "group"
     USER = "user"
+    NETWORK = "network"  # of the network service
     SERVER = "server"  # of the compute service
 
 
@@ -93,6 +94,16 @@ def user_name(run_id: str, number: int) -> str:
     return f"{domain_name(run_id)}-u{number}"
 
 
+def network_name(run_id: str, number: str) -> str:
+    """Return the name of a network of the run: its project's number, a dash, its own."""
+    return f"{domain_name(run_id)}-n{number}"
+
+
+def server_name(run_id: str, number: str) -> str:
+    """Return the name of the server with this number that a context boots before the load."""
+    return f"{domain_name(run_id)}-s{number}"
+
+
 def iteration_prefix(run_id: str) -> str:
     """Return a unique prefix for names that the iterations of one phase of load create."""
     return f"{domain_name(run_id)}-w{secrets.token_hex(4)}-i"
@@ -110,5 +121,5 @@ def counted(number: int, kind: ResourceKind) -> str:
 
 def is_of_run(run_id: str, name: str) -> bool:
     """Return whether exactly this run, and no other with a similar id, gave the name."""
-    own = rf"{re.escape(domain_name(run_id))}(-[pu]\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
+    own = rf"{re.escape(domain_name(run_id))}(-[pus]\d+|-n\d+-\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
     return re.fullmatch(own, name) is not None

@@ -13,6 +13,7 @@ from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.contexts.users_file import existing_users, given_users
 from loadstone.keystone.resources import User
 from loadstone.monitor.demand import Setup
+from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
@@ -73,14 +74,14 @@ class Target:
     facts: tuple[tuple[str, str], ...] = ()
     # Its processes; None: they are not on this machine.
     members: Members = field(default=lambda: None)
-    # Logs of requests to Keystone, a line each, where it writes any.
-    access_logs: tuple[Path, ...] = ()
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
     # What is known of the service besides the trials, as sentences for the report.
     explain: Callable[[Measurement], tuple[str, ...]] = field(default=lambda _: ())
     # Reads resources while load runs; None: nothing is read.
     watch: Watch | None = None
+    # Counts requests to Keystone; None: it writes no access log.
+    access_log: AccessLogs | None = None
     # Its lab's record of this measurement, and of others at the same time.
     reservation: "ActiveMeasurement | None" = None
     # Users that it has, where none can be made as others are: kept in LDAP, or given in a file.
@@ -128,7 +129,9 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 connected(choice, say) as target,
                 watching(find(name), say, choice.watched) as watch,
             ):
-                yield replace(target, reservation=reservation, watch=watch)
+                yield replace(
+                    target, reservation=reservation, watch=watch, access_log=_logs(find(name), say)
+                )
         case NamedTarget():
             with connected(choice, say) as target, watching(None, say, choice.watched) as watch:
                 yield replace(target, watch=watch)
@@ -141,7 +144,9 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 connected_lab(started, say) as target,
                 watching(started, say) as watch,
             ):
-                yield replace(target, reservation=reservation, watch=watch)
+                yield replace(
+                    target, reservation=reservation, watch=watch, access_log=_logs(started, say)
+                )
         case ReferenceService():
             with (
                 reference_target(say) as target,
@@ -150,6 +155,11 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 yield replace(target, watch=watch)
         case _:
             assert_never(choice)
+
+
+def _logs(lab: "Deployment", say: Say) -> AccessLogs | None:
+    paths = lab.access_logs()
+    return AccessLogs.opened(paths, say) if paths else None
 
 
 @contextmanager
@@ -213,7 +223,6 @@ def connected_lab(
             facts=((LAB, lab.name), *lab.facts()),
             # Read anew: parts may be started again meanwhile.
             members=lambda: known(lab.name).identity_members(),
-            access_logs=lab.access_logs(),
             failure=lambda: known(lab.name).failure(),
             lab=lab.folder,
             explain=partial(explain, lab.python, rounds),

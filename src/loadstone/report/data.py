@@ -8,7 +8,7 @@ from typing import Any
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.engine.health import Health
-from loadstone.report import faults, prediction, profile, resources, usage, words
+from loadstone.report import faults, identity, prediction, profile, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
@@ -119,6 +119,7 @@ def _workload(measurement: Measurement) -> dict[str, Any]:
         "generator_valid": health.is_valid if health else None,
         "generator_limits": list(health.limits) if health else [],
         "usage": usage.as_data(measurement.usage),
+        "identity_requests": identity.as_data(trial.identity) if trial else None,
         "samples_file": trial.samples_file if trial else None,
         "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in outputs],
         "outputs_dropped": trial.outputs_dropped if trial else 0,

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loadstone.analysis.model import Durations, Stats
 from loadstone.monitor.usage import deaths
-from loadstone.report import figures, profile, usage, words
+from loadstone.report import figures, identity, profile, usage, words
 from loadstone.result import Measurement, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
@@ -153,6 +153,7 @@ def _lines(measurement: Measurement, stats: Stats) -> Iterator[str]:
     if measurement.usage is not None:
         yield usage.line(measurement.usage, stats.total.ok)
         yield from (f"Under load {line}" for line in deaths(measurement.usage))
+    yield from identity.lines(measurement.trial)
     if measurement.health is not None and measurement.health.retries:
         yield words.retried(measurement.health.retries)
     if measurement.health is not None and not measurement.health.is_valid:

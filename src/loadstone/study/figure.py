@@ -9,7 +9,7 @@ from typing import assert_never
 from scipy import stats
 
 from loadstone.analysis.interval import CONFIDENCE
-from loadstone.analysis.model import Stats, Trial, TrialState
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.monitor.demand import KINDS
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement as Measured
@@ -61,15 +61,17 @@ def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
                 for step, one in pairs
                 if step.timed and one.trials
             }
-        case Tasks(figure=figure, names=names):
-            performed = zip(names, run.measurements, strict=False)
+        case Tasks(figure=figure, names=names, warm_ups=warm_ups):
+            performed = zip(names, run.measurements[warm_ups:], strict=False)
             return {name: _of_workload(one, figure) for name, one in performed}
         case _:
             assert_never(measurement)
 
 
 def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
-    """Return the findings of a turn without those of steps that only prepare."""
+    """Return the findings of a turn without those that only prepare."""
+    if isinstance(measurement, Tasks):
+        return run.measurements[measurement.warm_ups :]
     if not isinstance(measurement, StepsMeasurement):
         return run.measurements
     pairs = zip(measurement.steps, run.measurements, strict=False)
@@ -127,12 +129,17 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
     why = one.failure or broken or (None if one.stats else "no iteration ended")
-    if why or one.stats is None:
+    if why or one.trial is None:
         return TurnFigure(None, valid, why)
     if figure is Figure.STATEMENTS:
-        count = statements(one.trials[0])
+        count = statements(one.trial)
         return TurnFigure(Estimate(count, None, None, 0.0), valid, None if count else NOT_COUNTED)
-    estimate = Estimate(_value(one.stats, figure), None, None, 0.0)
+    value = _value(one.trial, figure)
+    if value is None:
+        return TurnFigure(None, valid, "requests to Keystone were not counted: no compute cloud")
+    estimate = Estimate(value, None, None, 0.0)
+    if figure is Figure.KEYSTONE:
+        return TurnFigure(estimate, True)  # a late iteration asks for as much
     why = _limit(one.health.limits) if one.health and not valid else None
     return TurnFigure(estimate, valid, why, _gave_way(one))
 
@@ -141,7 +148,9 @@ def _limit(reasons: Sequence[str]) -> str:
     return f"the load generator was the limit ({'; '.join(reasons[:1])})"
 
 
-def _value(stats: Stats, figure: Figure) -> float:
+def _value(trial: Trial, figure: Figure) -> float | None:
+    """Return the figure of a trial; None: it was not counted."""
+    stats = trial.stats
     total = stats.total
     seconds = {
         Figure.MEAN: total.mean_s,
@@ -156,6 +165,8 @@ def _value(stats: Stats, figure: Figure) -> float:
             return stats.completed_rps
         case Figure.TOTAL:
             return stats.load_s
+        case Figure.KEYSTONE:
+            return trial.identity.total_per_iteration if trial.identity else None
         case _:
             return 1000.0 * seconds[figure]
 
@@ -180,9 +191,9 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
     """
     if figure is Figure.STATEMENTS:
         return Estimate(statements(trial), None, None, 0.0)
-    value = _value(trial.stats, figure)
+    value = _value(trial, figure)
     half = _half_width(trial) if figure in (Figure.RATE, Figure.TOTAL, Figure.MEAN) else None
-    if half is None:
+    if half is None or value is None:
         return Estimate(value, None, None, 0.0)
     return Estimate(value, value * exp(-half), value * exp(half), CONFIDENCE)
 

@@ -11,7 +11,7 @@ from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
-from loadstone.rally.task.model import Workload
+from loadstone.rally.task.model import Task, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
@@ -136,8 +136,12 @@ class Reader:
                 self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
         found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
-        names = tuple(f"{i}. {name}" for i, name in enumerate(_names(found), start=1))
-        return Tasks(self._figure(given.figure), text, names, checked.secrets)
+        if given.warm_ups >= len(found):
+            self.wrong(("warm_ups",), "every workload warms up: the table would be empty")
+        told = _with_titles(tuple(_names(found)), checked.task)
+        names = tuple(f"{i}. {name}" for i, name in enumerate(told, start=1))
+        rows, figure = names[given.warm_ups :], self._figure(given.figure)
+        return Tasks(figure, text, rows, given.warm_ups, checked.secrets)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
         for i, step in enumerate(given.steps):
@@ -160,3 +164,10 @@ def _names(workloads: Sequence[Workload]) -> Iterator[str]:
         concurrency = getattr(one.runner, "concurrency", 1)
         is_told = scenarios.count(name) > 1 and concurrency > 1
         yield f"{name}, {concurrency} at once" if is_told else name
+
+
+def _with_titles(names: Sequence[str], task: Task) -> Iterator[str]:
+    """Add the subtask's title to names that several workloads have."""
+    titles = [one.title for one in task.subtasks for _ in one.workloads]
+    for name, title in zip(names, titles, strict=True):
+        yield f"{name}, {title}" if names.count(name) > 1 and title != name else name

@@ -49,6 +49,7 @@ class Figure(StrEnum):
     P95 = "p95"
     P99 = "p99"
     MAX = "max"
+    KEYSTONE = "keystone"  # requests to Keystone
     STATEMENTS = "statements"  # SELECT, INSERT, UPDATE, DELETE per iteration
 
     @property
@@ -59,6 +60,8 @@ class Figure(StrEnum):
                 return "per s"
             case Figure.TOTAL:
                 return "s"
+            case Figure.KEYSTONE:
+                return "per iteration"
             case Figure.STATEMENTS:
                 return "per request"
             case _:
@@ -108,7 +111,8 @@ class Tasks:
 
     figure: Figure
     text: str = field(repr=False)  # the task as JSON
-    names: tuple[str, ...]  # of its workloads
+    names: tuple[str, ...]  # of its workloads, without those that warm up
+    warm_ups: int = 0  # workloads at the start that have no row in the table
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 

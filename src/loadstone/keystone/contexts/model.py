@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,34 @@ class ApiVersions:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Flat networks in each project, each with its own subnets; no router."""
+
+    start_cidr: str = "10.2.0.0/24"  # of the first subnet; the others follow it
+    networks_per_tenant: int = 1
+    subnets_per_network: int = 1
+    dns_nameservers: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # further ones of each network
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingServers:
+    """Servers in each project, booted before the load by one of its users."""
+
+    image: Mapping[str, Any]
+    flavor: Mapping[str, Any]
+    per_tenant: int = 5
+    picks_network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """When iterations that are Python functions log in."""
+
+    every_iteration: bool = True  # False: a worker keeps the token of each user
+
+
+@dataclass(frozen=True, slots=True)
 class Cleanup:
     """Remove what iterations left in these services, as the users or as the administrator."""
 
@@ -66,4 +94,14 @@ class DummyContext:
     fail_cleanup: bool = False
 
 
-Context = Users | Roles | Quotas | ApiVersions | Cleanup | DummyContext
+Context = (
+    Users
+    | Roles
+    | Quotas
+    | ApiVersions
+    | Network
+    | ExistingServers
+    | Login
+    | Cleanup
+    | DummyContext
+)

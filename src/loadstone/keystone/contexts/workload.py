@@ -1,6 +1,6 @@
 """Prepares what a task's workload needs before its load, and removes it afterwards."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,15 +14,20 @@ from loadstone.keystone.contexts.model import (
     Cleanup,
     Context,
     DummyContext,
+    ExistingServers,
+    Login,
+    Network,
     Quotas,
     Roles,
     Users,
 )
+from loadstone.keystone.contexts.networks import make_networks
 from loadstone.keystone.contexts.quotas import set_quotas
+from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.resources import User, of_iterations
+from loadstone.keystone.resources import ResourceKind, User, counted, of_iterations
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.target import Access
 
@@ -56,6 +61,8 @@ class Actors:
     journal: Journal = field(repr=False)
     choice: Literal["random", "round_robin"] = "random"
     api_versions: tuple[ApiVersion, ...] = ()
+    networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ids by project
+    logs_in_anew: bool = False  # in every iteration
     are_own: bool = True  # created by the run, so everything they own is removed with them
 
     def turns(self, seed: int = 0) -> tuple[int, ...]:
@@ -136,6 +143,12 @@ def _made(
             case Quotas(limits=limits):
                 projects = sorted({user.project_id for user in actors.users})
                 set_quotas(access, projects if actors.are_own else (), limits, say)
+            case Network():
+                actors = _with_networks(access, actors, context, say)
+            case ExistingServers():
+                boot_servers(Identity(access), context, actors.users, actors.networks, journal, say)
+            case Login(every_iteration=logs_in_anew):
+                actors = replace(actors, logs_in_anew=logs_in_anew)
             case Roles() | Cleanup() | DummyContext():
                 pass  # with the users; always done; done around this
             case _:
@@ -168,6 +181,18 @@ def _users(
         user_domain=wanted.user_domain,
     )
     return Actors(make_users(Identity(access), settings, journal, say), journal, wanted.choice)
+
+
+def _with_networks(access: Access, actors: Actors, wanted: Network, say: Say) -> Actors:
+    if not actors.are_own:
+        raise InvalidInput(
+            "network: the users exist already, and nothing is made in their projects; let users be "
+            "made (users: {tenants: 1})"
+        )
+    projects = tuple(dict.fromkeys(user.project_id for user in actors.users))
+    say(f"creating {counted(wanted.networks_per_tenant * len(projects), ResourceKind.NETWORK)}")
+    networks = make_networks(Identity(access), wanted, projects, actors.journal)
+    return replace(actors, networks=networks)
 
 
 def _with_versions(actors: Actors, clients: tuple[ApiVersion, ...]) -> Actors:

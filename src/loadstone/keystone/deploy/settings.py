@@ -62,6 +62,7 @@ class Compute(StrEnum):
 
     NONE = "none"
     NOVA = "nova"  # Nova in one process
+    NOVA_SPLIT = "nova-split"  # a process for each of its services, with RabbitMQ
 
 
 class MiddlewareCache(StrEnum):
@@ -290,9 +291,6 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "token": _level(TokenProvider),
     "identity": _level(IdentityBackend),
     "cache": _level(Cache),
-    "compute": _level(Compute),
-    "middleware-cache": _level(MiddlewareCache),
-    "service-tokens": _level(Switch),
     # bcrypt's limits.
     "hash-rounds": _whole(4, 31),
     "listen": _whole(1, 65535),
@@ -302,4 +300,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "fernet-keys": _whole(0, MOST_KEYS),
     "revocation-events": _whole(0, MOST_EVENTS),
     "expired-tokens": _whole(0, MOST_EVENTS),
+    "compute": _level(Compute),
+    "middleware-cache": _level(MiddlewareCache),
+    "service-tokens": _level(Switch),
 }

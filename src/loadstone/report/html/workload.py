@@ -9,7 +9,7 @@ from loadstone.analysis.model import Stats
 from loadstone.analysis.stats import EndedIterations, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import deaths
-from loadstone.report import figures, profile, usage
+from loadstone.report import figures, identity, profile, usage
 from loadstone.report.html import hooks, outputs
 from loadstone.report.html.charts import (
     MOST_POINTS,
@@ -91,6 +91,7 @@ def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
     said = [measurement.failure] if measurement.failure else []
     if measurement.resources is not None:
         said.append(measurement.resources.bottleneck.sentence)
+    said += identity.lines(measurement.trial)
     said += map(sentence, profile.words(measurement))
     if stats is not None:
         total = stats.total

@@ -21,7 +21,7 @@ SERVICES = {
 
 
 # Names of all parts that are not Keystone's begin so.
-_PARTS = (*SERVICES, "compute")
+_PARTS = (*SERVICES, "compute", "epmd", "rabbitmq")
 
 
 def is_beside_keystone(part: str) -> bool:

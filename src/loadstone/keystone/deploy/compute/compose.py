@@ -1,7 +1,7 @@
 """Chooses the parts of the compute cloud from the settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,9 @@ from loadstone.keystone.deploy.compute.services import (
     IN_ONE_PROCESS,
     Configuration,
     Contents,
+    Discovery,
     api,
+    nova_services,
 )
 from loadstone.keystone.deploy.schema import Schema
 from loadstone.keystone.deploy.settings import Compute, LabSettings, MiddlewareCache
@@ -22,6 +24,7 @@ from loadstone.lab.environment import ServiceEnvironment
 from loadstone.lab.memcached import Memcached
 from loadstone.lab.part import Facts, Part
 from loadstone.lab.ports import Ports
+from loadstone.lab.rabbitmq import PortMapper, RabbitMq
 from loadstone.lab.server import Site
 from loadstone.lab.uwsgi import Uwsgi
 
@@ -65,7 +68,11 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         return None
     contents = environment(site.folder)
     build = _database(site)
-    database = build(site.storage / TITLE)
+    is_split = settings.compute is Compute.NOVA_SPLIT
+    # The tables name the kind of message bus.
+    kind = f"{TITLE}-split" if is_split else TITLE
+    database = build(site.storage / kind)
+    broker = _broker(site) if is_split else ()
     cache = _memcached(site)
     cloud = Cloud(
         folder=site.folder,
@@ -75,7 +82,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         ports={service: site.ports.give(service) for service in SERVICES},
         database=database,
         password=site.password,
-        bus=IN_PROCESS,
+        bus=broker[-1].url() if broker else IN_PROCESS,
         tokens=settings.middleware_cache,
         memcached=cache[0].site.port if cache else None,
         sends_service_tokens=settings.service_tokens.is_on,
@@ -83,19 +90,39 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     log = site.folder / "logs" / "compute-schema.log"
     template = Schema(
         database,
-        paths.labs() / "templates" / TITLE,
+        paths.labs() / "templates" / kind,
         build,
         partial(schemas.sync, cloud, log),
         log,
         name="compute-schema",
     )
     parts = (
-        *(contents, template, database, *cache, Configuration(cloud, _facts(settings))),
+        *(contents, template, database, *cache, *_started_first(broker)),
+        Configuration(cloud, _facts(settings)),
         *(api(cloud, service) for service in ("placement", "glance", "neutron")),
-        api(cloud, "nova", IN_ONE_PROCESS),
+        *_nova(cloud, is_split=is_split),
         Contents(cloud, site.admin_password),
     )
     return ComputeCloud(cloud, parts)
+
+
+def _nova(cloud: Cloud, *, is_split: bool) -> tuple[Part, ...]:
+    if not is_split:
+        return (api(cloud, "nova", IN_ONE_PROCESS),)
+    conductor, *others = nova_services(cloud)
+    # The others ask it for all that is in the database, and wait until it is there.
+    return (conductor, *others, api(cloud, "nova"), Discovery(cloud))
+
+
+def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:
+    mapper, distribution = (site.ports.give(name) for name in ("epmd", "rabbitmq-distribution"))
+    where = Site(site.folder, site.ports.give("rabbitmq"))
+    return (RabbitMq(where, mapper, distribution, site.password),)
+
+
+def _started_first(broker: tuple[RabbitMq, ...]) -> tuple[Part, ...]:
+    mappers = (PortMapper(replace(one.site, port=one.mapper_port)) for one in broker)
+    return (*mappers, *broker)
 
 
 def environment(folder: Path) -> ServiceEnvironment:

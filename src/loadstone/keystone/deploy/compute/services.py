@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,8 @@ from loadstone.keystone.deploy.compute.cloud import Cloud
 from loadstone.lab import processes
 from loadstone.lab.application import LOADED, Application
 from loadstone.lab.part import Facts, Part, Say
-from loadstone.lab.processes import Command
-from loadstone.lab.server import Site
+from loadstone.lab.processes import Command, Process
+from loadstone.lab.server import Server, Site
 from loadstone.lab.uwsgi import Uwsgi
 
 INSIDE = Path(__file__).parent / "inside"
@@ -26,6 +27,12 @@ WSGI = {
     "nova": ("nova.wsgi.osapi_compute", "/", 8),
 }
 IN_ONE_PROCESS = "nova_all"  # API, conductor, scheduler and compute: inside/nova_all.py
+# One of these in its log: nova-compute has a node.
+KNOWN_TO_PLACEMENT = (
+    "Created resource provider record",
+    "Compute node record created",
+    "Determined node identity",
+)
 ENTRY_POINTS = """\
 [neutron.ml2.mechanism_drivers]
 loadstone = loadstone_ml2:MechanismDriver
@@ -111,6 +118,81 @@ _FILES: Mapping[str, Mapping[str, str]] = {
     "nova": {"OS_NOVA_CONFIG_FILES": "api-paste.ini;nova.conf;nova-db.conf"},
     "neutron": {"OS_NEUTRON_CONFIG_FILES": "neutron.conf"},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class NovaService(Server):
+    """A service of Nova in a process of its own, which listens to the message bus only."""
+
+    cloud: Cloud
+    service: str  # "nova-conductor"
+    files: tuple[str, ...]  # its configuration
+    starts_beside_others = True
+    ask = signal.SIGKILL  # its threads outlive a SIGTERM, and it keeps nothing
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        return self.service
+
+    def start(self) -> Process:
+        """Start the process."""
+        folder = self.cloud.configuration
+        files = (word for name in self.files for word in ("--config-file", str(folder / name)))
+        return self.run((self.cloud.program(self.service), *files), self.cloud.variables)
+
+    def healthy(self) -> bool:
+        """Return whether it has said that it works."""
+        topic = self.service.removeprefix("nova-")
+        words = KNOWN_TO_PLACEMENT if topic == "compute" else (f"Starting {topic} node",)
+        try:
+            text = self.log.read_text(errors="replace")
+        except FileNotFoundError:
+            return False
+        return any(word in text for word in words)
+
+
+def nova_services(cloud: Cloud) -> tuple[NovaService, ...]:
+    """Return the services of Nova beside its API."""
+    site, with_database = Site(cloud.folder, 0), ("nova.conf", "nova-db.conf")
+    return (
+        NovaService(site, cloud, "nova-conductor", with_database),
+        NovaService(site, cloud, "nova-scheduler", with_database),
+        NovaService(site, cloud, "nova-compute", ("nova.conf",)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery(Part):
+    """Makes the compute host known to its cell, once."""
+
+    cloud: Cloud
+    name: str = "nova-discovery"
+
+    @property
+    def _done(self) -> Path:
+        return self.cloud.data / "host-discovered"
+
+    @property
+    def _log(self) -> Path:
+        return self.cloud.folder / "logs" / "nova-discovery.log"
+
+    def prepare(self, say: Say) -> None:
+        """Run nova-manage."""
+        if self._done.exists():
+            return
+        say("making the compute host known to its cell")
+        folder = self.cloud.configuration
+        files = ("nova.conf", "nova-db.conf")
+        options = (word for name in files for word in ("--config-file", str(folder / name)))
+        arguments = (self.cloud.program("nova-manage"), *options, "cell_v2", "discover_hosts")
+        command = Command(arguments, self._log, self.cloud.folder, self.cloud.variables)
+        processes.complete(command, "the compute host could not be made known to its cell")
+        self._done.touch()
+
+    def logs(self) -> tuple[Path, ...]:
+        """Return the log of nova-manage."""
+        return (self._log,)
 
 
 @dataclass(frozen=True, slots=True)

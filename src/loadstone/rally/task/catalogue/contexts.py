@@ -1,6 +1,7 @@
 """Contexts: what must exist before the load and is removed after it."""
 
-from typing import Annotated, Literal
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, RootModel, model_validator
 
@@ -124,6 +125,63 @@ class QuotasForm(RootModel[dict[str, dict[str, int]]]):
         return model.Quotas(self.root)
 
 
+class NetworkForm(Form):
+    """Networks in each project. No router is made: servers need none to boot."""
+
+    start_cidr: str = Field("10.2.0.0/24", description="The first subnet; others follow it.")
+    networks_per_tenant: Count = Field(1, description="How many in each project.")
+    subnets_per_network: Count = Field(1, description="How many in each network.")
+    network_create_args: dict[str, Any] = Field(
+        default_factory=dict, description="Further attributes of each network."
+    )
+    dns_nameservers: list[str] = Field(default_factory=list, description="Of each subnet.")
+    dualstack: Literal[False] = Field(False, description="Subnets are of IPv4 only.")
+    router: dict[str, Any] = Field(default_factory=dict, description="Ignored: none is made.")
+
+    @model_validator(mode="after")
+    def _is_a_network(self) -> "NetworkForm":
+        try:
+            IPv4Network(self.start_cidr)
+        except ValueError as wrong:
+            raise ValueError(f"has a start_cidr that is no network of IPv4: {wrong}") from None
+        return self
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Network(
+            start_cidr=self.start_cidr,
+            networks_per_tenant=self.networks_per_tenant,
+            subnets_per_network=self.subnets_per_network,
+            dns_nameservers=tuple(self.dns_nameservers),
+            attributes=self.network_create_args,
+        )
+
+
+class ServersForm(Form):
+    """Servers in each project, booted before the load."""
+
+    image: dict[str, Any] = Field(description="id, name or regex of the image.")
+    flavor: dict[str, Any] = Field(description="id, name or regex of the flavor.")
+    servers_per_tenant: Count = Field(5, description="How many in each project.")
+    auto_assign_nic: bool = Field(False, description="Whether to choose a network.")
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.ExistingServers(
+            self.image, self.flavor, self.servers_per_tenant, self.auto_assign_nic
+        )
+
+
+class LoginForm(Form):
+    """When iterations log in; Loadstone's own context."""
+
+    every_iteration: bool = Field(True, description="As Rally; else a token is kept.")
+
+    def made(self) -> model.Context:
+        """Return the context."""
+        return model.Login(self.every_iteration)
+
+
 class CleanupForm(ListForm):
     """Services in which the users' remaining resources are removed."""
 
@@ -156,6 +214,9 @@ ContextForm = (
     | RolesForm
     | ApiVersionsForm
     | QuotasForm
+    | NetworkForm
+    | ServersForm
+    | LoginForm
     | CleanupForm
     | AdminCleanupForm
     | DummyContextForm
@@ -167,8 +228,11 @@ CONTEXTS: dict[str, type[ContextForm]] = {
     "api_versions": ApiVersionsForm,
     "quotas": QuotasForm,
     "roles": RolesForm,
+    "login": LoginForm,
+    "network": NetworkForm,
+    "servers": ServersForm,
     "dummy_context": DummyContextForm,
     "admin_cleanup": AdminCleanupForm,
     "cleanup": CleanupForm,
 }
-NEED_USERS = ("quotas", "roles")
+NEED_USERS = ("quotas", "roles", "network", "servers")

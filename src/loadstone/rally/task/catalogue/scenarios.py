@@ -102,18 +102,28 @@ def _nova(name: str, about: str, actions: str, *arguments: Argument) -> Catalogu
     )
 
 
+AUTO_NIC = Argument(
+    "auto_assign_nic", ArgType.FLAG, "Whether to choose a network of context network.", False
+)
 NOVA = (
     _nova(
         "boot_server",
         "Boot a server.",
         "nova.boot_server",
-        Argument("auto_assign_nic", ArgType.FLAG, "Whether to choose a network.", False),
+        AUTO_NIC,
     ),
     _nova(
         "boot_and_list_server",
         "Boot a server and list all servers.",
         "nova.boot_server nova.list_servers",
         Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),
+        AUTO_NIC,
+    ),
+    _nova(
+        "boot_and_show_server",
+        "Boot a server and get it by its id.",
+        "nova.boot_server nova.show_server",
+        AUTO_NIC,
     ),
     _nova(
         "boot_and_delete_server",
@@ -122,6 +132,14 @@ NOVA = (
         Argument("min_sleep", ArgType.NUMBER, "Shortest sleep between, in seconds.", 0, least=0),
         Argument("max_sleep", ArgType.NUMBER, "Longest sleep between, in seconds.", 0, least=0),
         Argument("force_delete", ArgType.FLAG, "Whether to force the deletion.", False),
+        AUTO_NIC,
+    ),
+    CatalogueEntry(
+        "NovaServers.list_servers",
+        "List all servers of the user's project.",
+        (Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),),
+        actions=("nova.list_servers",),
+        service="compute",
     ),
 )
 

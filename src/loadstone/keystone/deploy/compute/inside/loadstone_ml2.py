@@ -17,5 +17,5 @@ class MechanismDriver(api.MechanismDriver):
         for segment in context.segments_to_bind[:1]:
             details = {portbindings.CAP_PORT_FILTER: False}
             context.set_binding(
-                segment[api.ID], portbindings.VIF_TYPE_BRIDGE, details, status="ACTIVE"
+                segment[api.ID], portbindings.VIF_TYPE_OVS, details, status="ACTIVE"
             )

@@ -1,0 +1,69 @@
+"""Keeps with each trial which requests to Keystone it caused."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from loadstone.analysis.model import Trial
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.samples import Samples
+from loadstone.monitor.identity_requests import AccessLogs, MeasuredCapacity, RequestKind
+from loadstone.observer import TrialObserver
+from loadstone.result import BESIDE, LAB, MeasurementSummary
+from loadstone.search.model import TrialRequest
+from loadstone.store.store import Store
+
+# Scenario of a search -> the requests that it consists of.
+_SCENARIOS = {
+    "Authenticate.keystone": RequestKind.LOGIN,
+    "Keystone.validate_token": RequestKind.VALIDATION,
+}
+_MOST_RUNS = 200  # of the store, that are looked at for an N
+_OF_ONE_START = (LAB, BESIDE, "url")  # facts that differ from start to start
+
+
+@dataclass(slots=True)
+class IdentityWatch(TrialObserver):
+    """Counts requests to Keystone from the begin to the end of one trial's load."""
+
+    logs: AccessLogs
+    capacities: tuple[MeasuredCapacity, ...]
+    _began_s: float = field(default=0.0, init=False)
+    _ended_s: float = field(default=0.0, init=False)
+
+    def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
+        """Remember when."""
+        self._began_s = time.time()
+
+    def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
+        """Remember when."""
+        self._ended_s = time.time()
+
+    def on_trial_end(self, trial: Trial) -> Trial:
+        """Add what was counted."""
+        iterations = trial.stats.total.count
+        found = self.logs.caused(self._began_s, self._ended_s, iterations)
+        return replace(trial, identity=replace(found, capacities=self.capacities))
+
+
+def capacities(store: Store, facts: Mapping[str, str]) -> tuple[MeasuredCapacity, ...]:
+    """Return the newest N of logins and validations that the store has of this configuration."""
+    wanted = _configuration(facts)
+    found: dict[RequestKind, MeasuredCapacity] = {}
+    for entry in store.every(_MOST_RUNS):
+        if _configuration(dict(entry.configuration)) == wanted:
+            for kind, rate_rps in _searched(entry.findings):
+                found.setdefault(kind, MeasuredCapacity(kind, rate_rps, entry.run_id))
+    return tuple(found.values())
+
+
+def _searched(findings: tuple[MeasurementSummary, ...]) -> Iterator[tuple[RequestKind, float]]:
+    for one in findings:
+        kind = _SCENARIOS.get(one.scenario)
+        if kind is not None and one.rate_rps is not None and math.isfinite(one.rate_rps):
+            yield kind, one.rate_rps
+
+
+def _configuration(facts: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if name not in _OF_ONE_START}

@@ -1,0 +1,104 @@
+"""Boots servers in the projects of a run before its load."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.concurrently import each
+from loadstone.keystone.contexts.model import ExistingServers
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.journal import Journal
+from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
+from loadstone.target.access import not_json
+
+Say = Callable[[str], None]
+_WORKERS = 4
+_POLL_S = 0.5
+_PATIENCE_S = 300.0  # Rally's limit for a server to be active
+
+
+def boot_servers(
+    identity: Identity,
+    wanted: ExistingServers,
+    users: Sequence[User],
+    networks: Mapping[str, Sequence[str]],
+    journal: Journal,
+    say: Say,
+) -> None:
+    """Boot servers in each project as its first user, and wait until they are active."""
+    owners = {user.project_id: user for user in reversed(users)}
+    say(f"booting {counted(wanted.per_tenant * len(owners), ResourceKind.SERVER)}")
+    journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
+    compute = _Compute(identity)
+    jobs = []
+    for project, owner in owners.items():
+        token = identity.log_in(owner)
+        body: dict[str, Any] = {
+            "imageRef": compute.chosen("image", "/v2/images", wanted.image, token),
+            "flavorRef": compute.chosen("compute", "/flavors", wanted.flavor, token),
+        }
+        ids = networks.get(project, ())
+        if wanted.picks_network and ids:
+            body["networks"] = [{"uuid": ids[0]}]
+        jobs += [(token, body)] * wanted.per_tenant
+    numbered = [(server_name(journal.run_id, str(n)), *job) for n, job in enumerate(jobs)]
+    each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compute:
+    identity: Identity
+
+    def boot(self, name: str, token: Token, body: Mapping[str, Any]) -> None:
+        """Boot a server and wait until it is active."""
+        server = {"server": {"name": name, **body}}
+        made = self._json("compute", "/servers", token, "POST", server)
+        path, began_s = f"/servers/{made['server']['id']}", time.monotonic()
+        while (status := self._json("compute", path, token)["server"]["status"]) != "ACTIVE":
+            late = time.monotonic() - began_s > _PATIENCE_S
+            if late or status == "ERROR":
+                why = f"not active after {_PATIENCE_S:.0f} s" if late else "in state ERROR"
+                raise EnvironmentUnusable(f"servers: server {name} is {why}")
+            time.sleep(_POLL_S)
+
+    def chosen(self, service: str, path: str, wanted: Mapping[str, Any], token: Token) -> str:
+        """Return the id of the image or flavor with this id, name or pattern."""
+        if "id" in wanted:
+            return str(wanted["id"])
+        key = path.rpartition("/")[2]
+        listed = self._json(service, path, token)[key]
+        exact = [one for one in listed if one.get("name") == wanted.get("name")]
+        pattern = re.compile(str(wanted.get("name", wanted.get("regex", ""))))
+        found = exact or [one for one in listed if pattern.search(str(one.get("name")))]
+        if not found:
+            raise EnvironmentUnusable(f"servers: none of the {key} is {dict(wanted)}")
+        return str(found[-1]["id"])
+
+    def _json(
+        self,
+        service: str,
+        path: str,
+        token: Token,
+        method: str = "GET",
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        access = self.identity.access
+        url = access.service_url(service)
+        if url is None:
+            raise EnvironmentUnusable(
+                f"context servers needs a service of type {service}, and the catalog of "
+                f"{access.identity_url} has none"
+            )
+        url = f"{url.rstrip('/').removesuffix('/v2')}{path}"
+        answer = self.identity.call(url, method, body, whom=token)
+        if not answer.ok:
+            raise EnvironmentUnusable(
+                f"{url}: could not prepare servers: HTTP {answer.status_code} {answer.reason}"
+            )
+        try:
+            return answer.json()
+        except ValueError:
+            raise not_json(access.cloud, "prepare servers", answer) from None

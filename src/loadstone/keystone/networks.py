@@ -1,0 +1,102 @@
+"""The network API, as far as the context `network` and clean-up need it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.identity import Identity, Unreachable
+from loadstone.keystone.resources import Resource, ResourceKind
+from loadstone.target.access import not_json
+
+if TYPE_CHECKING:
+    from requests import Response
+
+_NOT_FOUND, _FORBIDDEN = 404, 403
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """The networks of all projects, seen by the identity that the user chose."""
+
+    identity: Identity
+
+    def create(self, project_id: str, name: str, attributes: Mapping[str, Any]) -> str:
+        """Create a network in a project; return its id."""
+        body = {"network": {"name": name, "project_id": project_id, **attributes}}
+        return self._made(f"create network {name}", "networks", body, "network")
+
+    def add_subnet(self, network_id: str, project_id: str, cidr: str, servers: list[str]) -> None:
+        """Add a subnet for IPv4; it is removed with its network."""
+        subnet = {
+            "network_id": network_id,
+            "project_id": project_id,
+            "cidr": cidr,
+            "ip_version": 4,
+            "dns_nameservers": servers,
+        }
+        self._made(f"create subnet {cidr}", "subnets", {"subnet": subnet}, "subnet")
+
+    def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
+        """List networks whose names begin with `name__startswith`."""
+        url = self._url()
+        if url is None:
+            return ()
+        start, what = query["name__startswith"], "list the networks of all projects"
+        answer = self._call(f"{url}/networks", "GET")
+        if not answer.ok:
+            raise self._refused(what, answer)
+        try:
+            return tuple(
+                Resource(kind, str(one["name"]), str(one["id"]))
+                for one in answer.json()["networks"]
+                if str(one["name"]).startswith(start)
+            )
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise not_json(self.identity.access.cloud, what, answer) from None
+
+    def remove(self, thing: Resource) -> None:
+        """Remove a network with its subnets."""
+        path = f"{self._url()}/networks/{quote(str(thing.id), safe='')}"
+        answer = self._call(path, "DELETE")
+        if not answer.ok and answer.status_code != _NOT_FOUND:
+            raise self._refused(f"remove network {thing.name}", answer)
+
+    def _made(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
+        url = self._url()
+        if url is None:
+            raise EnvironmentUnusable(
+                "context network needs a service of type network, and the catalog of "
+                f"{self.identity.access.identity_url} has none"
+            )
+        answer = self._call(f"{url}/{path}", "POST", body)
+        if not answer.ok:
+            raise self._refused(what, answer)
+        try:
+            return str(answer.json()[key]["id"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise not_json(self.identity.access.cloud, what, answer) from None
+
+    def _url(self) -> str | None:
+        """Return the URL of the network API, or None if the catalog has none."""
+        url = self.identity.access.service_url("network")
+        if not url:
+            return None
+        # Some catalogs include the version in the URL, some do not.
+        base = url.rstrip("/")
+        return base if base.endswith("/v2.0") else f"{base}/v2.0"
+
+    def _call(self, url: str, method: str, body: Mapping[str, Any] | None = None) -> "Response":
+        try:
+            return self.identity.call(url, method, body)
+        except Unreachable:
+            # Without the network service, the identity service may still be reachable.
+            raise EnvironmentUnusable(f"{url}: no connection") from None
+
+    def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
+        who = self.identity.access.cloud.who
+        hint = f"; {who} needs the role admin for it" if answer.status_code == _FORBIDDEN else ""
+        return EnvironmentUnusable(
+            f"{self._url()}: could not {what}: HTTP {answer.status_code} {answer.reason}{hint}"
+        )
