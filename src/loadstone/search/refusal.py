@@ -11,6 +11,7 @@ Then every trial after a refusal begins with a pause that is long enough for it 
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,6 @@ CHANCE = 0.1  # of so many refusals where no more is refused than is allowed
 LEAST_RESTED = 8.0  # requests
 SURE_RESTED = 3.0  # one request more than a window accepts, in three windows
 SURE_AT_LOW = 200.0  # requests
-LEAST_FLOW = 0.9  # of the highest rate that held
 MOST_WIDTH = 0.05
 LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
 IDLE_S = 0.2  # between two trials, in which a limiter's bucket fills
@@ -112,6 +112,7 @@ class _Refusal:
         self._rest_s = 0.0  # pause after which a limiter has forgotten the load before
         self._is_rest_known = False
         self._was_refused = True  # in the last trial
+        self._has_paused = False  # before the last trial
         self._overall_rps = 0.0  # accepted in the last flood, its beginning included
         if not refused.stats.ok:
             self._rest_s = FIRST_REST_S
@@ -258,6 +259,7 @@ class _Refusal:
             trial = yield from self._session.ask(
                 load, purpose + after, pause_s=pause_s, refusals=refusals
             )
+            self._has_paused = pause_s > 0
             is_rested = not self._was_refused or (pause_s > 0 and self._is_rest_known)
             self._was_refused = trial.stats.failed > 0
             if trial.stats.ok or not trial.stats.failed:
@@ -297,7 +299,7 @@ class _Refusal:
             self._session.evidence.take(trial)
         filled = fill(trial, rate_rps)
         if is_rested and filled is not None:
-            self._fills.append(filled)
+            self._fills.append(replace(filled, is_full=self._has_paused))
         return one
 
     @property
@@ -324,8 +326,8 @@ class _Refusal:
         if self._is_limiter:
             return True
         flows = self._bucket() if self._remembers else None
-        if flows is not None and flows.half_width_rps <= LEAST_HALF_WIDTH * flows.rate_rps:
-            return True
+        if flows is not None:  # a short trial from rest is good at too high a rate
+            return flows.half_width_rps <= LEAST_HALF_WIDTH * flows.rate_rps
         if self._is_hard or self._remembers:
             low, _, high = self._bracket()
             is_narrow = low is not None and high <= (1 + WIDTH) * low
@@ -373,11 +375,11 @@ class _Refusal:
 
     def _bucket(self) -> Bucket | None:
         """Return the bucket that empties at rates above N, where that is what limits."""
-        low, bad, _ = self._bracket()
-        found = bucket(self._fills)
-        if found is None or bad is None or not LEAST_FLOW * (low or 0.0) <= found.rate_rps < bad:
+        bad = self._bracket()[1]
+        if bad is None:
             return None
-        return found
+        held = [one for one in self._tried if not one.refused and not self._is_bad(one)]
+        return bucket(self._fills, held, bad)
 
     def _bracket(self) -> tuple[float | None, float | None, float]:
         """Return the highest good rate below all bad ones, the lowest bad one, and a bound."""
@@ -453,6 +455,8 @@ class _Refusal:
             below, above = low * (1 - max(WIDTH, 1 / self._count_at(low))), bad
             middle = (low + above) / 2
             flows = self._bucket()
+            if flows is not None:  # which may have held `low` for a while
+                below = min(below, flows.rate_rps - flows.half_width_rps)
             if flows is not None and flows.half_width_rps <= MOST_WIDTH * flows.rate_rps:
                 middle = flows.rate_rps
                 below = middle - flows.half_width_rps
