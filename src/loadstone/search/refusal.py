@@ -61,6 +61,8 @@ CHANCE = 0.1  # of so many refusals where no more is refused than is allowed
 LEAST_RESTED = 8.0  # requests
 SURE_RESTED = 3.0  # one request more than a window accepts, in three windows
 SURE_AT_LOW = 200.0  # requests
+ROOMS = 10.0  # times as many as filled a limiter
+LEAST_FLOW = 0.9  # of the highest rate that held
 MOST_WIDTH = 0.05
 LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
 IDLE_S = 0.2  # between two trials, in which a limiter's bucket fills
@@ -331,7 +333,7 @@ class _Refusal:
         if self._is_hard or self._remembers:
             low, _, high = self._bracket()
             is_narrow = low is not None and high <= (1 + WIDTH) * low
-            return is_narrow and (not self._remembers or self._count_at(low) >= SURE_AT_LOW)
+            return is_narrow and (not self._remembers or self._count_at(low) >= self._sure_at(low))
         below, middle, above = self._interval()
         return above - below <= 2 * WIDTH * middle
 
@@ -367,19 +369,27 @@ class _Refusal:
             return rate_rps, max(most, LEAST_RESTED)
         gap = high / low - 1
         if gap <= WIDTH:
-            return low, max(most, SURE_AT_LOW - self._count_at(low))
+            return low, max(most, self._sure_at(low) - self._count_at(low))
         return math.sqrt(low * high), max(most, SURE_RESTED / gap, LEAST_RESTED)
+
+    def _sure_at(self, rate_rps: float | None) -> float:
+        """Return how many requests show that a rate is good, which a full bucket may hide."""
+        most = LONGEST_S * (rate_rps or 0.0)
+        return max(SURE_AT_LOW, min(ROOMS * self._room, most))
 
     def _count_at(self, rate_rps: float | None) -> int:
         return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
 
     def _bucket(self) -> Bucket | None:
         """Return the bucket that empties at rates above N, where that is what limits."""
-        bad = self._bracket()[1]
+        low, bad, _ = self._bracket()
         if bad is None:
             return None
         held = [one for one in self._tried if not one.refused and not self._is_bad(one)]
-        return bucket(self._fills, held, bad)
+        found = bucket(self._fills, held, bad)
+        if found is None or found.rate_rps + found.half_width_rps < LEAST_FLOW * (low or 0.0):
+            return None
+        return found
 
     def _bracket(self) -> tuple[float | None, float | None, float]:
         """Return the highest good rate below all bad ones, the lowest bad one, and a bound."""
