@@ -4,9 +4,10 @@ What the user permits is written into the plan's limits, and the engine keeps th
 holds that no other module runs an engine.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loadstone.engine import local
 from loadstone.engine.local import LoadResult, PreparedRun, Spilled
@@ -14,11 +15,15 @@ from loadstone.errors import LoadTimeUsed
 from loadstone.target.permission import require_loopback
 
 __all__ = [
+    "LOCAL",
     "Allowance",
+    "Engine",
     "LoadResult",
     "PreparedRun",
     "Spilled",
     "call",
+    "fleet",
+    "fleet_hosts",
     "prepare",
     "prepare_to_file",
     "run",
@@ -26,10 +31,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from loadstone.engine.callables.model import Called, CallPlan
     from loadstone.engine.ending import Look
+    from loadstone.engine.fleet.address import FleetAddress
+    from loadstone.engine.fleet.fleet import HostStatus
     from loadstone.engine.progress import Watch
     from loadstone.engine.samples import Samples
     from loadstone.plan.model import Plan
@@ -44,9 +51,53 @@ class Allowance:
     beyond_loopback: bool = False  # --yes-load-this-target
 
 
-def run(plan: "Plan", allowance: Allowance, watch: "Watch | None" = None) -> LoadResult:
+class Engine(Protocol):
+    """Sends a plan: from this machine (`LOCAL`), or from the hosts of a fleet."""
+
+    def run(self, plan: "Plan", watch: "Watch | None" = None) -> LoadResult:
+        """Send a plan; samples are kept in memory."""
+
+    def run_to_file(
+        self,
+        plan: "Plan",
+        path: Path,
+        watch: "Watch | None" = None,
+        look: "Callable[[Samples], None] | None" = None,
+    ) -> Spilled:
+        """Send a plan; samples go to a file."""
+
+    def failure(self) -> str | None:
+        """Return why it can load no more: a host of a fleet was lost."""
+
+
+LOCAL: Engine = local
+
+
+@contextmanager
+def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
+    """Connect to a fleet; without one, load comes from this machine."""
+    if address is None:
+        yield LOCAL
+        return
+    from loadstone.engine.fleet import connect
+
+    with connect.opened(address) as engine:
+        yield engine
+
+
+def fleet_hosts(address: "FleetAddress") -> "tuple[HostStatus, ...]":
+    """Look at the hosts of a fleet, without load."""
+    from loadstone.engine.fleet import connect
+
+    with connect.opened(address) as engine:
+        return engine.status()
+
+
+def run(
+    plan: "Plan", allowance: Allowance, watch: "Watch | None" = None, engine: Engine = LOCAL
+) -> LoadResult:
     """Run a plan as `engine.local.run` does, within what is allowed."""
-    return local.run(_limited(plan, allowance), watch)
+    return engine.run(_limited(plan, allowance), watch)
 
 
 def prepare(plan: "Plan", allowance: Allowance) -> PreparedRun[LoadResult]:
@@ -70,9 +121,10 @@ def run_to_file(
     allowance: Allowance,
     watch: "Watch | None" = None,
     look: "Callable[[Samples], None] | None" = None,
+    engine: Engine = LOCAL,
 ) -> Spilled:
     """Run a plan as `engine.local.run_to_file` does, within what is allowed."""
-    return local.run_to_file(_limited(plan, allowance), path, watch, look)
+    return engine.run_to_file(_limited(plan, allowance), path, watch, look)
 
 
 def call(

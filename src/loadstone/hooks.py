@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,8 +17,9 @@ from typing import IO, Literal, assert_never
 from loadstone.analysis.model import Trial
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.engine.progress import Progress
+from loadstone.faults.inject import Done
 from loadstone.observer import TrialObserver
-from loadstone.plan.hooks import Event, Hook, HookRun, Periodic
+from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
 from loadstone.redaction import Redaction, masked_command
 
 MOST_TEXT = 65_536  # characters kept of each of a command's two outputs
@@ -52,6 +53,9 @@ class Hooks(TrialObserver):
     hooks: Sequence[Hook]
     redaction: Redaction
     timeout_s: float  # for each command, and for those that wait when the load has ended
+    inject: Callable[[str], Done] | None = (
+        None  # carries out a fault; None: there is no hook for it
+    )
     _seen: dict[str, int] = field(default_factory=lambda: {"time": -1, "iteration": 0})
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
     _dropped: list[HookRun] = field(default_factory=list)
@@ -114,8 +118,26 @@ class Hooks(TrialObserver):
     def _act(self, moment: Moment) -> HookRun:
         number, unit, value = moment
         began_s = time.time()
-        error, output = self._called(self.hooks[number].action.command)
+        match self.hooks[number].action:
+            case SysCall(command=command):
+                error, output = self._called(command)
+            case FaultInjection(sentence=sentence):
+                error, output = self._injected(sentence)
         return HookRun(number, unit, value, began_s, time.time(), output, error)
+
+    def _injected(self, sentence: str) -> tuple[tuple[str, str] | None, str]:
+        if self.inject is None:
+            raise AssertionError("a run with such hooks has what carries faults out")
+        done = self.inject(sentence)
+        words = "; ".join(step for _, step in done.steps)
+        area = {
+            "title": "Fault injection",
+            "chart_plugin": "TextArea",
+            "description": sentence,
+            "data": [words or "(nothing was done)"],
+        }
+        failed = (done.failure, done.failure) if done.failure else None
+        return failed, json.dumps({"additive": [], "complete": [area]})
 
     def _called(self, command: Sequence[str]) -> tuple[tuple[str, str] | None, str]:
         try:

@@ -70,6 +70,18 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """One load, several times."""
+
+    request: TrialRequest
+    count: int
+
+    def carry_out(self, measure: Measure) -> Found:
+        """Measure it so many times."""
+        return None, tuple(measure(self.request) for _ in range(self.count))
+
+
+@dataclass(frozen=True, slots=True)
 class Interleaved:
     """Loads that are made in turn with those of another target."""
 
@@ -81,4 +93,4 @@ class Interleaved:
         return None, ()
 
 
-LoadPolicy = Search | Fixed | LowLoad | Steps | Interleaved
+LoadPolicy = Search | Fixed | LowLoad | Steps | Repeats | Interleaved

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from loadstone._engine import EngineUnusable
 from loadstone._engine import serve as serve_in_rust
@@ -94,6 +95,24 @@ class Connections:
     over: OverConnections = OverConnections.REFUSE
 
 
+class Scripted(StrEnum):
+    """What a fault of the script does."""
+
+    DARK = "dark"  # the port is closed, and every connection
+    SLOW = "slow"  # token requests take longer, by a factor
+    REFUSE = "refuse"  # a share of token requests gets 503, evenly spread
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedFault:
+    """A fault of the service, in seconds after its start."""
+
+    kind: Scripted
+    at_s: float
+    lasts_s: float
+    amount: float = 0.0  # the factor, or the share
+
+
 # An address that means "all of this machine's" -> one at which a client reaches it from here.
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (listens nowhere)
 
@@ -114,6 +133,42 @@ class ServiceSettings:
     limit: RateLimit | None = None
     lockout: Lockout | None = None
     connections: Connections | None = None
+    script: tuple[ScriptedFault, ...] = ()  # in the order of time, without overlap
+
+
+def read_script(path: Path) -> tuple[ScriptedFault, ...]:
+    """Read faults from YAML: a list of {at: 10, dark: 1}, {at: 20, slow: 3, for: 4}, ...
+
+    Raises InvalidInput with the place of the first mistake.
+    """
+    import yaml
+
+    try:
+        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise InvalidInput(f"--script {path}: cannot be read: {problem}") from None
+    if not isinstance(rows, list) or not rows:
+        raise InvalidInput(f"--script {path}: must be a list of faults, as - {{at: 10, dark: 1}}")
+    return tuple(
+        _scripted(row, f"--script {path}: fault {number}") for number, row in enumerate(rows, 1)
+    )
+
+
+def _scripted(row: object, place: str) -> ScriptedFault:
+    if not isinstance(row, dict):
+        raise InvalidInput(f"{place}: must be like {{at: 10, dark: 1}}, not {row!r}")
+    kinds = [kind for kind in Scripted if kind in row]
+    if len(kinds) != 1:
+        raise InvalidInput(f"{place}: must have one of {', '.join(Scripted)}")
+    kind = kinds[0]
+    wanted = {"at", kind.value} | ({"for"} if kind is not Scripted.DARK else set())
+    if set(row) != wanted:
+        raise InvalidInput(f"{place}: must have {', '.join(sorted(wanted))}, and nothing else")
+    if not all(isinstance(row[name], int | float) for name in wanted):
+        raise InvalidInput(f"{place}: {', '.join(sorted(wanted))} must be numbers")
+    if kind is Scripted.DARK:
+        return ScriptedFault(kind, row["at"], row["dark"])
+    return ScriptedFault(kind, row["at"], row["for"], row[kind.value])
 
 
 def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str]:

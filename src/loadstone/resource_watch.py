@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from loadstone.analysis.model import Cause, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
+from loadstone.findings import Finding
+from loadstone.monitor.growth import LoadCourse, growth
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.resources import LoadFigures, Watch, Watched
 from loadstone.observer import TrialObserver
@@ -44,5 +46,20 @@ class ResourceWatch(TrialObserver):
         except Exception as problem:  # a monitor never ends a run
             self.say(f"  resources are not shown: {type(problem).__name__}: {problem}")
             return trial
+        resources = replace(resources, findings=(*resources.findings, *self._growth(trial)))
         file = self.keep(trial.number, self._watched.metrics)
         return replace(trial, resources=replace(resources, readings_file=file))
+
+    def _growth(self, trial: Trial) -> tuple[Finding, ...]:
+        if self._watched is None or trial.start_s is None or not trial.stats.ok:
+            return ()
+        course = LoadCourse(
+            start_s=trial.start_s,
+            tick_s=TICK_S,
+            ok=trial.timeline.ok,
+            response_s=trial.stats.service.mean_s,
+            slope=trial.stats.latency_slope,
+            is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
+            is_drifting=trial.verdict.cause is Cause.DRIFT,
+        )
+        return growth(self._watched.metrics, course, self.watch.setup)

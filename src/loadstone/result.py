@@ -143,11 +143,18 @@ class Measurement:
     def resources(self) -> Resources | None:
         """Use of resources in the trial that shows the limit: the one with the highest rate."""
         found = [one for one in self.trials if one.resources is not None]
+        # A profiler beside them would be taken for other work.
+        found = [one for one in found if one.profile is None] or found
         valid = [one for one in found if one.is_valid] or found
         # In a short trial too few requests end for their rate to be known.
         long = [one for one in valid if one.stats.load_s >= LEAST_S] or valid
         shown = max(long, key=lambda one: one.stats.throughput_rps, default=None)
         return shown.resources if shown else None
+
+    @property
+    def profiled(self) -> Trial | None:
+        """The trial during which the workers were profiled; None: there was none."""
+        return next((trial for trial in self.trials if trial.profile is not None), None)
 
     @property
     def prediction(self) -> Prediction | None:

@@ -13,14 +13,20 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from loadstone import resume
+from loadstone import gate, resume
 from loadstone.analysis.model import Trial
 from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable, LoadstoneError, MeasurementInvalid
-from loadstone.gate import Allowance
+from loadstone.errors import (
+    EnvironmentUnusable,
+    InvalidInput,
+    LoadstoneError,
+    MeasurementInvalid,
+)
+from loadstone.faults.carried import Breaking
+from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
 from loadstone.keystone.contexts.existing import own_user
@@ -31,15 +37,17 @@ from loadstone.keystone.resources import User
 from loadstone.keystone.target import Target, measured_target, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display, TrialObserver
-from loadstone.policy import Steps
+from loadstone.policy import Search, Steps
 from loadstone.redaction import secrets_of_environment
 from loadstone.resource_watch import ResourceWatch
 from loadstone.result import BESIDE, Environment, Measurement, Run
 from loadstone.search.model import TrialRequest
+from loadstone.search.profiling import PURPOSE
 from loadstone.search.repeats import combined
 from loadstone.sla_abort import SlaAbort
 from loadstone.store.store import Store
 from loadstone.trial import Conditions, require_alive, run_trial
+from loadstone.worker_profile import WorkerProfile, require_profiler
 
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
@@ -54,8 +62,13 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
 
 def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
     """Make the measurements on a target that is connected already."""
-    with hidden(target.secrets, store, display) as hiding:
-        _Flow(config, target, hiding, display).carry_out()
+    for one in config.measurements:
+        if config.fleet is not None and not one.generator.is_engines:
+            raise InvalidInput(
+                f"{one.heading}: Python functions run on this machine, without --fleet"
+            )
+    with hidden(target.secrets, store, display) as hiding, gate.fleet(config.fleet) as engine:
+        _Flow(config, target, hiding, display, engine).carry_out()
         return hiding.get(config.run_id)
 
 
@@ -65,6 +78,7 @@ class _Flow:
     target: Target
     store: Store
     display: Display
+    engine: Engine
     left_s: float = field(init=False)  # of load that may still be made
     maker: str = field(init=False)  # the run that the users are named after
     index: int = field(default=-1, init=False)  # of the present measurement in the run
@@ -75,6 +89,9 @@ class _Flow:
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
+            self._breaking.require_possible(one.faults, one.hooks)
+        if config.profiles:
+            require_profiler(self.target.members)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
@@ -85,11 +102,25 @@ class _Flow:
         for warning in config.warnings:
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        with _closing(begun, self.target, self.store):
+        with _closing(begun, self.target, self.store), self._faults():
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
                     return
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Where something is broken on purpose: have it undone whatever ends this process."""
+        if not self.config.has_faults:
+            yield
+            return
+        with self._breaking.watched(self.display.say) as self.target:
+            yield
+
+    @property
+    def _breaking(self) -> Breaking:
+        folder = self.store.folder(self.config.run_id)
+        return Breaking(self.target, self.config.fault_commands, folder)
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()
@@ -183,6 +214,7 @@ class _Flow:
                     self.target,
                     number,
                     Allowance(self.config.max_rate_rps, min(left_s, self.left_s), beyond),
+                    self.engine,
                     self.store.samples_path(self.config.run_id, self.index, number),
                     observers,
                     self._keep_trial,
@@ -205,12 +237,22 @@ class _Flow:
         observers: list[TrialObserver] = [self.display]
         if self.config.aborts_on_sla_failure:
             observers.append(SlaAbort(config.criteria))
+        inject = None
+        if self.config.has_faults:
+            faults = self._breaking.begun(config.faults, self.display.say)
+            inject = faults.inject_sentence
+            observers.append(faults)
         if config.hooks:
             timeout_s = self.config.hook_timeout_s
-            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s))
+            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s, inject))
         if self.target.watch is not None:
             keep = partial(self.store.keep_readings, self.config.run_id, self.index)
             observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
+        if self.config.profiles:
+            keep_stacks = partial(self.store.keep_profile, self.config.run_id, self.index)
+            wanted = PURPOSE if isinstance(config.policy, Search) else None
+            members = self.target.members
+            observers.append(WorkerProfile(members, keep_stacks, self.display.say, wanted))
         return observers
 
     def _combine(self, group: MeasurementGroup) -> None:
@@ -256,7 +298,7 @@ def _begun(config: RunConfig, target: Target) -> Run:
         ended_at=None,
         measurements=(),
         environment=Environment(
-            machine=machine.facts(),
+            machine=_machine(config),
             target=tuple(facts.items()),
             facts=kept.facts,
             audit=kept.findings,
@@ -264,6 +306,11 @@ def _begun(config: RunConfig, target: Target) -> Run:
         command=config.command,
         title=config.title,
     )
+
+
+def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
+    fleet = () if config.fleet is None else (("fleet", str(config.fleet)),)
+    return (*machine.facts(), *fleet)
 
 
 @contextmanager

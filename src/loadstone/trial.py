@@ -14,7 +14,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.gate import Allowance
+from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load, Loaded, LoadTerms
 from loadstone.keystone.target import Target
 from loadstone.monitor.usage import Meter, deaths
@@ -32,6 +32,7 @@ class Conditions:
     target: Target
     number: int  # in its measurement, from 1
     allowance: Allowance
+    engine: Engine
     file: Path  # for the samples, where they are not kept in memory
     observers: Sequence[TrialObserver]
     keep: Keep  # stores the trial
@@ -58,6 +59,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
             conditions.file if conditions.config.goal is None else None,
             watch,
             on_samples if reads else None,
+            conditions.engine,
         ),
     )
     usage = watch.meter.usage()
@@ -79,6 +81,8 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         for line in deaths(usage):
             conditions.say(f"  {line}")
         require_alive(conditions.target)
+        if why := conditions.engine.failure():
+            raise EnvironmentUnusable(why)
     except BaseException as error:
         status = "failed" if isinstance(error, EnvironmentUnusable) else "interrupted"
         conditions.keep(replace(trial, status=status), None)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from ssh_hosts import is_installed, ssh_hosts, with_settings
 
 from loadstone.cli import loadstone
+from loadstone.errors import InvalidInput
 
 pytestmark = pytest.mark.skipif(
     "CI" not in os.environ and not is_installed(), reason="apt-get install openssh-server"
@@ -65,6 +66,33 @@ def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path, record_prope
     assert [(row["file"], row["line"]) for row in settings] == [
         (str(tmp_path / "ks-02" / "keystone" / "keystone.conf"), 6)
     ]
+
+
+def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
+    texts = {"ks-02": FAULTS["KS-02"], "healthy": GOOD, "broken": GOOD}
+    commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
+    commands["broken"] = "sh -c 'exit 7'"
+    inventory = tmp_path / "hosts.yaml"
+    with ssh_hosts(tmp_path, commands) as hosts:
+        # These hosts have no sftp, and end when no connection is left.
+        variables = {
+            "ansible_ssh_args": f"-F {hosts.config} -o ControlMaster=no",
+            "ansible_ssh_transfer_method": "piped",
+        }
+        known = dict.fromkeys(hosts.names)
+        inventory.write_text(json.dumps({"all": {"hosts": known, "vars": variables}}))
+        _, tree = audited("--inventory", str(inventory), "--via", "ansible")
+    found = {(row["host"], row["state"]) for row in tree["results"] if row["rule"] == "KS-02"}
+    assert found == {("ks-02", "fail"), ("healthy", "pass")}
+    [failed] = [host for host in tree["hosts"] if host["failure"]]
+    assert failed["name"] == "broken"
+    assert "hidden" not in json.dumps(tree)
+
+
+def test_ansible_without_an_inventory_is_refused(tmp_path):
+    for words in (["--host", "a"], ["--inventory", str(tmp_path / "none.ini")]):
+        done = CliRunner().invoke(loadstone, ["audit", *words, "--via", "ansible"])
+        assert isinstance(done.exception, InvalidInput)
 
 
 NOT_A_DOCUMENT = '{"loadstone_facts": 1, "sections": [], "complete": true}'

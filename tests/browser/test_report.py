@@ -16,6 +16,7 @@ from study_files import TWO_BY_TWO, result_of
 from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html
 from loadstone.search.curve import SHARES
@@ -297,6 +298,33 @@ def test_durations_are_drawn_as_bars(browser, tmp_path):
     bars = page.locator(f"#workload-1-histogram .drawn svg path[fill='{BLUE}'][fill-opacity]")
     assert bars.count() == len(series["data"]) - 1
     context.close()
+
+
+def test_a_flame_graph_names_its_boxes_and_zooms(browser, tmp_path):
+    run, samples = keystone()
+    search = run.measurements[0]
+    verify = "verify (keystone/common/password_hashers/bcrypt.py:1)"
+    stacks = read_folded([f"main (flask/app.py:1);{verify} 600\nmain (flask/app.py:1) 400\n"])
+    seen = CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
+    last = replace(search.trials[-1], profile=seen)
+    run = replace(run, measurements=(replace(search, trials=(*search.trials[:-1], last)),))
+    html.write(run, lambda trial: samples[0, trial.number], tmp_path / "report.html")
+    page = browser.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("html[data-charts]")
+    boxes = page.locator(".flame .frame")
+    assert boxes.count() == 3
+    narrow = page.locator(".flame .frame", has_text="verify").bounding_box()["width"]
+    page.locator(".flame .frame", has_text="verify").hover()
+    assert "bcrypt.py): 60.0 %, 600 samples" in page.locator(".flame-said").inner_text()
+    page.locator(".flame .frame", has_text="verify").click()
+    wide = page.locator(".flame .frame", has_text="verify").bounding_box()["width"]
+    assert wide > 1.5 * narrow
+    assert complaints == []
+    page.close()
 
 
 def at_rising_load():

@@ -69,3 +69,20 @@ def test_capacity_is_predicted_from_a_low_load_and_compared_with_the_measured_on
     assert predicted["low_rps"] < alone["throughput_rps"] < predicted["high_rps"]
     if data["capacity"]["rate_rps"] is not None:
         assert any("measured N" in line for line in data["words"])
+
+
+def test_a_profile_finds_the_password_hash_in_the_workers(start, tmp_path):
+    deployment = start("workers=2", "hash-rounds=12")
+    (tmp_path / "task.yaml").write_text(
+        TASK.format(runner="{constant_for_duration: {duration: 8, concurrency: 2}}")
+    )
+    store, found = tmp_path / "store", tmp_path / "found.json"
+    command = [sys.executable, "-m", "loadstone", "run", tmp_path / "task.yaml"]
+    command += ["--lab", deployment.name, "--profile", "--store", store, "--json", found]
+    subprocess.run(command, check=True, capture_output=True, timeout=200)
+    data = json.loads(found.read_text())
+    (workload,) = data["workloads"]
+    parts = workload["profile"]["parts"]
+    assert max(parts, key=parts.get) == "password hashing", parts
+    kept = store / "runs" / data["run_id"] / workload["profile"]["file"]
+    assert "password_hashers/bcrypt.py" in kept.read_text()

@@ -11,6 +11,7 @@ from made_workloads import workload
 from realistic import keystone
 
 from loadstone.monitor.bottleneck import Case, name_bottleneck
+from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
@@ -108,3 +109,39 @@ def test_a_trial_that_the_generator_spoiled_does_not_name_the_bottleneck():
     )
     found = replace(search, trials=trials).resources
     assert found.observation.uses[0].demand_s == 0.272
+
+
+def profile():
+    stacks = read_folded(
+        [
+            "main (flask/app.py:1);verify (keystone/common/password_hashers/bcrypt.py:1) 600\n"
+            "main (flask/app.py:1);execute (sqlalchemy/orm/session.py:1) 400\n"
+        ]
+    )
+    return CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
+
+
+def profiled() -> Run:
+    """A search after which the workers were profiled."""
+    search = RUN.measurements[0]
+    beside = replace(search.trials[-1], number=6, purpose="the same without the profiler")
+    seen = replace(search.trials[-1], number=7, purpose="profile", profile=profile())
+    return replace(RUN, measurements=(replace(search, trials=(*search.trials, beside, seen)),))
+
+
+def test_a_profile_says_where_the_time_goes_and_what_it_cost():
+    data = as_data(profiled())
+    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    assert data["profile"]["parts"] == {"password hashing": 0.6, "SQL ORM": 0.4}
+    assert data["profile"]["profiler_cores"] == pytest.approx(0.1)
+    written = io.StringIO()
+    terminal.show(profiled(), terminal.console(written, 200))
+    assert "password hashing 60 %, SQL ORM 40 %" in written.getvalue()
+    assert "The profiler took 0.10 of a core; a request cost" in written.getvalue()
+    page = html.render(profiled(), lambda trial: SAMPLES[0, min(trial.number, 5)])
+    assert "Where the workers' time goes" in page.replace("&#39;", "'")
+    assert "profiles/1-005.folded" in page
+
+
+def test_the_store_gives_back_the_flame_graph():
+    assert codec.loads(CpuProfile, codec.dumps(profile())) == profile()

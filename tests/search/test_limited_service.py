@@ -44,7 +44,7 @@ def test_a_limiter_is_found_where_it_refuses(limit_rps: float, capacity_rps: flo
 
 @pytest.mark.timeout(600)
 # tests/live/test_haproxy.py has the window of one second.
-@pytest.mark.parametrize(("most", "window"), [(50, "10s")])
+@pytest.mark.parametrize(("most", "window"), [(15, "3s")])
 def test_a_limit_of_haproxy_is_found_although_it_counts_what_it_refuses(
     most: int, window: str
 ) -> None:

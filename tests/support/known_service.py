@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import requests
 from command_line import PASSWORD
 
 from loadstone.plan.script import Step, text
@@ -43,6 +44,13 @@ class Known:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v3"
+
+
+def seen_by(known: Known) -> dict[str, int]:
+    """Return what the service has counted: requests that were worked on, refused, ..."""
+    url = f"http://127.0.0.1:{known.port}/loadstone/counts"
+    answer: dict[str, int] = requests.get(url, timeout=30).json()
+    return answer
 
 
 @contextlib.contextmanager

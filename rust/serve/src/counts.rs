@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::lateness::Kept;
 use crate::route::segments;
+use crate::script::Happened;
 
 /// Words of the API; what else stands in a path is an id.
 const WORDS: [&str; 17] = [
@@ -59,6 +60,10 @@ pub struct Counts {
     pub tokens_evicted: u64,
     /// With a capacity: whether it was kept.
     pub kept: Option<Kept>,
+    /// Requests that the script refused.
+    pub refused_by_script: u64,
+    /// Faults of the script that have begun.
+    pub script: Vec<Happened>,
 }
 
 impl Counts {

@@ -21,33 +21,43 @@ pub(crate) struct Door {
     /// Closed while too many connections are open and the next is to be refused.
     listener: Option<TcpListener>,
     limit: Option<Limit>,
+    /// Has the port while nothing listens on it: who connects is refused.
+    _holder: Option<TcpSocket>,
 }
 
 struct Limit {
     over: OverConnections,
     places: Arc<Semaphore>,
-    /// Has the port while nothing listens on it: who connects is refused.
-    _holder: TcpSocket,
 }
 
 type Arrival = (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>);
 
 impl Door {
-    /// Listens on an address.
-    pub(crate) fn open(wanted: SocketAddr, limit: Option<&Connections>) -> io::Result<Self> {
-        let Some(limit) = limit else {
+    /// Listens on an address, whose port is kept also while it is closed where it may be.
+    pub(crate) fn open(
+        wanted: SocketAddr,
+        limit: Option<&Connections>,
+        may_close: bool,
+    ) -> io::Result<Self> {
+        if limit.is_none() && !may_close {
             let listener = listen(wanted)?;
             return Ok(Self {
                 here: listener.local_addr()?,
                 listener: Some(listener),
                 limit: None,
+                _holder: None,
             });
-        };
+        }
         let holder = bind(wanted)?;
         let here = holder.local_addr()?;
-        let places = Arc::new(Semaphore::new(limit.most));
-        let limit = Limit { over: limit.over, places, _holder: holder };
-        Ok(Self { here, listener: Some(listen(here)?), limit: Some(limit) })
+        let limit = limit
+            .map(|limit| Limit { over: limit.over, places: Arc::new(Semaphore::new(limit.most)) });
+        Ok(Self { here, listener: Some(listen(here)?), limit, _holder: Some(holder) })
+    }
+
+    /// Closes the port until the next connection is asked for: who connects is refused.
+    pub(crate) fn close(&mut self) {
+        self.listener = None;
     }
 
     pub(crate) fn here(&self) -> SocketAddr {

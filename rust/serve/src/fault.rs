@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     /// It was told to answer errors only.
     Told,
     QueueFull,
+    /// The script says so.
+    Unavailable,
     /// It waited in the queue too long.
     QueueTimeout,
     /// The rate limiter has no token; the next comes after so long.
@@ -60,7 +62,9 @@ impl Fault {
             Self::TooLarge => (413, "Request Entity Too Large"),
             Self::Limited { .. } => (429, "Too Many Requests"),
             Self::Told => (500, "Internal Server Error"),
-            Self::QueueFull | Self::QueueTimeout => (503, "Service Unavailable"),
+            Self::QueueFull | Self::QueueTimeout | Self::Unavailable => {
+                (503, "Service Unavailable")
+            }
         };
         let retry_s = match self {
             Self::Limited { retry_s } | Self::LockedOut { retry_s } => Some(retry_s),
@@ -97,6 +101,7 @@ impl Fault {
                            request."
                 .into(),
             Self::QueueFull => "The queue is full.".into(),
+            Self::Unavailable => "The service is unavailable for a moment.".into(),
             Self::QueueTimeout => "The request waited in the queue too long.".into(),
             Self::Limited { .. } => "The rate limit is exceeded.".into(),
             Self::LockedOut { .. } => "Locked out after too many failures.".into(),

@@ -21,6 +21,7 @@ mod manage;
 mod quiet;
 mod reply;
 mod route;
+mod script;
 mod server;
 mod settings;
 mod shared;
@@ -35,10 +36,11 @@ mod workers_tests;
 
 pub use counts::Counts;
 pub use lateness::Kept;
+pub use script::Happened;
 pub use server::Service;
 pub use settings::{
-    Admin, Capacity, Connections, Law, Limit, LimitMode, LimitPer, Lockout, OverConnections,
-    Settings,
+    Admin, Capacity, Connections, Kind, Law, Limit, LimitMode, LimitPer, Lockout, OverConnections,
+    Scripted, Settings,
 };
 
 /// Why the service could not start; one line that says what and where.

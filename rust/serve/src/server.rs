@@ -24,6 +24,7 @@ use crate::door::Door;
 use crate::exchange::{Ends, exchange};
 use crate::lateness::{Busyness, is_short};
 use crate::quiet::Quiet;
+use crate::script::{Script, is_dark, is_light};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -64,7 +65,8 @@ impl Service {
         let runtime = runtime(&mut Builder::new_current_thread()).map_err(unusable)?;
         let door = {
             let _inside = runtime.enter();
-            Door::open(wanted, settings.connections.as_ref()).map_err(unusable)?
+            let may_close = Script::has_dark(&settings.script);
+            Door::open(wanted, settings.connections.as_ref(), may_close).map_err(unusable)?
         };
         Ok(Self {
             runtime,
@@ -111,6 +113,7 @@ impl Service {
             tokio::select! {
                 () = accept(door, &gives, &self.shared) => {}
                 () = watch(&self.shared, &busynesses) => {}
+                () = play(&self.shared) => {}
                 () = self.end.notified() => {}
             }
         });
@@ -149,8 +152,18 @@ fn watched_runtime(busyness: &Arc<Busyness>) -> io::Result<Runtime> {
 
 /// Deals connections out in turn, so that threads have equally many.
 async fn accept(mut door: Door, gives: &[UnboundedSender<Taken>], shared: &Shared) {
+    let mut dark = shared.script.dark();
     for give in gives.iter().cycle() {
-        let (stream, from, place) = door.next(shared).await;
+        let (stream, from, place) = loop {
+            tokio::select! {
+                biased;
+                () = is_dark(&mut dark) => {
+                    door.close();
+                    is_light(&mut dark).await;
+                }
+                arrival = door.next(shared) => break arrival,
+            }
+        };
         if let Ok(stream) = stream.into_std() {
             let number = shared.took_connection();
             // The other end is gone only when its thread has died, which `run` tells.
@@ -177,6 +190,12 @@ async fn watch(shared: &Shared, threads: &[Arc<Busyness>]) {
         shared.looked(is_short(wall_s, busiest_s, now_idle_s - idle_s, workers));
         (before, busy_s, idle_s) = (Instant::now(), now_busy_s, now_idle_s);
     }
+}
+
+/// Plays the script, then leaves the service as it is.
+async fn play(shared: &Shared) {
+    shared.script.play().await;
+    pending::<()>().await;
 }
 
 /// What all connections of a thread share.
@@ -209,8 +228,10 @@ async fn serve(mut take: UnboundedReceiver<Taken>, host: Host, alarm: Alarm) {
             });
             let mut http = http1::Builder::new();
             let http = http.title_case_headers(true);
+            let mut dark = host.shared.script.dark();
             tokio::select! {
                 biased;
+                () = is_dark(&mut dark) => {}
                 // What is wrong with a connection is its caller's business: it is closed.
                 _ = http.serve_connection(TokioIo::new(stream), service) => {}
                 () = ends.quiet.ended(host.idle_timeout) => {}

@@ -1,6 +1,6 @@
 //! What the service is started with, as one value read from JSON.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
 
@@ -32,6 +32,35 @@ pub struct Settings {
     pub idle_timeout_s: f64,
     /// How many connections may be open.
     pub connections: Option<Connections>,
+    /// Faults, in the order of time; they do not overlap.
+    #[serde(default)]
+    pub script: Vec<Scripted>,
+}
+
+/// A fault at a given instant.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scripted {
+    /// What happens.
+    pub kind: Kind,
+    /// Seconds after the service's start.
+    pub at_s: f64,
+    /// How long it lasts.
+    pub lasts_s: f64,
+    /// By which factor it is slower, or which share it refuses; nothing else while it is dark.
+    pub amount: f64,
+}
+
+/// What a fault does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The port is closed, and every connection.
+    Dark,
+    /// Token requests take longer.
+    Slow,
+    /// Token requests are answered with 503.
+    Refuse,
 }
 
 /// The user that may do everything, and the project in which it has the role admin.
@@ -179,7 +208,35 @@ impl Settings {
         if let Some(connections) = &self.connections {
             count("--max-connections", connections.most, 1_000_000)?;
         }
+        self.check_script()?;
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
+    }
+
+    fn check_script(&self) -> Result<(), Refusal> {
+        let mut free_s = 0.0;
+        for (number, fault) in self.script.iter().enumerate() {
+            let name = format!("--script: fault {}", number + 1);
+            time(&format!("{name}: at"), fault.at_s, 0.0)?;
+            time(&format!("{name}: for"), fault.lasts_s, 1e-3)?;
+            let wrong = match fault.kind {
+                _ if fault.at_s < free_s => "begins before the one before it has ended",
+                Kind::Slow if self.capacity.is_none() => {
+                    "slow needs --capacity: without it nothing takes time"
+                }
+                Kind::Slow if !(0.01..=1e6).contains(&fault.amount) => {
+                    "slow must be a factor from 0.01 to 1000000"
+                }
+                Kind::Refuse if !(0.0..=1.0).contains(&fault.amount) => {
+                    "refuse must be a share from 0 to 1"
+                }
+                _ => "",
+            };
+            if !wrong.is_empty() {
+                return Err(Refusal::Settings(format!("{name}: {wrong}")));
+            }
+            free_s = fault.at_s + fault.lasts_s;
+        }
+        Ok(())
     }
 }
 

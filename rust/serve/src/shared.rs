@@ -13,10 +13,14 @@ use crate::limiter::{Key, Limiter, Verdict};
 use crate::lockout::Lockout;
 use crate::reply::Reply;
 use crate::route::{self, Call, State};
+use crate::script::Script;
 use crate::settings::{Limit, LimitMode, LimitPer, Settings};
 use crate::stamp;
 use crate::tokens::Tokens;
 use crate::workers::{Turned, Workers};
+
+/// Of sums of shares.
+const ROUNDING: f64 = 1e-9;
 
 /// The service without its sockets.
 pub(crate) struct Shared {
@@ -25,6 +29,7 @@ pub(crate) struct Shared {
     delays: bool,
     began: Instant,
     pub(crate) lateness: Lateness,
+    pub(crate) script: Script,
 }
 
 struct Kept {
@@ -33,6 +38,8 @@ struct Kept {
     lockout: Option<Lockout>,
     workers: Option<Workers>,
     counts: Counts,
+    /// What the script refuses, in requests: above 1 one is refused, so that shares are even.
+    to_refuse: f64,
 }
 
 /// An answer, and when it is due.
@@ -57,14 +64,17 @@ impl Shared {
             lockout: settings.lockout.as_ref().map(Lockout::new),
             workers: settings.capacity.as_ref().map(Workers::new),
             counts: Counts::default(),
+            to_refuse: 0.0,
         };
+        let began = Instant::now();
         let is_delay = |limit: &Limit| limit.mode == LimitMode::Delay;
         Ok(Self {
             kept: Mutex::new(kept),
             only_errors: settings.only_errors,
             delays: settings.limit.as_ref().is_some_and(is_delay),
-            began: Instant::now(),
+            began,
             lateness: Lateness::default(),
+            script: Script::new(&settings.script, began),
         })
     }
 
@@ -135,6 +145,7 @@ impl Shared {
     pub(crate) fn counts(&self) -> Counts {
         let kept = self.lock();
         let mut counts = kept.counts.clone();
+        counts.script = self.script.happened();
         counts.tokens_evicted = kept.state.tokens.evicted;
         if let Some(workers) = &kept.workers {
             (counts.worked, counts.busy_s) = (workers.taken, workers.busy_s);
@@ -165,8 +176,16 @@ impl Shared {
         if self.only_errors {
             return Err(Fault::Told.into());
         }
+        kept.to_refuse += self.script.refused_share(now);
+        if kept.to_refuse > 1.0 - ROUNDING {
+            kept.to_refuse -= 1.0;
+            kept.counts.refused_by_script += 1;
+            return Err(Fault::Unavailable.into());
+        }
         let Some(workers) = &mut kept.workers else { return Ok(None) };
-        match workers.done_ns(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)) {
+        let at_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let slowness = |at_ns| self.script.slowness(Duration::from_nanos(at_ns));
+        match workers.done_ns(at_ns, slowness) {
             Ok(done_ns) => Ok(Some(done_ns)),
             Err(Turned::Full) => {
                 kept.counts.turned_away += 1;

@@ -54,12 +54,17 @@ impl Workers {
         self.free_ns.len()
     }
 
-    /// When what arrives at `at_ns` is done. Arrivals come in the order of their times.
-    pub(crate) fn done_ns(&mut self, at_ns: u64) -> Result<u64, Turned> {
+    /// When what arrives at `at_ns` is done; `slowness` is by which factor work that begins at an
+    /// instant takes longer. Arrivals come in the order of their times.
+    pub(crate) fn done_ns(
+        &mut self,
+        at_ns: u64,
+        slowness: impl Fn(u64) -> f64,
+    ) -> Result<u64, Turned> {
         let Reverse(free_ns) = *self.free_ns.peek().ok_or(Turned::Full)?;
         let begins_ns = self.awake_ns(at_ns.max(free_ns));
         self.wait(at_ns, begins_ns)?;
-        let service_s = self.service_s(begins_ns);
+        let service_s = self.service_s(begins_ns) * slowness(begins_ns);
         let done_ns = begins_ns.saturating_add(nanos(service_s));
         self.idle_s += Duration::from_nanos(at_ns.saturating_sub(free_ns)).as_secs_f64();
         self.free_ns.pop();

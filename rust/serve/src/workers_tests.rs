@@ -24,7 +24,7 @@ fn capacity(workers: usize, service_s: f64, law: Law) -> Capacity {
 #[expect(clippy::cast_precision_loss, reason = "tests take seconds")]
 fn last_s(capacity: &Capacity, requests: usize) -> f64 {
     let mut workers = Workers::new(capacity);
-    let done = (0..requests).map(|_| workers.done_ns(0).unwrap()).max().unwrap();
+    let done = (0..requests).map(|_| workers.done_ns(0, even).unwrap()).max().unwrap();
     done as f64 / SECOND_NS as f64
 }
 
@@ -48,10 +48,10 @@ fn looking_late_costs_no_capacity() {
     // Arrivals every 10 ms at one worker of 10 ms, of which each is seen up to 5 ms late once the
     // worker has something to do.
     let mut workers = Workers::new(&capacity(1, 0.01, Law::Fixed));
-    workers.done_ns(0).unwrap();
-    workers.done_ns(0).unwrap();
+    workers.done_ns(0, even).unwrap();
+    workers.done_ns(0, even).unwrap();
     let late_ns = |n: u64| n * SECOND_NS / 100 + (n * 7919 % 5) * 1_000_000;
-    let done = (1..=1000).map(|n| workers.done_ns(late_ns(n)).unwrap()).max().unwrap();
+    let done = (1..=1000).map(|n| workers.done_ns(late_ns(n), even).unwrap()).max().unwrap();
     assert_eq!(done, 1002 * SECOND_NS / 100);
 }
 
@@ -60,7 +60,7 @@ fn the_mean_of_each_law_is_the_service_time() {
     for (law, share) in [(Law::Fixed, 1e-9), (Law::Exponential, 0.01), (Law::Bursty, 0.02)] {
         let mut workers = Workers::new(&capacity(3, 0.01, law));
         for _ in 0..100_000 {
-            workers.done_ns(0).unwrap();
+            workers.done_ns(0, even).unwrap();
         }
         let mean_s = workers.busy_s / 100_000.0;
         assert!(near(mean_s, 0.01, share), "{law:?}: {mean_s}");
@@ -87,10 +87,10 @@ fn a_seed_gives_the_same_times_again_and_another_seed_others() {
 fn nothing_begins_during_a_stall() {
     let stalling = Capacity { stall_every_s: 3.0, stall_s: 0.3, ..capacity(1, 0.01, Law::Fixed) };
     let mut workers = Workers::new(&stalling);
-    assert_eq!(workers.done_ns(0), Ok(SECOND_NS / 100), "the first comes after one period");
-    assert_eq!(workers.done_ns(3 * SECOND_NS), Ok(3_310_000_000));
-    assert_eq!(workers.done_ns(6_200_000_000), Ok(6_310_000_000));
-    assert_eq!(workers.done_ns(6_400_000_000), Ok(6_410_000_000));
+    assert_eq!(workers.done_ns(0, even), Ok(SECOND_NS / 100), "the first comes after one period");
+    assert_eq!(workers.done_ns(3 * SECOND_NS, even), Ok(3_310_000_000));
+    assert_eq!(workers.done_ns(6_200_000_000, even), Ok(6_310_000_000));
+    assert_eq!(workers.done_ns(6_400_000_000, even), Ok(6_410_000_000));
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn a_full_queue_turns_away_what_comes_and_takes_again_what_fits() {
     let short = Capacity { max_queue: Some(2), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&short);
     for done_s in 1..=3 {
-        assert_eq!(workers.done_ns(0), Ok(done_s * SECOND_NS));
+        assert_eq!(workers.done_ns(0, even), Ok(done_s * SECOND_NS));
     }
-    assert_eq!(workers.done_ns(0), Err(Turned::Full));
-    assert_eq!(workers.done_ns(SECOND_NS), Ok(4 * SECOND_NS));
+    assert_eq!(workers.done_ns(0, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(SECOND_NS, even), Ok(4 * SECOND_NS));
     assert_eq!(workers.taken, 4);
 }
 
@@ -115,18 +115,24 @@ fn a_full_queue_turns_away_what_comes_and_takes_again_what_fits() {
 fn without_a_queue_only_free_workers_take_requests() {
     let none = Capacity { max_queue: Some(0), ..capacity(2, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&none);
-    assert_eq!([workers.done_ns(0), workers.done_ns(0)], [Ok(SECOND_NS), Ok(SECOND_NS)]);
-    assert_eq!(workers.done_ns(0), Err(Turned::Full));
-    assert_eq!(workers.done_ns(SECOND_NS), Ok(2 * SECOND_NS));
+    assert_eq!(
+        [workers.done_ns(0, even), workers.done_ns(0, even)],
+        [Ok(SECOND_NS), Ok(SECOND_NS)]
+    );
+    assert_eq!(workers.done_ns(0, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(SECOND_NS, even), Ok(2 * SECOND_NS));
 }
 
 #[test]
 fn who_waits_too_long_is_turned_away_at_that_moment_and_costs_no_capacity() {
     let patient = Capacity { queue_timeout_s: Some(1.5), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&patient);
-    assert_eq!([workers.done_ns(0), workers.done_ns(0)], [Ok(SECOND_NS), Ok(2 * SECOND_NS)]);
-    assert_eq!(workers.done_ns(0), Err(Turned::TimedOut(1_500_000_000)));
-    assert_eq!(workers.done_ns(SECOND_NS), Ok(3 * SECOND_NS));
+    assert_eq!(
+        [workers.done_ns(0, even), workers.done_ns(0, even)],
+        [Ok(SECOND_NS), Ok(2 * SECOND_NS)]
+    );
+    assert_eq!(workers.done_ns(0, even), Err(Turned::TimedOut(1_500_000_000)));
+    assert_eq!(workers.done_ns(SECOND_NS, even), Ok(3 * SECOND_NS));
     assert_eq!(workers.taken, 3);
 }
 
@@ -135,8 +141,20 @@ fn who_will_time_out_has_a_place_in_the_queue_until_then() {
     let both =
         Capacity { queue_timeout_s: Some(0.5), max_queue: Some(1), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&both);
-    workers.done_ns(0).unwrap();
-    assert_eq!(workers.done_ns(0), Err(Turned::TimedOut(500_000_000)));
-    assert_eq!(workers.done_ns(400_000_000), Err(Turned::Full));
-    assert_eq!(workers.done_ns(500_000_000), Ok(2 * SECOND_NS));
+    workers.done_ns(0, even).unwrap();
+    assert_eq!(workers.done_ns(0, even), Err(Turned::TimedOut(500_000_000)));
+    assert_eq!(workers.done_ns(400_000_000, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(500_000_000, even), Ok(2 * SECOND_NS));
+}
+
+fn even(_: u64) -> f64 {
+    1.0
+}
+
+#[test]
+fn what_begins_while_the_service_is_slow_takes_longer() {
+    let mut workers = Workers::new(&capacity(1, 0.01, Law::Fixed));
+    let slow = |at_ns: u64| if at_ns < SECOND_NS { 3.0 } else { 1.0 };
+    assert_eq!(workers.done_ns(0, slow), Ok(3 * SECOND_NS / 100));
+    assert_eq!(workers.done_ns(SECOND_NS, slow), Ok(SECOND_NS + SECOND_NS / 100));
 }

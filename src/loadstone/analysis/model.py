@@ -7,9 +7,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
+from loadstone.monitor.cpu_profile import CpuProfile
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
@@ -175,6 +177,8 @@ class Trial:
     outputs_dropped: int = 0  # charts that there was no room for
     samples_file: str | None = None  # relative to the run's folder in the store
     resources: Resources | None = None  # None: nothing was watched
+    faults: tuple[FaultEffect, ...] = ()  # what was broken, and what that did
+    profile: CpuProfile | None = None  # of the service's workers
 
     @property
     def is_valid(self) -> bool:

@@ -18,6 +18,8 @@ COMMANDS = {
     "compare": "Say whether B is faster than A, by how much, and how sure that is.",
     "demo": "Measure a real Keystone on this machine: set-up included.",
     "doctor": "Say what is installed, what is missing, and how to get it.",
+    "fleet": "Start, look at and end hosts that send load together.",
+    "fault": "Say what a fault does to a service under load, and how it comes back.",
     "lab": "Start, find and end real Keystones on this machine.",
     "monitor": "Watch the resources of a machine and its services, without load.",
     "prove": "Measure what a change of settings brings, before and after.",

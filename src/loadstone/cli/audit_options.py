@@ -26,6 +26,14 @@ _OPTIONS = (
     click.option("--ssh-config", type=_FILE, help="In place of ~/.ssh/config."),
     click.option("--become", is_flag=True, help="Read as root over ssh (sudo without password)."),
     click.option(
+        "--via",
+        type=click.Choice(["ssh", "ansible"]),
+        default="ssh",
+        show_default=True,
+        help="How hosts of --inventory are reached; ansible: with its own connections, become and "
+        "vault (pip install 'loadstone[ansible]').",
+    ),
+    click.option(
         "--timeout",
         "timeout_s",
         type=click.FloatRange(min=1, max=600),
@@ -127,6 +135,15 @@ def collected(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
     """Collect from the hosts that the options name; from this machine where they name none."""
     from loadstone.audit.transport import collect
 
+    if options["via"] == "ansible":
+        from loadstone.audit import ansible
+        from loadstone.errors import InvalidInput
+
+        if _sources(options) != ("inventory",):
+            raise InvalidInput("--via ansible goes with --inventory FILE, and with nothing else")
+        if not options["inventory"].exists():
+            raise InvalidInput(f"{options['inventory']}: no such file")
+        return ansible.collect(options["inventory"], options["timeout_s"], become=options["become"])
     return collect(_hosts(options), options["timeout_s"])
 
 

@@ -1,13 +1,19 @@
 """`loadstone capacity`: N, the highest rate that a service sustains."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, PROFILE, Command, target_options
 from loadstone.cli.duration import Duration, Number
-from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -31,6 +37,7 @@ class CapacityOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
+    profiles: bool
     scenario: str
     given: tuple[str, ...]
     task: str | None
@@ -49,6 +56,9 @@ class CapacityOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     location: "StoreLocation"
     least_rps: float | None
     to: TextIO | None
@@ -85,6 +95,7 @@ def search_options(command: Command) -> Command:
 @PERMISSION
 @ANYWAY
 @MONITOR
+@PROFILE
 @click.option(
     "--scenario",
     metavar="NAME",
@@ -114,6 +125,7 @@ def search_options(command: Command) -> Command:
 )
 @template_options
 @search_options
+@fleet_options
 @click.option(
     "--predict",
     "prediction",
@@ -161,7 +173,11 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         groups=(search_group((searched,), _terms(options)),),
         command=command_line(),
         max_rate_rps=options["max_rate_rps"],
+        profiles=options["profiles"],
         warnings=searched.warnings,
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         secrets=searched.secrets,
     )
     with open_store(options["location"]) as store:
@@ -183,6 +199,8 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
 
     if options["prediction"] == "only" and options["least_rps"] is not None:
         raise click.UsageError("--fail-below needs a measured N; use --predict first")
+    if options["prediction"] == "only" and options["profiles"]:
+        raise click.UsageError("--profile needs a measured N; use --predict first")
     return SearchTerms(
         method=options["method"],
         budget_s=options["budget_s"],
@@ -194,6 +212,7 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
         least_rps=options["least_rps"],
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
         prediction=options["prediction"],
+        is_profiled=options["profiles"],
     )
 
 

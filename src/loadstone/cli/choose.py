@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from loadstone.faults.commands import FaultCommands
     from loadstone.keystone.target import Target
 
 Command = Callable[..., object]
@@ -34,6 +36,38 @@ MONITOR = click.option(
     multiple=True,
     help="Watch more: prometheus=URL[,queries=FILE], ssh=HOST, or a service's URL such as "
     "memcached://HOST:11211; may be repeated.",
+)
+
+
+def fault_options(command: Command) -> Command:
+    """Add the options that let commands of a file break a target."""
+    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    words = "Commands that carry faults out on a target that is no lab (docs/faults.md)."
+    command = click.option("--faults", "faults_file", type=file, help=words)(command)
+    words = "Permit the commands of --faults to break this target."
+    return click.option("--yes-break-this-target", "may_break", is_flag=True, help=words)(command)
+
+
+def fault_commands(file: Path | None, *, may_break: bool) -> "FaultCommands | None":
+    """Return the commands of a file, which need the user's word."""
+    if file is None:
+        return None
+    from loadstone.faults.commands import read_commands
+
+    commands = read_commands(file)
+    if not may_break:
+        raise click.UsageError(
+            f"the commands of {file} break the target on purpose; if that is meant, add "
+            "--yes-break-this-target"
+        )
+    return commands
+
+
+PROFILE = click.option(
+    "--profile",
+    "profiles",
+    is_flag=True,
+    help="Profile Keystone's workers with py-spy, of a --lab: where their time goes.",
 )
 
 

@@ -2,11 +2,15 @@
 
 import os
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loadstone.cli.choose import Command
+
+if TYPE_CHECKING:
+    from loadstone.engine.fleet.address import FleetAddress
 
 # The ceiling of every run in rate: one machine's ports and descriptors end sooner.
 HIGHEST_RPS = 100_000.0
@@ -76,6 +80,44 @@ _TLS_RESUMPTION = click.option(
     help="Whether a new connection resumes the TLS session of an earlier one. By default on where "
     "connections are kept, off where a new connection stands for a new client.",
 )
+
+
+_FLEET = click.option(
+    "--fleet",
+    metavar="WHERE",
+    help="Load from several hosts: local:4 (processes on this machine), or tls://HOST:8786 (a Dask "
+    "scheduler; `loadstone fleet up` starts one).",
+)
+_CERTIFICATES = click.option(
+    "--fleet-certificates",
+    "certificates",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder with the fleet's ca.pem, certificate.pem and key.pem; by default the one that "
+    "`loadstone fleet up` made.",
+)
+_WITHOUT_TLS = click.option(
+    "--fleet-without-tls",
+    "without_tls",
+    is_flag=True,
+    help="Permit a scheduler beyond loopback that uses no TLS: whoever reaches it can run programs "
+    "on all hosts of the fleet.",
+)
+
+
+def fleet_options(command: Command) -> Command:
+    """Add the options that say which hosts the load comes from."""
+    return _FLEET(_CERTIFICATES(_WITHOUT_TLS(command)))
+
+
+def fleet_address(
+    fleet: str | None, certificates: Path | None, *, without_tls: bool
+) -> "FleetAddress | None":
+    """Return the fleet that the options name; None: the load comes from this machine."""
+    if fleet is None:
+        return None
+    from loadstone.engine.fleet import address
+
+    return address.read(fleet, certificates, without_tls=without_tls)
 
 
 def generator_options(command: Command) -> Command:

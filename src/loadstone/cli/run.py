@@ -7,9 +7,23 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, Command, target_options
+from loadstone.cli.choose import (
+    ANYWAY,
+    MONITOR,
+    PERMISSION,
+    PROFILE,
+    Command,
+    fault_commands,
+    fault_options,
+    target_options,
+)
 from loadstone.cli.duration import Duration, Number, Span
-from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
@@ -38,6 +52,7 @@ class RunOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
+    profiles: bool
     aborts: bool
     rally_pacing: bool
     rally_requests: bool
@@ -49,9 +64,14 @@ class RunOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     max_rate_rps: float
     budget_s: float
     hook_timeout_s: float
+    faults_file: Path | None
+    may_break: bool
     junit: TextIO | None
     rally_json: TextIO | None
     style: str
@@ -126,7 +146,10 @@ def output_options(command: Command) -> Command:
 @PERMISSION
 @ANYWAY
 @MONITOR
+@fault_options
+@PROFILE
 @limit_options
+@fleet_options
 @output_options
 @STORE
 @JSON
@@ -184,10 +207,15 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         max_rate_rps=options["max_rate_rps"],
         budget_s=options["budget_s"],
         aborts_on_sla_failure=options["aborts"],
+        profiles=options["profiles"],
         goes_on_after_failure=True,
         hook_timeout_s=options["hook_timeout_s"],
+        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         resumed_run=options["resumed"],
         warnings=checked.warning_lines,
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         secrets=checked.secrets,
     )
 

@@ -68,6 +68,7 @@ class ServeOptions(TypedDict):
     max_connections: int | None
     over_connections: str
     only_errors: bool
+    script: Path | None
     seed: int
     port_file: Path | None
     counts: Path | None
@@ -124,6 +125,10 @@ def serve_options(command: Command) -> Command:
          "What happens to further connections. refuse: connecting fails; reset: they are accepted "
          "and reset; wait: they stay in the listen queue until another one ends."),
         ("--seed", "seed", click.IntRange(0, 2**63 - 1), 1, "Of the service times."),
+        ("--script", "script", click.Path(path_type=Path, dir_okay=False, exists=True), None,
+         "Faults at given seconds after the start, in YAML: - {at: 10, dark: 1}, "
+         "- {at: 20, slow: 3, for: 4}, - {at: 30, refuse: 0.3, for: 2}. --counts and "
+         "/loadstone/counts say when each happened."),
         ("--port-file", "port_file", file, None, "Where the port is written."),
         ("--counts", "counts", file, None, "Where is written at the end what was seen, as JSON."),
     )  # fmt: skip
@@ -193,6 +198,7 @@ def _settings(options: ServeOptions) -> reference.ServiceSettings:
         limit=_limit(options),
         lockout=_lockout(options),
         connections=_connections(options),
+        script=() if options["script"] is None else reference.read_script(options["script"]),
     )
 
 

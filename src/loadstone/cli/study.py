@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
+from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -49,6 +50,9 @@ class StudyRunOptions(TypedDict):
     quick: bool
     seed: int
     resume: str | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     location: "StoreLocation"
     to: TextIO | None
 
@@ -123,6 +127,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @QUICK
 @SEED
 @click.option("--resume", metavar="ID", help="Go on with a study that has begun.")
+@fleet_options
 @STORE
 @JSON
 @click.pass_context
@@ -142,7 +147,10 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
         try:
             with Screen() as screen:
                 screen.say(f"study {journal.study_id}")
-                run_study(journal.whole(), store, screen, command_line())
+                fleet = fleet_address(
+                    options["fleet"], options["certificates"], without_tls=options["without_tls"]
+                )
+                run_study(journal.whole(), store, screen, command_line(), fleet)
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])

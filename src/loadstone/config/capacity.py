@@ -1,9 +1,10 @@
 """Searches for N: of a scenario by its name, or of a workload of a task file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Literal, assert_never
 
 from loadstone.analysis.criteria import SlaRule
@@ -29,8 +30,11 @@ from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
 from loadstone.redaction import secrets_in
 from loadstone.result import Measurement
+from loadstone.search import low_load, profiling
 from loadstone.search.curve import SHARES
-from loadstone.search.low_load import LOAD_S, after_low_load
+from loadstone.search.low_load import after_low_load
+from loadstone.search.model import Strategy
+from loadstone.search.profiling import with_profile
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import DEFAULT, strategy
 
@@ -234,6 +238,7 @@ class SearchTerms:
     placement: Placement = field(default_factory=Placement)
     # "only": predict N from a low load; "first": do so before the search
     prediction: Literal["only", "first"] | None = None
+    is_profiled: bool = False  # the workers, at N
 
 
 def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
@@ -263,8 +268,9 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
         curve_s=terms.curve_s,
     )
     is_search = terms.prediction != "only"
-    low_load_s = LOAD_S if terms.prediction else 0.0
-    budget_s = terms.budget_s if is_search else LOAD_S
+    low_load_s = low_load.LOAD_S if terms.prediction else 0.0
+    profile_s = profiling.LOAD_S if terms.is_profiled else 0.0
+    budget_s = terms.budget_s if is_search else low_load_s
     scenario = wanted.scenario
     part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
     title = f"{scenario.title}{part}"
@@ -298,15 +304,17 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
         policy=_policy(terms, settings),
         heading=f"{title}: {scenario.request}",
         goal=found,
-        # The curve and the low load are measured besides the budget. Late answers take longer.
-        budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s
+        # What follows is measured besides the budget. Late answers take longer.
+        budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s + 2 * profile_s
         if is_search
-        else 2 * LOAD_S,
+        else 2 * low_load_s,
     )
 
 
 def _policy(terms: SearchTerms, settings: SearchSettings) -> Search | LowLoad:
     begin = strategy(terms.method, settings)
+    if terms.is_profiled:
+        begin = partial(_profiled, settings.ceiling_rps, begin)
     match terms.prediction:
         case None:
             return Search(begin)
@@ -316,3 +324,7 @@ def _policy(terms: SearchTerms, settings: SearchSettings) -> Search | LowLoad:
             return Search(lambda: after_low_load(settings.ceiling_rps, begin()))
         case _:
             assert_never(terms.prediction)
+
+
+def _profiled(ceiling_rps: float, begin: Callable[[], Strategy]) -> Strategy:
+    return with_profile(ceiling_rps, begin())

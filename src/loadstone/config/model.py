@@ -8,14 +8,17 @@ from typing import Literal
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
+from loadstone.engine.fleet.address import FleetAddress
+from loadstone.faults.commands import FaultCommands
+from loadstone.faults.observer import Planned
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.target import TargetChoice
-from loadstone.plan.hooks import Hook
+from loadstone.plan.hooks import Hook, has_faults
 from loadstone.policy import LoadPolicy
 from loadstone.result import Measurement
 
-Kind = Literal["capacity", "task", "study", "demo", "compare"]
+Kind = Literal["capacity", "task", "study", "demo", "compare", "fault"]
 MAX_RATE_RPS = 5000.0
 
 
@@ -35,6 +38,7 @@ class MeasurementConfig:
     goal: Goal | None = None  # gives each trial a verdict; None: only the criteria are judged
     criteria: tuple[SlaRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    faults: tuple[Planned, ...] = ()  # of each trial
     budget_s: float = math.inf  # of load, over all its trials
 
 
@@ -62,12 +66,20 @@ class RunConfig:
     max_rate_rps: float = MAX_RATE_RPS  # iterations begun per second
     budget_s: float = math.inf  # of load, over all measurements
     aborts_on_sla_failure: bool = False
+    profiles: bool = False  # workers are profiled: of a search at N, of a workload all the time
     goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
+    fault_commands: FaultCommands | None = None  # that carry faults out; None: on a lab
     warnings: tuple[str, ...] = ()  # are shown first
+    fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether something is broken on purpose."""
+        return any(one.faults or has_faults(one.hooks) for one in self.measurements)
 
     @property
     def measurements(self) -> tuple[MeasurementConfig, ...]:

@@ -11,9 +11,10 @@ from loadstone.errors import InvalidInput
 from loadstone.functions.catalogue import function_of
 from loadstone.generator.model import LoadGenerator
 from loadstone.generator.requests import Requests
+from loadstone.plan.hooks import has_faults
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.policy import Fixed, LoadPolicy, Steps
 from loadstone.rally.runner import Pacing, pacing
 from loadstone.rally.scenarios import DRY_RUN, is_data, needs_cloud, scenario
@@ -95,7 +96,10 @@ def _generator(terms: TaskTerms, workload: Workload, found: Pacing, place: str) 
             built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
         except InvalidInput as refused:
             raise InvalidInput(f"{place}{name}: {refused}") from None
-        return Requests(built, arguments, _limits(found), terms.placement, as_rally, place)
+        # A request that is sent again hides a failure.
+        retries: Retries = "never" if has_faults(workload.hooks) else "unread"
+        limits = _limits(found)
+        return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
     function = function_of(name)
     if function is None:
         raise InvalidInput(f"{place}{name} cannot be carried out yet")

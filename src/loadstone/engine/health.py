@@ -6,6 +6,17 @@ from loadstone.engine.histogram import EMPTY, Histogram
 
 
 @dataclass(frozen=True, slots=True)
+class PartHealth:
+    """One host of a fleet that sent a part of the load."""
+
+    host: str
+    clock_offset_ms: float  # its clock minus the client's, before the load
+    clock_error_ms: float  # half of the round trip of that reading
+    lag_p99_ms: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """The generator's own cost and lateness over one run.
 
@@ -41,6 +52,7 @@ class Health:
     # Of every iteration: what `lag_*_ms` and `wait_*_ms` are read from. They can be merged.
     lag: Histogram = EMPTY
     wait: Histogram = EMPTY
+    parts: tuple[PartHealth, ...] = ()  # of a load that a fleet sent
 
     @property
     def cpu_share(self) -> float:

@@ -50,8 +50,13 @@ def judged(health: Health, load: Load, max_rate_rps: float | None = None) -> Hea
     return replace(health, limits=tuple(_limits(health, load)), ceiling=ceiling)
 
 
-def merged(parts: Sequence[Health], load: Load, max_rate_rps: float | None = None) -> Health:
-    """Merge what the engines say that sent the parts of one load.
+def merged(
+    parts: Sequence[Health],
+    load: Load,
+    max_rate_rps: float | None = None,
+    names: Sequence[str] = (),
+) -> Health:
+    """Merge what the engines say that sent the parts of one load; `names` are those of the parts.
 
     Percentiles are those of all iterations together. Where one engine was the limit, the load is
     not to be believed either.
@@ -80,8 +85,9 @@ def merged(parts: Sequence[Health], load: Load, max_rate_rps: float | None = Non
         wait=wait,
     )
     judged_whole = judged(whole, load, max_rate_rps)
+    named = names or [f"part {number}" for number in range(len(parts))]
     of_parts = (
-        f"part {number}: {limit}" for number, part in enumerate(parts) for limit in part.limits
+        f"{name}: {limit}" for name, part in zip(named, parts, strict=True) for limit in part.limits
     )
     return replace(judged_whole, limits=(*judged_whole.limits, *of_parts))
 

@@ -143,6 +143,11 @@ def run_to_file(
         return prepared.finish(watch)
 
 
+def failure() -> str | None:
+    """Return why this machine can load no more: never, it is here."""
+    return None
+
+
 def _prepared(plan: Plan, *, connected: bool) -> PreparedRun[LoadResult]:
     def measured(columns: "_Columns | int", told: "_Health") -> LoadResult:
         return LoadResult(

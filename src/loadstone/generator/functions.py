@@ -38,6 +38,7 @@ class Calls:
     max_in_flight: int | None = None
 
     needs_actors = False
+    is_engines = False
     requests_as_rally = False  # a function sends what its library sends
 
     def require_permitted(self, target: Target) -> None:

@@ -13,7 +13,7 @@ from loadstone.engine.health import Health
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Watch
 from loadstone.engine.samples import Samples
-from loadstone.gate import Allowance
+from loadstone.gate import LOCAL, Allowance, Engine
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.target import Target
 from loadstone.search.model import TrialRequest
@@ -42,6 +42,7 @@ class LoadTerms:
     file: Path | None  # None: samples stay in memory
     on_progress: Watch
     on_samples: Look | None = None
+    engine: Engine = LOCAL  # or a fleet
 
 
 Load = Callable[[TrialRequest, LoadTerms], Loaded]
@@ -53,6 +54,10 @@ class LoadGenerator(Protocol):
     @property
     def needs_actors(self) -> bool:
         """Whether it needs users or a journal even where no context is asked for."""
+
+    @property
+    def is_engines(self) -> bool:
+        """Whether the engine sends it, and a fleet can; Python functions run on this machine."""
 
     @property
     def requests_as_rally(self) -> bool:

@@ -11,7 +11,7 @@ from loadstone.keystone.prepared import prepare, require_permitted
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
 
@@ -26,8 +26,10 @@ class Requests:
     placement: Placement = field(default_factory=Placement)
     requests_as_rally: bool = False
     place: str = ""  # in a task file: "task.yaml:3: "
+    retries: Retries = "unread"
 
     needs_actors = True
+    is_engines = True
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a URL of the scenario on another machine; the target is permitted already."""
@@ -55,12 +57,15 @@ class Requests:
                 limits = replace(limits, max_connections=request.max_connections)
             fresh = prepared.of_run(run_id)  # nothing that iterations make is named twice
             plan = fresh.plan(access, request.load, limits, self.placement)
+            plan = replace(plan, retries=self.retries)
             if terms.file is None:
-                done = gate.run(plan, terms.allowance, terms.on_progress)
+                done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
                 return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
             look = None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
-            spilled = gate.run_to_file(plan, terms.file, terms.allowance, terms.on_progress, look)
+            spilled = gate.run_to_file(
+                plan, terms.file, terms.allowance, terms.on_progress, look, terms.engine
+            )
             return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
 
         yield load

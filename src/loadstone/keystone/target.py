@@ -1,7 +1,7 @@
 """Targets: Keystones to measure, and how one is chosen."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +16,7 @@ from loadstone.monitor.demand import Setup
 from loadstone.monitor.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_sources
 from loadstone.redaction import is_secret
 from loadstone.result import LAB, Measurement
@@ -84,6 +85,8 @@ class Target:
     reservation: "ActiveMeasurement | None" = None
     # Users that it has, where none can be made as others are: kept in LDAP, or given in a file.
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
+    # The folder of its lab deployment; None: it is none.
+    lab: Path | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -140,8 +143,11 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             ):
                 yield replace(target, reservation=reservation, watch=watch)
         case ReferenceService():
-            with reference_target(say) as target:
-                yield target
+            with (
+                reference_target(say) as target,
+                _watching(open_sources(target.members, (), ()), Setup(), say) as watch,
+            ):
+                yield replace(target, watch=watch)
         case _:
             assert_never(choice)
 
@@ -152,7 +158,20 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
     if lab is None:
         sources, setup = open_sources(lambda: None, (), more), Setup()
     else:
-        sources, setup = open_sources(lab.members, lab.statistics(), more), lab.setup()
+        from loadstone.keystone.deployment import known
+
+        # Read anew: parts may be started again meanwhile.
+        name = lab.name
+        sources, setup = (
+            open_sources(lambda: known(name).members(), lab.statistics(), more),
+            lab.setup(),
+        )
+    with _watching(sources, setup, say) as watch:
+        yield watch
+
+
+@contextmanager
+def _watching(sources: Sequence[Source], setup: Setup, say: Say) -> Iterator[Watch]:
     with Monitor(sources) as monitor:
         monitor.look()
         for one in monitor.missing:
@@ -182,6 +201,7 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
+    from loadstone.keystone.deployment import known
     from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
 
     rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
@@ -191,9 +211,11 @@ def connected_lab(
         target = Target(
             access,
             facts=((LAB, lab.name), *lab.facts()),
-            members=lab.identity_members,
+            # Read anew: parts may be started again meanwhile.
+            members=lambda: known(lab.name).identity_members(),
             access_logs=lab.access_logs(),
-            failure=lab.failure,
+            failure=lambda: known(lab.name).failure(),
+            lab=lab.folder,
             explain=partial(explain, lab.python, rounds),
         )
         yield (

@@ -55,13 +55,17 @@ class Haproxy(Server):
             balance=self.balance,
             health=self.health,
             servers=servers,
-            statistics=f"    stats socket {path} mode 600 level user" if path else "",
+            statistics=f"    stats socket {path} mode 600 level admin" if path else "",
         )
         self.conf.write_text(text)
 
     def start(self) -> Process:
         """Start it in the foreground."""
         return self.run((HAPROXY.path(), "-db", "-f", str(self.conf)))
+
+    def take_over(self, other: Process) -> Process:
+        """Start a process that takes over from another one, which ends with its connections."""
+        return self.run((HAPROXY.path(), "-db", "-f", str(self.conf), "-sf", str(other.pid)))
 
     def healthy(self) -> bool:
         """Return whether a node answers through haproxy."""

@@ -144,7 +144,12 @@ def _family(leader: Process, living: Sequence[_Stat]) -> tuple[Process, ...]:
 
 def marked(folder: Path) -> tuple[Process, ...]:
     """Return all living processes marked with the deployment's folder, recorded or not."""
-    wanted = f"{MARK}={folder}".encode()
+    return with_variable(MARK, str(folder))
+
+
+def with_variable(name: str, value: str) -> tuple[Process, ...]:
+    """Return all living processes that were started with this environment variable."""
+    wanted = f"{name}={value}".encode()
     living = [s for s in _all() if s.pid != os.getpid() and s.state not in "ZX"]
     seen = {stat: _environment(stat.pid) for stat in living}
     blank = [s for s, variables in seen.items() if variables == b"" and s.parent != _KERNELS]
@@ -190,6 +195,26 @@ def end(
     for process in left:
         _signal(process, signal.SIGKILL)
     _wait(left, GRACE_S)
+
+
+def kill(members: Iterable[Process]) -> None:
+    """Kill processes at once, and wait until they are gone."""
+    killed = tuple(members)
+    for process in killed:
+        _signal(process, signal.SIGKILL)
+    _wait(killed, GRACE_S)
+
+
+def freeze(members: Iterable[Process]) -> None:
+    """Stop processes with SIGSTOP: they keep what they have and do nothing."""
+    for process in members:
+        _signal(process, signal.SIGSTOP)
+
+
+def continue_(members: Iterable[Process]) -> None:
+    """Let stopped processes go on."""
+    for process in members:
+        _signal(process, signal.SIGCONT)
 
 
 def memory_mb(members: Iterable[Process]) -> float:

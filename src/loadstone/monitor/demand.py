@@ -46,6 +46,8 @@ NAMES = {
     Role.GENERATOR: "the load generator's CPU",
 }
 DATABASES = ("mariadb", "postgres")
+KINDS = ("selects", "inserts", "updates", "deletes")  # statements that read or write rows
+PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_fsyncs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +351,7 @@ class _View:
     def database_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield what one request costs in the database and the cache, and who waits there."""
         sources = tuple(head for kind in DATABASES for head in self.heads(kind))
-        for metric in ("statements", "selects", "commits", "rows_read", "log_fsyncs"):
+        for metric in PER_REQUEST:
             yield f"{metric}_per_request", self.per_request(sources, f"{metric}_total")
         waiting = self.total(sources, "lock_wait_seconds_total")
         yield "lock_waiters", waiting or self.means(sources, "lock_waiters")
@@ -357,7 +359,8 @@ class _View:
             yield gauge, self.means(sources, gauge)
         yield "refused_connections_per_s", self.total(sources, "connections_refused_total")
         caches = self.heads("memcached")
-        yield "cache_gets_per_request", self.per_request(caches, "gets_total")
+        for metric in ("gets", "sets"):
+            yield f"cache_{metric}_per_request", self.per_request(caches, f"{metric}_total")
         gets, hits = self.total(caches, "gets_total"), self.total(caches, "hits_total")
         yield "cache_hit_ratio", hits / gets if gets and hits is not None else None
         yield "cache_evictions_per_s", self.total(caches, "evictions_total")

@@ -1,5 +1,6 @@
 """Hooks: actions during a load, their triggers and their results."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,13 @@ class SysCall:
     """A program and its arguments, started without a shell."""
 
     command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultInjection:
+    """A fault of the service, as a sentence of os-faults."""
+
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +41,14 @@ class Periodic:
 class Hook:
     """An action during the load, and its trigger."""
 
-    action: SysCall
+    action: SysCall | FaultInjection
     trigger: Event | Periodic
     description: str = ""
+
+
+def has_faults(hooks: Iterable[Hook]) -> bool:
+    """Return whether a hook breaks something on purpose."""
+    return any(isinstance(hook.action, FaultInjection) for hook in hooks)
 
 
 @dataclass(frozen=True, slots=True)

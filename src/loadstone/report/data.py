@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.analysis.model import Durations, Trial
 from loadstone.engine.health import Health
-from loadstone.report import prediction, resources, usage, words
+from loadstone.report import faults, prediction, profile, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
@@ -56,6 +56,7 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "parameters": dict(measurement.parameters),
         "capacity": _capacity(measurement.capacity),
         "predicted": prediction.as_data(measurement),
+        "profile": profile.as_data(measurement),
         "floor": _floor(measurement),
         "load_seconds": _number(measurement.load_s),
         "wall_seconds": _number(measurement.wall_s),
@@ -63,6 +64,7 @@ def _finding(measurement: Measurement) -> dict[str, Any]:
         "trials": [_trial(trial) for trial in measurement.trials],
         "words": list(words.of(measurement)),
         **resources.of(measurement),
+        **faults.as_data(measurement),
     }
 
 
@@ -106,7 +108,9 @@ def _workload(measurement: Measurement) -> dict[str, Any]:
         "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in outputs],
         "outputs_dropped": trial.outputs_dropped if trial else 0,
         "hooks": list(hooks(measurement, spec.get("hooks") or [])),
+        "profile": profile.as_data(measurement),
         **resources.of(measurement),
+        **faults.as_data(measurement),
     }
 
 
@@ -205,6 +209,7 @@ def _health(health: Health | None) -> dict[str, Any] | None:
         "cpu_share": _number(health.cpu_share),
         "valid": health.is_valid,
         "reasons": list(health.limits),
+        "parts": [asdict(part) for part in health.parts],
     }
 
 

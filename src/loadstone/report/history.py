@@ -40,6 +40,11 @@ class CapacityTrend:
     runs: tuple[PastSearch, ...]  # oldest first
     changes: tuple[Change, ...]
 
+    @property
+    def known(self) -> int:
+        """In how many runs N was found."""
+        return sum(run.capacity is not None and bool(run.capacity.rate_rps) for run in self.runs)
+
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -81,7 +86,7 @@ def parts(trend: CapacityTrend) -> Iterator[RenderableType]:
     for run in trend.runs:
         table.add_row(*cells(run), Text(_percent(changed.get(run.run_id)), "bold"))
     yield table
-    for line in sentences(trend.changes, len(trend.runs), "N"):
+    for line in sentences(trend.changes, trend.known, "N"):
         yield Text(line)
 
 
@@ -91,7 +96,7 @@ def cells(run: PastSearch) -> tuple[str, str, str]:
 
 
 def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]:
-    """Describe each change, or say that there is none."""
+    """Describe each change, or say that there is none; `count` runs have the figure."""
     for change in found:
         direction = "rose" if change.ratio > 1 else "fell"
         share = figures.percent(abs(change.ratio - 1))

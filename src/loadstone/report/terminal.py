@@ -12,7 +12,15 @@ from rich.text import Text
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.monitor.prediction import Prediction
-from loadstone.report import figures, prediction, resources, streak, words, workload
+from loadstone.report import (
+    faults,
+    figures,
+    prediction,
+    resources,
+    streak,
+    words,
+    workload,
+)
 from loadstone.report.steps import tables
 from loadstone.result import BESIDE, Entry, Measurement, MeasurementSummary, Run
 from loadstone.search.model import Capacity
@@ -87,7 +95,7 @@ def show(run: Run, to: Console) -> None:
             for part in _search(measurement):
                 to.print(part)
         else:
-            for part in workload.parts(measurement):
+            for part in (*workload.parts(measurement), *faults.parts(measurement)):
                 wide(to).print(part)
     for part in tables(run.measurements):
         wide(to).print(part)

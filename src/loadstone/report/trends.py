@@ -29,6 +29,11 @@ class Trend:
     runs: tuple[Performed, ...]  # oldest first
     changes: tuple[Change, ...] = ()  # of the median
 
+    @property
+    def known(self) -> int:
+        """In how many runs an iteration ended well."""
+        return sum(bool(run.median_s) for run in self.runs)
+
 
 def trends(history: Sequence[Performed], run_of: Callable[[str], Run]) -> tuple[Trend, ...]:
     """Group what was performed by its configuration, the one with the latest run first."""
@@ -65,7 +70,7 @@ def parts(trend: Trend) -> Iterator[RenderableType]:
         verdict = Text("held", "green") if run.pass_sla else Text("failed", "bold red")
         table.add_row(run.run_id, *cells(run), verdict)
     yield table
-    for line in sentences(trend.changes, len(trend.runs), MEDIAN):
+    for line in sentences(trend.changes, trend.known, MEDIAN):
         yield Text(line)
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loadstone.analysis.model import Durations, Stats
 from loadstone.monitor.usage import deaths
-from loadstone.report import figures, usage, words
+from loadstone.report import figures, profile, usage, words
 from loadstone.result import Measurement, Performed
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
@@ -143,6 +143,7 @@ def _seconds(time_s: float) -> str:
 def _lines(measurement: Measurement, stats: Stats) -> Iterator[str]:
     if measurement.resources is not None:
         yield measurement.resources.bottleneck.sentence
+    yield from map(words.sentence, profile.words(measurement))
     yield f"Load duration: {stats.load_s:.3f} s"
     if measurement.spec:
         yield f"Full duration: {measurement.wall_s:.3f} s"
@@ -191,7 +192,8 @@ def _hooks(measurement: Measurement) -> Table:
     for head in ("hook", "at", "status", "took s"):
         table.add_column(head, overflow="fold")
     for run in measurement.hook_runs:
-        command = str(next(iter(given[run.hook]["action"].values())))
+        action = next(iter(given[run.hook]["action"].values()))
+        command = str(action["action"] if isinstance(action, dict) else action)
         place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
         how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
         table.add_row(command, place, how, f"{run.finished_at_s - run.started_at_s:.3f}")

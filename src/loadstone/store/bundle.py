@@ -17,7 +17,7 @@ FORMAT = "loadstone run 2"
 BEFORE = "loadstone run 1"  # of a store before revision 0003
 # What is unpacked lands below the run's folder and nowhere else.
 RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]*")
-SAMPLES = re.compile(r"(samples|readings)/[0-9A-Za-z_-]+\.parquet")
+SAMPLES = re.compile(r"((samples|readings)/[\w-]+\.parquet|profiles/[\w-]+\.folded)", re.ASCII)
 
 
 def export(store: Store, name: str, path: Path) -> str:
@@ -29,9 +29,10 @@ def export(store: Store, name: str, path: Path) -> str:
     # Parquet is compressed already.
     with files.replaced(path) as half, ZipFile(half, "w", ZIP_STORED) as bundle:
         bundle.writestr("result.json", json.dumps(head, allow_nan=False))
-        for kind in ("samples", "readings"):
-            for file in sorted((folder / kind).glob("*.parquet")):
-                bundle.write(file, f"{kind}/{file.name}")
+        for kind in ("samples", "readings", "profiles"):
+            for file in sorted((folder / kind).glob("*")):
+                if SAMPLES.fullmatch(f"{kind}/{file.name}"):
+                    bundle.write(file, f"{kind}/{file.name}")
     return run.run_id
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import Connection, Engine, RowMapping, Table, delete, select
 
+from loadstone import files
 from loadstone.analysis.model import Trial
 from loadstone.engine import readings
 from loadstone.engine.readings import ReadingColumns
@@ -124,6 +125,14 @@ class Store:
             (metrics.time_s * 1e6).astype(np.int64), metrics.series, metrics.value, metrics.names
         )
         readings.write(path, columns)
+        return str(path.relative_to(self.folder(run_id)))
+
+    def keep_profile(self, run_id: str, index: int, number: int, folded: str) -> str:
+        """Write a trial's folded stacks to a file; return its name as `keep_readings` does."""
+        path = self.folder(run_id) / f"profiles/{index + 1}-{number:03}.folded"
+        with database.explained(self._engine):
+            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
+        files.write(path, folded)
         return str(path.relative_to(self.folder(run_id)))
 
     def samples_path(self, run_id: str, index: int, number: int) -> Path:

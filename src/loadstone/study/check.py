@@ -80,6 +80,7 @@ class _StudyReader:
             comparisons=tuple(self._comparisons(every, factors)),
             published=(*self._published(every, measurement), *self._of_reference(reference)),
             quick=quick.words if quick else None,
+            names_limits=self.shape.which_saturates,
         )
 
     def _wrong(self, path: Path, said: str) -> None:

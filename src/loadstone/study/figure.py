@@ -10,6 +10,7 @@ from scipy import stats
 
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Stats, Trial, TrialState
+from loadstone.monitor.demand import KINDS
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement as Measured
 from loadstone.result import Run
@@ -25,6 +26,7 @@ from loadstone.study.model import (
 # Ticks of one stretch are taken together in so many batches: neighbours resemble each other.
 BATCHES = 10
 LEAST_BATCHES = 5
+NOT_COUNTED = "no statements were counted: MariaDB counts them, with loadstone[monitor] installed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class TurnFigure:
     estimate: Estimate | None
     is_valid: bool | None  # the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it says little
+    limit: str | None = None  # what gave way: the id of the first finding
 
 
 def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
@@ -102,14 +105,20 @@ def _of_search(one: Measured) -> tuple[None, TurnFigure]:
 
 def _of_step(step: ClosedLoopStep, trial: Trial, one: Measured, figure: Figure) -> TurnFigure:
     why = _shortcoming(step, trial)
+    if why is None and figure is Figure.STATEMENTS and statements(trial) is None:
+        why = NOT_COUNTED
     return _found(None if why else of_trial(trial, figure), one, why)
 
 
 def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFigure:
-    generator = generator_of(one)
+    generator, gave_way = generator_of(one), _gave_way(one)
     if generator is None or generator.is_valid:
-        return TurnFigure(estimate, None if generator is None else True, why)
-    return TurnFigure(estimate, False, why or _limit(generator.reasons))
+        return TurnFigure(estimate, None if generator is None else True, why, gave_way)
+    return TurnFigure(estimate, False, why or _limit(generator.reasons), gave_way)
+
+
+def _gave_way(one: Measured) -> str | None:
+    return one.resources.findings[0].id if one.resources and one.resources.findings else None
 
 
 def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
@@ -118,10 +127,12 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     why = one.failure or broken or (None if one.stats else "no iteration ended")
     if why or one.stats is None:
         return TurnFigure(None, valid, why)
+    if figure is Figure.STATEMENTS:
+        count = statements(one.trials[0])
+        return TurnFigure(Estimate(count, None, None, 0.0), valid, None if count else NOT_COUNTED)
     estimate = Estimate(_value(one.stats, figure), None, None, 0.0)
-    return TurnFigure(
-        estimate, valid, _limit(one.health.limits) if one.health and not valid else None
-    )
+    why = _limit(one.health.limits) if one.health and not valid else None
+    return TurnFigure(estimate, valid, why, _gave_way(one))
 
 
 def _limit(reasons: Sequence[str]) -> str:
@@ -165,11 +176,20 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
     logarithm of their rate. In a closed loop without think time mean = concurrency / rate
     (Little's law), so all three scatter in the same proportion.
     """
+    if figure is Figure.STATEMENTS:
+        return Estimate(statements(trial), None, None, 0.0)
     value = _value(trial.stats, figure)
     half = _half_width(trial) if figure in (Figure.RATE, Figure.TOTAL, Figure.MEAN) else None
     if half is None:
         return Estimate(value, None, None, 0.0)
     return Estimate(value, value * exp(-half), value * exp(half), CONFIDENCE)
+
+
+def statements(trial: Trial) -> float | None:
+    """Return SQL statements that read or write rows, per iteration; None: they were not counted."""
+    seen = trial.resources.observation if trial.resources else None
+    counts = [seen.figure(f"{kind}_per_request") for kind in KINDS] if seen else []
+    return sum(count for count in counts if count is not None) if any(counts) else None
 
 
 def _half_width(trial: Trial) -> float | None:

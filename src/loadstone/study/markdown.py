@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.journal import StudyJournal
 from loadstone.study.table import TurnOutcome, rows
@@ -21,7 +22,12 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
         "\n".join(_table(heads(study), [cells(row) for row in lines])),
         *(
             "\n".join(f"- {_text(line)}" for line in part)
-            for part in (reasons(lines), published(lines), compared(study, outcomes))
+            for part in (
+                reasons(lines),
+                published(lines),
+                compared(study, outcomes),
+                counted(study, outcomes),
+            )
         ),
         *(_text(line) for line in disturbed(outcomes)),
         _text(when_and_where(journal, outcomes)),

@@ -1,7 +1,7 @@
 """What a study measures in each cell, from its file's `measurement`."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
+from loadstone.rally.task.model import Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
@@ -135,7 +136,7 @@ class Reader:
                 self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
         found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
-        names = tuple(f"{i}. {one.scenario.name}" for i, one in enumerate(found, start=1))
+        names = tuple(f"{i}. {name}" for i, name in enumerate(_names(found), start=1))
         return Tasks(self._figure(given.figure), text, names, checked.secrets)
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
@@ -150,3 +151,12 @@ class Reader:
                 timed=step.timed,
                 at_most_s=step.at_most_s,
             )
+
+
+def _names(workloads: Sequence[Workload]) -> Iterator[str]:
+    """Name workloads; those of one scenario also by how many iterations are at work at once."""
+    scenarios = [one.scenario.name for one in workloads]
+    for one, name in zip(workloads, scenarios, strict=True):
+        concurrency = getattr(one.runner, "concurrency", 1)
+        is_told = scenarios.count(name) > 1 and concurrency > 1
+        yield f"{name}, {concurrency} at once" if is_told else name

@@ -49,6 +49,7 @@ class Figure(StrEnum):
     P95 = "p95"
     P99 = "p99"
     MAX = "max"
+    STATEMENTS = "statements"  # SELECT, INSERT, UPDATE, DELETE per iteration
 
     @property
     def unit(self) -> str:
@@ -58,6 +59,8 @@ class Figure(StrEnum):
                 return "per s"
             case Figure.TOTAL:
                 return "s"
+            case Figure.STATEMENTS:
+                return "per request"
             case _:
                 return "ms"
 
@@ -151,6 +154,7 @@ class Study:
     comparisons: tuple[Comparison, ...]
     published: tuple[Published, ...]
     quick: str | None  # what the quick form leaves out, in words; None: this is the whole study
+    names_limits: bool = False  # a column says what gave way
 
     @property
     def figure(self) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.html.charts import Chart, ChartSeries, Xy
 from loadstone.report.html.page import rendered
+from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
@@ -75,7 +76,11 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
         cells=[_section(journal, study, cell, outcomes) for cell in study.cells],
         reasons=reasons(lines),
         published=list(published(lines)),
-        compared=[*compared(study, outcomes), *disturbed(outcomes)],
+        compared=[
+            *compared(study, outcomes),
+            *counted(study, outcomes),
+            *disturbed(outcomes),
+        ],
         missing=sum(one.result is None for one in outcomes),
         count=len(outcomes),
         resume=f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}",

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from loadstone.engine.fleet.address import FleetAddress
 from loadstone.errors import LoadstoneError
 from loadstone.observer import Display
 from loadstone.result import Run
@@ -19,12 +20,19 @@ from loadstone.study.order import Turn, turns
 Measure = Callable[[Turn], Run]
 
 
-def run_study(journal: StudyJournal, store: Store, display: Display, command: str) -> None:
-    """Measure the missing turns, each on a lab of its own."""
+def run_study(
+    journal: StudyJournal,
+    store: Store,
+    display: Display,
+    command: str,
+    fleet: FleetAddress | None = None,
+) -> None:
+    """Measure the missing turns, each on a lab of its own; with a fleet, it sends the load."""
     study = journal.begun.study()
 
     def measure(turn: Turn) -> Run:
-        return run(config_of(study, journal.study_id, turn, command), hiding, display)
+        config = replace(config_of(study, journal.study_id, turn, command), fleet=fleet)
+        return run(config, hiding, display)
 
     with hidden(study.secrets, store, display) as hiding:
         carry_out(journal, measure, display.say)

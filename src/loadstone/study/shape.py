@@ -101,6 +101,7 @@ class StudyShape(Form):
     cells: Annotated[list[Factors], Field(min_length=1)] | None = None
     repeats: Repeats = 1
     pause_s: Pause = 0.0
+    which_saturates: bool = False  # a column that names what gave way
     measurement: dict[str, Any] = Field(default_factory=dict)  # by its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)

@@ -12,6 +12,7 @@ from rich.table import Table
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
+from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
 from loadstone.study.journal import StudyJournal, find
@@ -83,7 +84,7 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -
         to.print(line, style="red", soft_wrap=True)
     for line in published(lines):
         to.print(line, style="dim")
-    for line in (*compared(study, outcomes), *disturbed(outcomes)):
+    for line in (*compared(study, outcomes), *counted(study, outcomes), *disturbed(outcomes)):
         to.print(line, soft_wrap=True)
     missing = sum(one.result is None for one in outcomes)
     if missing:
@@ -185,4 +186,5 @@ def _row(row: TableRow) -> dict[str, Any]:
         "published_words": row.published.words if row.published else None,
         "failures": list(row.failures),
         "run_ids": list(row.run_ids),
+        "saturates": None if row.limits is None else list(row.limits),
     }

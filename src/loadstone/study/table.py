@@ -61,6 +61,7 @@ class TableRow:
     published: Published | None
     failures: tuple[str, ...]
     run_ids: tuple[str, ...]
+    limits: tuple[str, ...] | None = None  # what gave way in each repeat; None: not asked for
 
     @property
     def found(self) -> int:
@@ -124,6 +125,9 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         published=next((one for one in study.published if one.is_of(cell, step)), None),
         failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study))),
         run_ids=tuple(o.result.run_id for o in measured if o.result),
+        limits=tuple(one.limit for one in found if one and one.limit)
+        if study.names_limits
+        else None,
     )
 
 

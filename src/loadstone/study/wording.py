@@ -1,5 +1,6 @@
 """Texts and table cells shared by terminal and Markdown."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from loadstone.compare.answer import Answer
@@ -33,12 +34,20 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the columns: those of words, then those of figures."""
     step = ("step",) if study.steps != (None,) else ()
     factors = tuple(factor.name for factor in study.factors)
-    return (*factors, *step), (" ".join(study.figure), "interval", "found", "published", "valid")
+    limit = ("which saturates?",) if study.names_limits else ()
+    return (*factors, *step, *limit), (
+        " ".join(study.figure),
+        "interval",
+        "found",
+        "published",
+        "valid",
+    )
 
 
 def cells(row: TableRow) -> tuple[str, ...]:
     """Return a row's cells, in the order of the heads."""
     step = (row.step,) if row.step is not None else ()
+    limit = () if row.limits is None else (_limits(row.limits),)
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
     failed = "failed" if row.failures and row.estimate is None else None
     found = row.estimate
@@ -49,12 +58,21 @@ def cells(row: TableRow) -> tuple[str, ...]:
     return (
         *(level for _, level in row.cell.levels),
         *step,
+        *limit,
         failed or (figures.n(shown) if row.run_ids else figures.MISSING),
         interval,
         f"{row.found}/{row.repeats}",
         f"{row.published.value:g}" if row.published else "",
         valid,
     )
+
+
+def _limits(limits: Sequence[str]) -> str:
+    """Name what gave way in most repeats, and in how many."""
+    if not limits:
+        return figures.MISSING
+    name, count = Counter(limits).most_common(1)[0]
+    return name if len(limits) == 1 else f"{name} {count}/{len(limits)}"
 
 
 def reasons(lines: Sequence[TableRow]) -> tuple[str, ...]:

@@ -32,5 +32,14 @@ def require_loopback(host: str, port: int, where: str, about: str = "") -> None:
         )
 
 
+def is_loopback(host: str, port: int) -> bool:
+    """Return whether all addresses of a host are loopback addresses."""
+    try:
+        require_loopback(host, port, host)
+    except InvalidInput:
+        return False
+    return True
+
+
 def _is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback

@@ -96,7 +96,7 @@ subtasks:
         ),
         (
             "hooks: [{action: {fault_injection: a}, trigger: {event: {unit: time, at: [1]}}}]",
-            "fault_injection is Rally's, but Loadstone does not carry it out; there are: sys_call",
+            "is no sentence like",
         ),
         (
             "hooks: [{action: {sys_call: a}, trigger: {event: {unit: iteration, at: [0]}}}]",

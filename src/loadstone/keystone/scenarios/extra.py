@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import JSON_HEADERS, Scenario, filled
+from loadstone.keystone.scenarios.model import ADMIN_TOKEN, JSON_HEADERS, Scenario, filled
 from loadstone.keystone.scenarios.tokens import about_itself, issue
 from loadstone.plan.script import Captured, Column, Step, text
 
@@ -52,6 +52,24 @@ def token_chain(validations: int) -> Scenario:
                 for number in range(1, validations + 1)
             ),
             about_itself("keystone_v3.revoke_token", "DELETE", 204),
+        ),
+    )
+
+
+def _listed(plural: str) -> Scenario:
+    """List everything of a kind, as the administrator, with a token that is there already."""
+    return Scenario(
+        name=f"Keystone.list_{plural}",
+        title=f"list of {plural}",
+        request=f"GET /v3/{plural} (as the administrator)",
+        steps=(
+            Step(
+                action=f"keystone_v3.list_{plural}",
+                method="GET",
+                path=text(f"/{plural}"),
+                headers=(("Accept", text("application/json")), ("X-Auth-Token", (ADMIN_TOKEN,))),
+                expect_status=(200,),
+            ),
         ),
     )
 
@@ -124,8 +142,11 @@ EXTRA_SCENARIOS = {
     "app-credential": ISSUE_BY_APPLICATION_CREDENTIAL,
     "app-credential-life": _application_credential(),
     "domain-life": _domain(),
+    "endpoint-list": _listed("endpoints"),
     "group-life": _group(),
+    "service-list": _listed("services"),
     "token-chain": token_chain(DEFAULT_VALIDATIONS),
     "trust-life": _trust(),
     "user-life": _user(),
+    "user-list": _listed("users"),
 }

@@ -153,12 +153,6 @@ class _Checker:
         return tuple(form.made() for form in forms if form is not None)
 
     def _hook(self, draft: HookDraft) -> Hook | None:
-        name = draft.action.name.partition("@")[0]
-        if name in foreign.HOOK_ACTIONS:
-            there = messages.meant("", ACTIONS, "actions")
-            message = f"hook action {name} is Rally's, but Loadstone does not carry it out; {there}"
-            self._say(draft.action, message)
-            return None
         action = self._known("hook action", ACTIONS, draft.action)
         trigger = self._known("hook trigger", TRIGGERS, draft.trigger)
         if action is None or trigger is None:

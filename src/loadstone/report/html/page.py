@@ -12,10 +12,11 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, prediction, streak, words
+from loadstone.report import figures, names, prediction, profile, streak, words
 from loadstone.report.generator import Generator, generator_of
-from loadstone.report.html import charts, overview, steps, svg, workload
+from loadstone.report.html import charts, faults, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
+from loadstone.report.html.faults import FaultTable
 from loadstone.report.html.overview import MeasurementRow, RowVerdict
 from loadstone.report.html.steps import CurveSection
 from loadstone.report.html.workload import TaskSection
@@ -46,6 +47,7 @@ class Section:
     tiles: tuple[Tile, ...]
     charts: tuple[Chart, ...]
     generator: Generator | None
+    faults: tuple[FaultTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
     service, rally = target.get("release", "the identity service"), target.get("Rally")
     tasks = workload.sections(run, samples_of, prefix)
     bears = f"How much load {_named(service)} bears"
+    if run.kind == "fault":
+        bears = f"What faults do to {_named(service)}"
     sections = tuple(
         _section(f"{prefix}finding-{number}", measurement, samples_of)
         for number, measurement in enumerate(run.searches, 1)
@@ -176,6 +180,7 @@ def _environment() -> Environment:
     environment.globals.update(
         figures=figures,
         words=words,
+        flame_tree=profile.tree,
         streak=streak,
         drawing=_drawing,
         badge=_badge,
@@ -193,8 +198,12 @@ def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Se
         title=names.of_measurement(measurement),
         measurement=measurement,
         tiles=tuple(_tiles(measurement)),
-        charts=charts.of(measurement, anchor, samples_of),
+        charts=(
+            *faults.charts(measurement, anchor, samples_of),
+            *charts.of(measurement, anchor, samples_of),
+        ),
         generator=generator_of(measurement),
+        faults=faults.tables(measurement),
     )
 
 

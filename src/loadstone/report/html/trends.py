@@ -69,7 +69,7 @@ def _section(anchor: str, trend: Trend) -> TrendSection:
         rows=tuple((run, cells(run)) for run in trend.runs),
         given=json.dumps(json.loads(trend.given), indent=2),
         load=load_of_given(trend.given),
-        sentences=tuple(history.sentences(trend.changes, len(trend.runs), MEDIAN)),
+        sentences=tuple(history.sentences(trend.changes, trend.known, MEDIAN)),
     )
 
 
@@ -79,7 +79,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> CapacitySection:
         trend=trend,
         charts=(_n(anchor, trend),) if len(trend.runs) > 1 else (),
         rows=tuple((run, history.cells(run)) for run in trend.runs),
-        sentences=tuple(history.sentences(trend.changes, len(trend.runs), "N")),
+        sentences=tuple(history.sentences(trend.changes, trend.known, "N")),
     )
 
 

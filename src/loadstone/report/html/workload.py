@@ -9,7 +9,7 @@ from loadstone.analysis.model import Stats
 from loadstone.analysis.stats import EndedIterations, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import deaths
-from loadstone.report import figures, usage
+from loadstone.report import figures, profile, usage
 from loadstone.report.html import hooks, outputs
 from loadstone.report.html.charts import (
     MOST_POINTS,
@@ -24,6 +24,7 @@ from loadstone.report.html.overview import RowVerdict, of_sla
 from loadstone.report.html.printed import PrintedChart
 from loadstone.report.html.steps import anchor_of
 from loadstone.report.steps import load_of
+from loadstone.report.words import sentence
 from loadstone.report.workload import cells, load_in_words, named, reduction
 from loadstone.result import Measurement, Run
 
@@ -90,6 +91,7 @@ def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
     said = [measurement.failure] if measurement.failure else []
     if measurement.resources is not None:
         said.append(measurement.resources.bottleneck.sentence)
+    said += map(sentence, profile.words(measurement))
     if stats is not None:
         total = stats.total
         said.append(

@@ -128,9 +128,6 @@ CONTEXTS = (
     "zones",
 )
 
-# Hook actions that Loadstone does not support.
-HOOK_ACTIONS = ("fault_injection",)
-
 # Service -> resources that the quotas context limits.
 QUOTAS: dict[str, tuple[str, ...]] = {
     "nova": (

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, RootModel, ValidationInfo, field_validator
 
-from loadstone.plan.hooks import Event, Periodic, SysCall
+from loadstone.errors import InvalidInput
+from loadstone.faults.sentence import read
+from loadstone.plan.hooks import Event, FaultInjection, Periodic, SysCall
 from loadstone.rally.task.catalogue.form import ROOT_RULES, Count, Form
 
 Moment = Annotated[int, Field(ge=0)]
@@ -33,6 +35,33 @@ class SysCallForm(RootModel[str]):
     def made(self) -> SysCall:
         """Return the action."""
         return SysCall(tuple(shlex.split(self.root)))
+
+
+class FaultInjectionForm(RootModel[str | dict[str, str | bool]]):
+    """A sentence of os-faults, or {action: SENTENCE} as its own hook for Rally takes it."""
+
+    model_config = ROOT_RULES
+
+    @field_validator("root")
+    @classmethod
+    def _is_a_fault(cls, value: str | dict[str, str | bool]) -> str | dict[str, str | bool]:
+        if isinstance(value, dict):
+            unknown = sorted(set(value) - {"action", "verify"})
+            if unknown or not isinstance(value.get("action"), str):
+                raise ValueError("must be a sentence, or {action: SENTENCE}")
+        try:
+            read(_sentence(value))
+        except InvalidInput as wrong:
+            raise ValueError(str(wrong)) from None
+        return value
+
+    def made(self) -> FaultInjection:
+        """Return the action."""
+        return FaultInjection(_sentence(self.root))
+
+
+def _sentence(value: str | dict[str, str | bool]) -> str:
+    return str(value["action"]) if isinstance(value, dict) else value
 
 
 class EventForm(Form):
@@ -79,5 +108,8 @@ class PeriodicForm(Form):
 
 TriggerForm = EventForm | PeriodicForm
 
-ACTIONS: dict[str, type[SysCallForm]] = {"sys_call": SysCallForm}
+ACTIONS: dict[str, type[SysCallForm] | type[FaultInjectionForm]] = {
+    "fault_injection": FaultInjectionForm,
+    "sys_call": SysCallForm,
+}
 TRIGGERS: dict[str, type[TriggerForm]] = {"event": EventForm, "periodic": PeriodicForm}

@@ -1,0 +1,106 @@
+"""What is known of a fault during a load: how it was carried out, and what it did to clients."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A fault as it was carried out; seconds after the load's start."""
+
+    action: str  # "kill keystone service on one node"
+    at_s: float
+    undone_s: float | None = None  # when what was done had been undone; None: nothing was
+    detected_s: float | None = None  # after `at_s`: the balancer stopped sending there
+    targets: tuple[str, ...] = ()  # the parts that were hit
+    steps: tuple[str, ...] = ()  # what was done, with its instants, in words
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """Failures of one kind, and how long clients waited for them."""
+
+    kind: str  # "connection refused"
+    count: int
+    median_s: float  # from the due instant to the failure
+    max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEffect:
+    """What one fault did. Seconds; `at_s` after the load's start, durations otherwise."""
+
+    action: str
+    at_s: float
+    undone_s: float | None
+    detected_s: float | None
+    due: int  # iterations due from the fault to the end of the observation
+    failed: int
+    downtime_s: float  # the plan's: from the first to the last error of each cluster of errors
+    unavailable_s: float  # time in which at least half of what was due failed
+    # Until latency and errors are as before; None: they were not at the end of the observation.
+    mttr_s: float | None
+    plan_mttr_s: float  # the plan's: a moving mean is above the baseline's mean + 4 sigmas
+    absolute_s: float  # mean latency of degraded stretches minus the baseline's mean
+    relative: float  # ratio of the two; 1 without a degraded stretch
+    backlog: int  # most iterations in flight above the usual number
+    drained_s: float | None  # from that peak until as many are in flight as before
+    baseline_s: float  # mean latency before the fault
+    baseline_failed: int
+    observed_s: float  # from the fault on
+    errors: tuple[ErrorKind, ...] = ()  # most frequent first
+    degraded: tuple[tuple[float, float], ...] = ()  # stretches, after the load's start
+    targets: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    # Iterations that ended well per second while the fault was held; None: it was an instant.
+    goodput_rps: float | None = None
+
+    @property
+    def failed_share(self) -> float:
+        """Share of what was due that failed, from the fault on."""
+        return self.failed / self.due if self.due else 0.0
+
+    @property
+    def has_recovered(self) -> bool:
+        """Whether everything was as before at the end of the observation."""
+        return self.mttr_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over repeats with its 95 % interval (Student's t); None with one value."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int  # repeats in which the figure exists
+
+
+# The figures of a fault that are averaged over repeats.
+FIGURES = (
+    "downtime_s",
+    "unavailable_s",
+    "failed",
+    "failed_share",
+    "detected_s",
+    "mttr_s",
+    "plan_mttr_s",
+    "absolute_s",
+    "relative",
+    "backlog",
+    "drained_s",
+    "goodput_rps",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSummary:
+    """One action over its repeats."""
+
+    action: str
+    repeats: int
+    recovered: int  # repeats in which everything was as before at the end
+    figures: tuple[tuple[str, Estimate], ...]  # by the names of FIGURES; absent ones left out
+
+    def figure(self, name: str) -> Estimate | None:
+        """Return one figure; None: it exists in no repeat."""
+        return dict(self.figures).get(name)

@@ -1,0 +1,375 @@
+"""Computes what a fault did to clients: downtime, recovery, degradation, backlog, errors.
+
+Everything is computed from the iterations of one load in which a fault happened at a known instant.
+The figures need an open loop: a closed one stops asking while the service stands still.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from http import HTTPStatus
+from statistics import fmean, stdev
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.fault import (
+    FIGURES,
+    ErrorKind,
+    Estimate,
+    FaultEffect,
+    FaultSummary,
+    Injection,
+)
+from loadstone.analysis.iterations import Iterations
+from loadstone.analysis.stats import WORDS
+from loadstone.engine.outcome import Outcome
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+CONFIDENCE = 0.95
+LEAST_BASELINE = 20  # iterations before the fault; fewer say nothing of what is normal
+UNAVAILABLE_SHARE = 0.5  # of what was due: where more fails the service counts as unavailable
+LEAST_FAILURES = 3  # in a row of unavailable time; one lost request is no outage
+# The definitions of OpenStack's reliability test plan, version 2 (performance-docs), with the
+# constants of its only implementation (rally-runners, analytics.py).
+PLAN_WARM_UP = 10  # iterations at the beginning that are not part of the baseline
+PLAN_GAP = 6  # successes that a cluster of errors may contain in a row
+PLAN_WINDOW = 21  # iterations in the moving mean
+PLAN_SIGMAS = 4.0
+PLAN_WIDTH = 3  # means that must lie above the limit for a period to count
+# The change points: stretches in which iterations are slow more often than before the fault.
+SLOW_QUANTILE = 0.95  # of the baseline: what takes longer is slow ...
+LEAST_RISE = 1.2  # ... if it also takes so many times the baseline's median
+SLOW_SHARE = 0.5  # of the iterations in a degraded stretch, at least
+FALSE_ALARM = 0.001  # chance of a degraded stretch where nothing changed, arrivals independent
+BASELINE_FACTOR = 1.5  # a stretch must stand out so much more than the baseline's own worst one
+LEAST_DEGRADED_S = 0.3  # what is shorter is a hiccup of the machine
+LEAST_HELD_S = 0.5  # of a fault whose goodput says something
+CHAIN_S = 5.0  # what begins later after the last effect is not the fault's
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Iterations in the order of their due times, shape (n,) each; seconds after the start."""
+
+    due_s: Floats
+    done_s: Floats
+    is_ok: Bools
+    kind: NDArray[np.str_]
+
+    @property
+    def latency_s(self) -> Floats:
+        return self.done_s - self.due_s
+
+    def picked(self, rows: Bools) -> "_Rows":
+        return _Rows(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def __len__(self) -> int:
+        return len(self.due_s)
+
+
+def effect(
+    iterations: Iterations, injection: Injection, begin_s: float = 0.0, end_s: float = math.inf
+) -> FaultEffect:
+    """Compute what a fault did from the iterations due between `begin_s` and `end_s`.
+
+    Those due before the fault are the baseline; fewer than LEAST_BASELINE raise ValueError.
+    """
+    rows = _rows(iterations, begin_s, end_s)
+    before = rows.picked(rows.done_s <= injection.at_s)
+    usual = before.picked(before.is_ok)
+    if len(usual) < LEAST_BASELINE:
+        raise ValueError(
+            f"only {len(usual)} iterations ended well before the fault at {injection.at_s:.1f} s; "
+            f"{LEAST_BASELINE} are needed to say what is normal"
+        )
+    after = rows.picked(rows.done_s > injection.at_s)
+    observed_until_s = float(rows.due_s[-1])
+    clusters = _downtime(after, injection.at_s)
+    stretches = _degraded(usual, after, injection)
+    good = after.picked(after.is_ok)
+    slow_s = good.latency_s[_inside(good.due_s, stretches)]
+    usual_s = float(usual.latency_s.mean())
+    mean_s = float(slow_s.mean()) if len(slow_s) else usual_s
+    backlog, drained_s = _backlog(rows, injection.at_s)
+    return FaultEffect(
+        action=injection.action,
+        at_s=injection.at_s,
+        undone_s=injection.undone_s,
+        detected_s=injection.detected_s,
+        due=len(after),
+        failed=int((~after.is_ok).sum()),
+        downtime_s=math.fsum(end - begin for begin, end in clusters),
+        unavailable_s=_unavailable_s(after, injection.at_s),
+        mttr_s=_mttr_s(clusters, stretches, injection.at_s, observed_until_s),
+        plan_mttr_s=_plan_mttr_s(usual, good),
+        absolute_s=mean_s - usual_s,
+        relative=mean_s / usual_s if usual_s > 0 else 1.0,
+        backlog=backlog,
+        drained_s=drained_s,
+        goodput_rps=_goodput_rps(rows, injection),
+        baseline_s=usual_s,
+        baseline_failed=int((~before.is_ok).sum()),
+        observed_s=observed_until_s - injection.at_s,
+        errors=_errors(after),
+        degraded=stretches,
+        targets=injection.targets,
+        steps=injection.steps,
+    )
+
+
+def summarize(effects: Iterable[FaultEffect]) -> tuple[FaultSummary, ...]:
+    """Average the figures of each action over its repeats."""
+    by_action: dict[str, list[FaultEffect]] = defaultdict(list)
+    for one in effects:
+        by_action[one.action].append(one)
+    return tuple(
+        FaultSummary(
+            action=action,
+            repeats=len(found),
+            recovered=sum(one.has_recovered for one in found),
+            figures=tuple(_estimates(found)),
+        )
+        for action, found in by_action.items()
+    )
+
+
+def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Estimate]]:
+    for name in FIGURES:
+        values = [float(value) for one in found if (value := getattr(one, name)) is not None]
+        if values:
+            found_one = estimate(values)
+            # None of the figures but the degradation can be below 0.
+            if found_one.low is not None and name != "absolute_s":
+                found_one = replace(found_one, low=max(0.0, found_one.low))
+            yield name, found_one
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the mean of values with its 95 % interval."""
+    if len(values) < 2:
+        return Estimate(values[0], None, None, 1)
+    from scipy.special import stdtrit  # heavy, and not needed for one value
+
+    mean = fmean(values)
+    t = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
+    half = t * stdev(values) / math.sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half, len(values))
+
+
+def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
+    due_s = iterations.due_ns / 1e9
+    kept = np.flatnonzero(iterations.has_ended & (due_s >= begin_s) & (due_s < end_s))
+    kept = kept[np.argsort(iterations.due_ns[kept], kind="stable")]
+    return _Rows(
+        due_s=due_s[kept],
+        done_s=iterations.done_ns[kept] / 1e9,
+        is_ok=iterations.is_ok[kept],
+        kind=_kinds(iterations.outcome[kept], iterations.status[kept]),
+    )
+
+
+def _kinds(outcome: NDArray[np.uint8], status: NDArray[np.uint16]) -> NDArray[np.str_]:
+    """Return how each iteration failed, in words; empty where it went well."""
+    pairs = np.stack([outcome.astype(np.int64), status.astype(np.int64)], axis=1)
+    each, where = np.unique(pairs, axis=0, return_inverse=True)
+    words = np.array([_words(int(one), int(code)) for one, code in each] or [""])
+    named: NDArray[np.str_] = words[where.reshape(-1)]
+    return named
+
+
+def _words(outcome: int, status: int) -> str:
+    if outcome == Outcome.OK:
+        return ""
+    if outcome != Outcome.HTTP_STATUS:
+        return WORDS.get(Outcome(outcome), f"outcome {outcome}")
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _edges_s(due_s: Floats) -> Floats:
+    """Return the midpoints between arrivals, shape (n + 1,): arrival i stands for [i, i + 1)."""
+    if len(due_s) == 0:
+        return np.zeros(1)
+    return np.concatenate([due_s[:1], (due_s[1:] + due_s[:-1]) / 2, due_s[-1:]])
+
+
+def _clusters(flags: Bools, gap: int) -> list[tuple[int, int]]:
+    """Return the first and last index of each run of True with at most `gap` False in a row."""
+    at = np.flatnonzero(flags)
+    if not len(at):
+        return []
+    cuts = np.flatnonzero(np.diff(at) > gap + 1)
+    firsts, lasts = at[np.append(0, cuts + 1)], at[np.append(cuts, len(at) - 1)]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def _downtime(after: _Rows, at_s: float) -> list[tuple[float, float]]:
+    """Return clusters of errors as stretches of time: to half the gaps to their neighbours."""
+    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    return [
+        (float(edges_s[first]), float(edges_s[last + 1]))
+        for first, last in _clusters(~after.is_ok, PLAN_GAP)
+    ]
+
+
+def _unavailable_s(after: _Rows, at_s: float) -> float:
+    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    scores = np.where(after.is_ok, -UNAVAILABLE_SHARE, 1 - UNAVAILABLE_SHARE)
+    return math.fsum(
+        float(edges_s[last + 1] - edges_s[first])
+        for first, last, _ in _maximal(scores)
+        if int((~after.is_ok[first : last + 1]).sum()) >= LEAST_FAILURES
+    )
+
+
+def _maximal(scores: Floats) -> list[tuple[int, int, float]]:
+    """Return all maximal scoring segments: first index, last index, score.
+
+    Ruzzo and Tompa, "A linear time algorithm for finding all maximal scoring subsequences",
+    ISMB 1999: disjoint segments none of which gains by being longer or shorter.
+    """
+    # Of each candidate: first, last, the sum before it, the sum up to its end.
+    found: list[tuple[int, int, float, float]] = []
+    total, settled = 0.0, 0  # candidates before `settled` cannot grow any more
+    for index, score in enumerate(scores.tolist()):
+        below, total = total, total + score
+        if score <= 0:
+            continue
+        first = index
+        while True:
+            places = range(len(found) - 1, settled - 1, -1)
+            place = next((i for i in places if found[i][2] < below), None)
+            if place is None:
+                settled = len(found)
+                break
+            if found[place][3] >= total:
+                break
+            first, below = found[place][0], found[place][2]
+            del found[place:]
+        found.append((first, index, below, total))
+    return [(first, last, high - low) for first, last, low, high in found]
+
+
+def _degraded(usual: _Rows, after: _Rows, injection: Injection) -> tuple[tuple[float, float], ...]:
+    """Return the stretches in which iterations that ended well were slower than before.
+
+    An epidemic change-point test (Levin and Kline, Statistics in Medicine 4, 1985): each iteration
+    scores the log likelihood ratio of being slow with SLOW_SHARE instead of with the baseline's
+    share; maximal segments that chance does not explain are degraded.
+    """
+    good = after.picked(after.is_ok)
+    if not len(good):
+        return ()
+    limit_s = max(
+        float(np.quantile(usual.latency_s, SLOW_QUANTILE)),
+        LEAST_RISE * float(np.median(usual.latency_s)),
+    )
+    least = max(
+        math.log(max(len(good), 2) / FALSE_ALARM),
+        BASELINE_FACTOR * max((score for *_, score in _slow(usual, limit_s)), default=0.0),
+    )
+    edges_s = np.maximum(_edges_s(good.due_s), injection.at_s)
+    chain: list[tuple[float, float]] = []
+    last_s = max(injection.at_s, injection.undone_s or 0.0)
+    failed_s = after.due_s[~after.is_ok]
+    for first, last, score in _slow(good, limit_s):
+        begin_s, end_s = float(edges_s[first]), float(edges_s[last + 1])
+        if score < least or end_s - begin_s < LEAST_DEGRADED_S:
+            continue
+        earlier_s = failed_s[failed_s <= begin_s]
+        if begin_s - max(last_s, float(earlier_s.max(initial=0.0))) > CHAIN_S:
+            break
+        chain.append((begin_s, end_s))
+        last_s = max(last_s, end_s)
+    return tuple(chain)
+
+
+def _slow(rows: _Rows, limit_s: float) -> list[tuple[int, int, float]]:
+    usual_share = 1 - SLOW_QUANTILE
+    is_slow = math.log(SLOW_SHARE / usual_share)
+    is_not = math.log((1 - SLOW_SHARE) / (1 - usual_share))
+    return _maximal(np.where(rows.latency_s > limit_s, is_slow, is_not))
+
+
+def _inside(due_s: Floats, stretches: Sequence[tuple[float, float]]) -> Bools:
+    inside = np.zeros(len(due_s), dtype=np.bool_)
+    for begin_s, end_s in stretches:
+        inside |= (due_s >= begin_s) & (due_s < end_s)
+    return inside
+
+
+def _mttr_s(
+    clusters: Sequence[tuple[float, float]],
+    stretches: Sequence[tuple[float, float]],
+    at_s: float,
+    until_s: float,
+) -> float | None:
+    """Return when the last effect had ended, after the fault; None: it lasts to the end."""
+    last_s = max((end_s for _, end_s in (*clusters, *stretches)), default=at_s)
+    return None if last_s >= until_s else last_s - at_s
+
+
+def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
+    """Return the plan's MTTR: the length of periods in which a moving mean is too high."""
+    # The plan's mean covers all iterations in their order, so the baseline leads into the fault.
+    latency_s = np.concatenate([usual.latency_s, good.latency_s])
+    due_s = np.concatenate([usual.due_s, good.due_s])
+    if len(latency_s) <= PLAN_WINDOW:
+        return 0.0
+    window = np.full(PLAN_WINDOW, 1 / PLAN_WINDOW)
+    means_s = np.convolve(latency_s, window, mode="valid")
+    times_s = np.convolve(due_s, window, mode="valid")
+    normal_s = usual.latency_s[PLAN_WARM_UP:]
+    limit_s = float(normal_s.mean()) + PLAN_SIGMAS * float(normal_s.std())
+    periods = _clusters(means_s >= limit_s, PLAN_GAP)
+    return math.fsum(
+        float(times_s[last] - times_s[first])
+        for first, last in periods
+        if last - first >= PLAN_WIDTH
+    )
+
+
+def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
+    """Return the peak in flight above the usual number, and the time from it to the usual."""
+    times_s = np.concatenate([rows.due_s, rows.done_s])
+    steps = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(rows), np.int64)])
+    # What ends at the instant of an arrival has ended before it.
+    order = np.lexsort((steps, times_s))
+    times_s, in_flight = times_s[order], np.cumsum(steps[order])
+    is_before = times_s <= at_s
+    highest = int(in_flight[is_before].max(initial=0))
+    usual = int(np.median(in_flight[is_before])) if is_before.any() else 0
+    later, later_s = in_flight[~is_before], times_s[~is_before]
+    peak = int(np.argmax(later)) if len(later) else 0
+    if not len(later) or later[peak] <= highest:
+        return 0, 0.0
+    is_low = np.flatnonzero(later[peak:] <= highest)
+    # At the very end everything has ended: that is not the service's doing.
+    drained = peak + int(is_low[0]) if len(is_low) else len(later)
+    if drained >= len(later) or later_s[drained] > rows.due_s[-1]:
+        return int(later[peak]) - usual, None
+    return int(later[peak]) - usual, float(later_s[drained] - later_s[peak])
+
+
+def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:
+    """Return what ended well per second from the fault until it was undone."""
+    if injection.undone_s is None or injection.undone_s - injection.at_s < LEAST_HELD_S:
+        return None
+    inside = (rows.done_s > injection.at_s) & (rows.done_s <= injection.undone_s)
+    return float((rows.is_ok & inside).sum()) / (injection.undone_s - injection.at_s)
+
+
+def _errors(after: _Rows) -> tuple[ErrorKind, ...]:
+    found = []
+    for kind in np.unique(after.kind[~after.is_ok]).tolist():
+        told_s = after.latency_s[(after.kind == kind) & ~after.is_ok]
+        found.append(
+            ErrorKind(str(kind), len(told_s), float(np.median(told_s)), float(told_s.max()))
+        )
+    return tuple(sorted(found, key=lambda one: -one.count))

@@ -1,0 +1,180 @@
+"""`loadstone fault`: what breaks, and how it comes back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+
+import click
+
+from loadstone.cli.choose import (
+    ANYWAY,
+    PERMISSION,
+    fault_commands,
+    fault_options,
+    target_options,
+)
+from loadstone.cli.duration import Number, Span
+from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.output import command_line, show
+from loadstone.cli.stored import JSON, STORE, open_store
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.plan.model import Http
+
+if TYPE_CHECKING:
+    from loadstone.config.model import RunConfig
+    from loadstone.store.location import StoreLocation
+
+
+class Options(TypedDict):
+    """The values of the options."""
+
+    lab: str | None
+    cloud: str | None
+    yes: bool
+    anyway: bool
+    faults_file: Path | None
+    may_break: bool
+    sentences: tuple[str, ...]
+    scenario: str
+    given: tuple[str, ...]
+    users: int
+    rate_rps: float
+    repeats: int
+    baseline_s: float
+    observe_s: float
+    timeout_s: float
+    cores: tuple[int, ...]
+    http: Http
+    tls_resumption: bool | None
+    location: "StoreLocation"
+    to: TextIO | None
+
+
+@click.command()
+@target_options
+@click.option(
+    "--do",
+    "sentences",
+    metavar="SENTENCE",
+    multiple=True,
+    required=True,
+    help="What breaks: 'kill keystone service on one node'; may be repeated.",
+)
+@click.option(
+    "--scenario",
+    default="issue",
+    show_default=True,
+    help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
+)
+@click.option(
+    "--arg", "given", metavar="NAME=VALUE", multiple=True, help="An argument of the scenario."
+)
+@click.option(
+    "--users",
+    type=click.IntRange(0, 10_000),
+    default=10,
+    show_default=True,
+    help="Users to make and remove again; 0: the target's own user.",
+)
+@click.option(
+    "--rate",
+    "rate_rps",
+    type=Number(0.1, HIGHEST_RPS),
+    default=20.0,
+    show_default=True,
+    help="Iterations due per second; well below the target's N.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    help="Loads, each with the fault once.",
+)
+@click.option(
+    "--baseline",
+    "baseline_s",
+    type=Span(),
+    default="10s",
+    show_default=True,
+    help="Load before the fault.",
+)
+@click.option(
+    "--observe",
+    "observe_s",
+    type=Span(),
+    default="20s",
+    show_default=True,
+    help="Load from the fault on.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=Span(),
+    default="10s",
+    show_default=True,
+    help="How long a client waits for an answer.",
+)
+@fault_options
+@generator_options
+@PERMISSION
+@ANYWAY
+@STORE
+@JSON
+@click.pass_context
+def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
+    """Say what a fault does to those who ask meanwhile, and when all is as before.
+
+    Offers a steady load, breaks something at a recorded instant, undoes it, and watches. Everything
+    is undone also after Ctrl-C and when this process is killed.
+
+    \b
+    loadstone fault --lab NAME --do "kill keystone service on one node"
+    loadstone fault --lab NAME --do "freeze memcached service for 5 seconds" --rate 40
+    loadstone fault --lab NAME --do "take one node out" --do "rotate fernet keys" --repeats 3
+
+    Ends with 0 when the service recovered each time, with 1 when it did not, with 4 when there are
+    no figures.
+    """
+    from loadstone.cli.screen import Screen
+    from loadstone.exit_code import exit_code
+    from loadstone.run import run
+
+    config = _config(options)
+    with open_store(options["location"]) as store:
+        try:
+            with Screen() as screen:
+                run(config, store, screen)
+        finally:
+            # Also what was measured until Ctrl-C or a failure.
+            if store.holds(config.run_id):
+                result = store.get(config.run_id)
+                show(result, options["to"])
+        ctx.exit(exit_code(result))
+
+
+def _config(options: Options) -> "RunConfig":
+    from loadstone.config.capacity import by_name
+    from loadstone.config.fault import FaultTerms, fault_groups, load_s
+    from loadstone.config.model import RunConfig
+    from loadstone.keystone.target import NamedTarget
+    from loadstone.plan.model import Placement
+
+    terms = FaultTerms(
+        sentences=options["sentences"],
+        rate_rps=options["rate_rps"],
+        repeats=options["repeats"],
+        baseline_s=options["baseline_s"],
+        observe_s=options["observe_s"],
+        timeout_s=options["timeout_s"],
+        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+    )
+    searched = by_name(options["scenario"], options["users"], options["given"])
+    return RunConfig(
+        kind="fault",
+        target=NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
+        groups=fault_groups(searched, terms),
+        command=command_line(),
+        budget_s=load_s(terms) + len(terms.sentences),
+        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
+        secrets=searched.secrets,
+    )

@@ -1,0 +1,123 @@
+"""`loadstone fleet`: hosts that send load together."""
+
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from loadstone.cli.generator import fleet_address, fleet_options
+from loadstone.cli.stored import JSON, write_json
+
+PORT = 8786  # Dask's own
+
+
+@click.group()
+def fleet() -> None:
+    """Start, look at and end the processes that send load together from several hosts."""
+
+
+@fleet.command()
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Workers to start on this machine; each sends a part of the load.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of the scheduler; hosts reach it.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=PORT,
+    show_default=True,
+    help="Port of the scheduler.",
+)
+@click.option(
+    "--join",
+    metavar="tls://HOST:PORT",
+    help="Start workers alone, which join this scheduler; its certificates must be here "
+    "(--fleet-certificates).",
+)
+@click.option(
+    "--fleet-certificates",
+    "certificates",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for ca.pem, certificate.pem and key.pem; made when it has none.",
+)
+def up(workers: int, host: str, port: int, join: str | None, certificates: Path | None) -> None:
+    """Start a scheduler and workers on this machine, or workers that join one elsewhere.
+
+    All speak TLS, and refuse who has no certificate of the fleet. Copy the folder with the
+    certificates to each host that is to join.
+    """
+    from loadstone.engine.fleet import address, daemons
+    from loadstone.engine.fleet import certificates as pem
+    from loadstone.errors import EnvironmentUnusable
+
+    address.require_installed()
+    folder = certificates or address.certificates()
+    if daemons.running(folder):
+        raise EnvironmentUnusable(
+            f"processes of a fleet run on this machine already ({folder}); `loadstone fleet down` "
+            "ends them"
+        )
+    if join is not None:
+        address.read(join, folder)
+        url = join
+    else:
+        if not (folder / address.KEY).exists():
+            pem.make(folder)
+        daemons.start_scheduler(folder, host, port)
+        url = f"tls://{host}:{port}"
+    daemons.start_workers(folder, url, workers, address.LOAD)
+    click.echo(f"loadstone capacity --fleet {url}")
+    if join is None:
+        click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")
+
+
+@fleet.command()
+@fleet_options
+@JSON
+def status(
+    fleet: str | None, certificates: Path | None, without_tls: bool, to: TextIO | None
+) -> None:
+    """Show the hosts of a fleet: version, cores, and how far their clocks are apart."""
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from loadstone import gate
+    from loadstone.report.terminal import console
+
+    found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)
+    if found is None:
+        raise AssertionError("an address was given")
+    hosts = gate.fleet_hosts(found)
+    if to is not None:
+        write_json({"hosts": [asdict(one) for one in hosts]}, to)
+        return
+    table = Table("host", "Loadstone", "cores", "clock, ms", "± ms", box=None)
+    for one in hosts:
+        cells = (one.name, one.loadstone, str(one.cores))
+        table.add_row(*cells, f"{one.clock_offset_ms:+.2f}", f"{one.clock_error_ms:.2f}")
+    console().print(table)
+
+
+@fleet.command()
+@click.option(
+    "--fleet-certificates",
+    "certificates",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder that `fleet up` was given.",
+)
+def down(certificates: Path | None) -> None:
+    """End the processes that `fleet up` started on this machine; the certificates stay."""
+    from loadstone.engine.fleet import address, daemons
+
+    count = daemons.end(certificates or address.certificates())
+    click.echo(f"ended {count} process{'' if count == 1 else 'es'}")

@@ -1,0 +1,1 @@
+"""Load from several hosts at once, over Dask distributed."""

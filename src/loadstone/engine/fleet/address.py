@@ -1,0 +1,85 @@
+"""Where a fleet is: `local:4`, or the address of a Dask scheduler."""
+
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from loadstone import paths
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.target.permission import is_loopback
+
+MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
+LOAD = "load"  # the resource of workers that send load; without any, all workers do
+MOST_LOCAL = 64
+CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFleet:
+    """Processes on this machine, for the time of a run."""
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"local:{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerAddress:
+    """A Dask scheduler; `certificates` is a folder with ca.pem, certificate.pem and key.pem."""
+
+    url: str
+    certificates: Path | None  # None: without TLS
+
+    def __str__(self) -> str:
+        return self.url
+
+
+FleetAddress = LocalFleet | SchedulerAddress
+
+
+def require_installed() -> None:
+    """Raise EnvironmentUnusable without Dask distributed."""
+    if find_spec("distributed") is None:
+        raise EnvironmentUnusable(MISSING)
+
+
+def certificates() -> Path:
+    """Return the folder of the certificates that `loadstone fleet up` makes."""
+    return paths.home() / "fleet"
+
+
+def read(text: str, folder: Path | None = None, *, without_tls: bool = False) -> FleetAddress:
+    """Return the fleet that `--fleet` names; InvalidInput where it names none."""
+    if match := re.fullmatch(r"local:(\d{1,4})", text):
+        count = int(match[1])
+        if not 1 <= count <= MOST_LOCAL:
+            raise InvalidInput(f"--fleet {text}: between 1 and {MOST_LOCAL} processes, please")
+        return LocalFleet(count)
+    url = urlsplit(text)
+    try:
+        host, port = url.hostname, url.port
+    except ValueError:
+        host = port = None
+    if url.scheme not in {"tls", "tcp"} or not host or not port:
+        raise InvalidInput(f"--fleet {text}: write local:4, or tls://HOST:8786 of a Dask scheduler")
+    if url.scheme == "tls":
+        return SchedulerAddress(text, _complete(folder or certificates()))
+    if not without_tls and not is_loopback(host, port):
+        raise InvalidInput(
+            f"--fleet {text}: whoever reaches a scheduler without TLS can run programs on all of "
+            "its hosts; use tls://, or say --fleet-without-tls"
+        )
+    return SchedulerAddress(text, None)
+
+
+def _complete(folder: Path) -> Path:
+    for name in (CA, CERTIFICATE, KEY):
+        if not (folder / name).is_file():
+            raise InvalidInput(
+                f"{folder / name} is missing; `loadstone fleet up` makes it, and "
+                "--fleet-certificates names another folder"
+            )
+    return folder

@@ -1,0 +1,61 @@
+"""How far the clocks of two hosts are apart.
+
+Cristian's algorithm (Probabilistic clock synchronization, Distributed Computing 3, 1989), as NTP
+uses it (RFC 5905 section 8): of several round trips the shortest one bounds the error by half of
+its duration.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# How much two quartz clocks may drift apart, beyond the errors of the two readings.
+DRIFT = 200e-6
+JUMP_NS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """A host's clock minus ours, and by how much that may be wrong; `at_ns` is on our clock."""
+
+    at_ns: int
+    offset_ns: int
+    error_ns: int
+
+    def jump_ns(self, later: "ClockReading") -> int:
+        """Return by how much the clock was set between two readings; 0 if drift explains it."""
+        moved_ns = later.offset_ns - self.offset_ns
+        drift_ns = DRIFT * abs(later.at_ns - self.at_ns)
+        allowed_ns = self.error_ns + later.error_ns + drift_ns + JUMP_NS
+        return moved_ns if abs(moved_ns) > allowed_ns else 0
+
+
+def read(ask: Callable[[], int], rounds: int) -> ClockReading:
+    """Ask a host for its time (nanoseconds since 1970), and keep the shortest round trip."""
+    return min((_round_trip(ask) for _ in range(rounds)), key=lambda one: one.error_ns)
+
+
+def _round_trip(ask: Callable[[], int]) -> ClockReading:
+    began_ns = time.time_ns()
+    theirs_ns = ask()
+    ended_ns = time.time_ns()
+    middle_ns = (began_ns + ended_ns) // 2
+    return ClockReading(middle_ns, theirs_ns - middle_ns, (ended_ns - began_ns) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class SkewedClock:
+    """A clock that is wrong by an offset and a drift, for tests on one machine."""
+
+    offset_ns: int = 0
+    drift: float = 0.0  # seconds per second, since `since_ns`
+    since_ns: int = 0
+
+    def now_ns(self) -> int:
+        """Return what this clock shows."""
+        real_ns = time.time_ns()
+        return real_ns + self.offset_ns + round(self.drift * (real_ns - self.since_ns))
+
+    def real_ns(self, shown_ns: int) -> int:
+        """Return the real time at which this clock shows `shown_ns`."""
+        return round(self.since_ns + (shown_ns - self.offset_ns - self.since_ns) / (1 + self.drift))

@@ -1,0 +1,184 @@
+"""Connects to the hosts of a fleet: each gets a `Member`, a Dask actor."""
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from loadstone.engine.fleet.address import (
+    CA,
+    CERTIFICATE,
+    KEY,
+    LOAD,
+    FleetAddress,
+    LocalFleet,
+    SchedulerAddress,
+    require_installed,
+)
+from loadstone.engine.fleet.clock import SkewedClock
+from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, Host, RemoteMember
+from loadstone.engine.fleet.member import LEASE_S, HostFacts, Member
+from loadstone.engine.version import version
+from loadstone.errors import EnvironmentUnusable, LoadstoneError
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+CONNECT_S = 10.0
+MEMBER_S = 30.0  # a worker imports Loadstone first
+RENEW_S = LEASE_S / 4
+
+
+@contextmanager
+def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterator[Fleet]:
+    """Connect to a fleet, which is this client's alone until the end.
+
+    `clocks` are false clocks of its hosts, for tests. Raises EnvironmentUnusable where a host has
+    another version, is used by another client, or does not answer.
+    """
+    with _client(address) as client:
+        fleet = Fleet(_hosts(client, address, clocks))
+        over = threading.Event()
+        renewing = threading.Thread(target=_renew, args=(fleet, over), daemon=True)
+        renewing.start()
+        try:
+            yield fleet
+        finally:
+            over.set()
+            renewing.join()
+            _release(fleet)
+
+
+def _renew(fleet: Fleet, over: threading.Event) -> None:
+    """Renew the leases between two loads; during one, looking at it does."""
+    while not over.wait(RENEW_S):
+        for host in fleet.hosts:
+            if not host.lost:
+                host.ask("now_ns")
+
+
+def _release(fleet: Fleet) -> None:
+    for host in fleet.hosts:
+        if not host.lost:
+            with suppress(Exception):
+                host.ask("release").result(timeout=ANSWER_S)
+
+
+@contextmanager
+def _client(address: FleetAddress) -> "Iterator[Client]":
+    require_installed()
+    from distributed import Client
+
+    # Lost connections are told by name, as what they mean for the load.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if isinstance(address, LocalFleet):
+        with _processes(address.count) as cluster, Client(cluster, timeout=CONNECT_S) as client:
+            yield client
+        return
+    try:
+        client = Client(
+            address.url,
+            security=_security(address),
+            timeout=CONNECT_S,
+            direct_to_workers=True,
+        )
+    except (OSError, TimeoutError, ValueError) as error:
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise EnvironmentUnusable(f"no Dask scheduler answers at {address.url}: {cause}") from None
+    with client:
+        yield client
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Any]:
+    """Start workers on this machine; they end with this process."""
+    from distributed import LocalCluster, Security
+
+    with LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tls",
+        security=Security.temporary(),
+        dashboard_address="127.0.0.1:0",  # not on all addresses of this machine
+        silence_logs=logging.CRITICAL,
+    ) as cluster:
+        yield cluster
+
+
+def _security(address: SchedulerAddress) -> "Security | None":
+    from distributed import Security
+
+    folder = address.certificates
+    if folder is None:
+        return None
+    return Security(
+        tls_ca_file=str(folder / CA),
+        tls_client_cert=str(folder / CERTIFICATE),
+        tls_client_key=str(folder / KEY),
+        require_encryption=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    address: str
+    name: str
+
+
+def _workers(client: "Client", address: FleetAddress) -> list[_Worker]:
+    """Return the workers that send load: those with the resource `load`, or all."""
+    told: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    marked = {one: info for one, info in told.items() if LOAD in info.get("resources", {})}
+    workers = marked or told
+    if not workers:
+        raise EnvironmentUnusable(
+            f"the fleet {address} has no workers; `loadstone fleet up` on each host starts some"
+        )
+    return [_Worker(one, str(info.get("name", one))) for one, info in sorted(workers.items())]
+
+
+def _hosts(
+    client: "Client", address: FleetAddress, clocks: Sequence[SkewedClock]
+) -> tuple[Host, ...]:
+    name = f"{socket.gethostname()}, process {os.getpid()}"
+    workers = _workers(client, address)
+    futures = [
+        client.submit(
+            Member,
+            name,
+            clocks[number] if clocks else None,
+            workers=[worker.address],
+            key=f"loadstone-{secrets.token_hex(8)}",
+            actor=True,
+            pure=False,
+        )
+        for number, worker in enumerate(workers)
+    ]
+    hosts = []
+    for worker, future in zip(workers, futures, strict=True):
+        try:
+            member = cast("RemoteMember", future.result(timeout=MEMBER_S))
+            facts: HostFacts = member.facts().result(timeout=ANSWER_S)
+        except LoadstoneError as error:
+            raise EnvironmentUnusable(f"{worker.address}: {error}") from None
+        except ModuleNotFoundError:
+            raise EnvironmentUnusable(
+                f"{worker.address}: Loadstone is not installed there; install {version()}"
+            ) from None
+        except Exception as error:
+            cause = str(error) or type(error).__name__
+            raise EnvironmentUnusable(f"{worker.address} of the fleet: {cause}") from error
+        if facts.loadstone != version():
+            raise EnvironmentUnusable(
+                f"{facts.host} has Loadstone {facts.loadstone}, this machine {version()}; "
+                "install the same version on both"
+            )
+        hosts.append(Host(member, facts, f"{facts.host} ({worker.address.rpartition('/')[2]})"))
+    return tuple(hosts)

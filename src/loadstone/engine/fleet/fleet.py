@@ -1,0 +1,360 @@
+"""One load from several hosts.
+
+Part p of k sends exactly its iterations of one schedule (`Placement.part`). All parts start at one
+instant, which each host is told in the time of its own clock. A host that cannot start in time, is
+not heard of, or whose clock was set makes the trial invalid and is named; the load is never
+silently smaller.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from loadstone.engine import parquet
+from loadstone.engine.fleet import clock
+from loadstone.engine.fleet.clock import ClockReading
+from loadstone.engine.fleet.member import LEASE_S, Glance, HostFacts, network
+from loadstone.engine.health import Health, PartHealth
+from loadstone.engine.limits import merged
+from loadstone.engine.local import LoadResult, Spilled
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.progress import Progress, Watch
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
+from loadstone.plan.load import BandLoad, ClosedLoad, Load
+from loadstone.plan.model import Plan
+from loadstone.target.permission import is_loopback
+
+TICK_S = 0.2  # how often the parts are looked at
+ANSWER_S = LEASE_S  # a host that does not answer for so long is taken for lost
+PREPARE_S = 60.0
+LEAD_S = 0.15  # from the order to start to the first instant
+ROUNDS = 5  # round trips in a reading of a clock
+
+
+class Answer(Protocol):
+    """What a method of a remote member gives at once."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the value; raise what the method raised."""
+
+
+class RemoteMember(Protocol):
+    """A `Member` on another host: each method returns an `Answer`."""
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _NoAnswer:
+    """The answer of a worker that is known to be gone."""
+
+    why: Exception
+
+    def result(self, timeout: float | None = None) -> Any:  # noqa: ARG002 (nothing is waited for)
+        raise self.why
+
+
+@dataclass(slots=True)
+class Host:
+    """A host of the fleet; `lost` says why it can send no more."""
+
+    member: RemoteMember
+    facts: HostFacts
+    name: str
+    lost: str = ""
+
+    def ask(self, method: str, *arguments: object, **named: object) -> Answer:
+        """Call a method of the member; the answer raises what went wrong."""
+        try:
+            answer: Answer = getattr(self.member, method)(*arguments, **named)
+            return answer
+        except RuntimeError as error:  # Dask's, of an actor whose worker is gone
+            return _NoAnswer(error)
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host as `fleet status` shows it."""
+
+    name: str
+    loadstone: str  # its version
+    cores: int
+    clock_offset_ms: float  # its clock minus ours
+    clock_error_ms: float
+
+
+NOTHING_SEEN = Glance(None, 0.0, None, is_over=False)
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one host sends of the present load."""
+
+    host: Host
+    before: ClockReading
+    glance: Glance = NOTHING_SEEN
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Sends each load from all hosts. `run` and `run_to_file` are those of `engine.local`."""
+
+    hosts: tuple[Host, ...]
+    _present: list[_Part] = field(default_factory=list, init=False)
+
+    def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
+        """Send what the plan says from all hosts, until its end, `watch` or Ctrl-C stops it."""
+        samples, health, is_interrupted = self._send(plan, watch, None)
+        return LoadResult(samples, health, is_interrupted)
+
+    def run_to_file(
+        self,
+        plan: Plan,
+        path: Path,
+        watch: Watch | None = None,
+        look: Callable[[Samples], None] | None = None,
+    ) -> Spilled:
+        """Run a plan as `run` does; samples go to a file at the end."""
+        samples, health, is_interrupted = self._send(plan, watch, look)
+        parquet.write(path, samples)
+        return Spilled(SampleFile(path), health, is_interrupted)
+
+    def failure(self) -> str | None:
+        """Return which hosts were lost; None: all are there."""
+        lost = [f"{host.name} of the fleet {host.lost}" for host in self.hosts if host.lost]
+        return "; ".join(lost) or None
+
+    def status(self) -> tuple[HostStatus, ...]:
+        """Look at all hosts."""
+        return tuple(self._status(host) for host in self.hosts)
+
+    def _status(self, host: Host) -> HostStatus:
+        reading = self._clock(host)
+        facts = host.facts
+        offset_ms, error_ms = reading.offset_ns / 1e6, reading.error_ns / 1e6
+        return HostStatus(host.name, facts.loadstone, facts.cores, offset_ms, error_ms)
+
+    def require_reach(self, host: str, port: int) -> None:
+        """Refuse a loopback target that is another one on some host of the fleet."""
+        if not is_loopback(host, port):
+            return
+        here = network()
+        for one in self.hosts:
+            if one.facts.network != here:
+                raise InvalidInput(
+                    f"{host} is this machine's loopback address, and {one.name} has its own; "
+                    "give the target an address that all hosts of the fleet reach"
+                )
+
+    def _send(
+        self, plan: Plan, watch: Watch | None, look: Callable[[Samples], None] | None
+    ) -> tuple[Samples, Health, bool]:
+        self._require_all()
+        self.require_reach(plan.origin.host, plan.origin.port)
+        hosts = self.hosts[: most_parts(plan.load, len(self.hosts))]
+        parts = self._prepare(plan, hosts, shown=look is not None)
+        try:
+            self._start(parts)
+            is_interrupted = self._watch(parts, watch, look)
+            return self._collect(plan, parts, is_interrupted)
+        finally:
+            for part in parts:
+                if not part.host.lost:
+                    part.host.ask("abandon")
+
+    def _require_all(self) -> None:
+        if why := self.failure():
+            raise EnvironmentUnusable(why)
+
+    def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_Part]:
+        count = len(hosts)
+        limits = plan.limits
+        if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
+            limits = replace(limits, max_connections=-(-limits.max_connections // count))
+        answers = [
+            host.ask(
+                "prepare",
+                replace(
+                    plan,
+                    limits=limits,
+                    placement=replace(plan.placement, part=number, parts=count),
+                ),
+                shown=shown,
+            )
+            for number, host in enumerate(hosts)
+        ]
+        for host, answer in zip(hosts, answers, strict=True):
+            self._get(host, answer, PREPARE_S)
+        return [_Part(host, self._clock(host)) for host in hosts]
+
+    def _start(self, parts: Sequence[_Part]) -> None:
+        at_ns = time.time_ns() + round(LEAD_S * 1e9)
+        answers = [part.host.ask("start", at_ns + part.before.offset_ns) for part in parts]
+        for part, answer in zip(parts, answers, strict=True):
+            self._get(part.host, answer, ANSWER_S)
+
+    def _watch(
+        self,
+        parts: Sequence[_Part],
+        watch: Watch | None,
+        look: Callable[[Samples], None] | None,
+    ) -> bool:
+        """Look at all parts until they are over; return whether Ctrl-C ended the load."""
+        sums = _Sums()
+        is_interrupted = False
+        while True:
+            try:
+                time.sleep(TICK_S)
+                self._look(parts, look)
+                going = [part for part in parts if not (part.host.lost or part.glance.is_over)]
+                if not going:
+                    return is_interrupted
+                if any(part.host.lost for part in parts):
+                    self._tell(going, "stop")
+                progress = sums.progress([part.glance for part in parts])
+                if watch is not None and progress is not None and not watch(progress):
+                    self._tell(going, "stop")
+            except KeyboardInterrupt:
+                self._tell(parts, "abandon" if is_interrupted else "stop")
+                is_interrupted = True
+
+    def _look(self, parts: Sequence[_Part], look: Callable[[Samples], None] | None) -> None:
+        answers = [
+            (part, part.host.ask("look"))
+            for part in parts
+            if not (part.host.lost or part.glance.is_over)
+        ]
+        until_s = time.monotonic() + ANSWER_S
+        for part, answer in answers:
+            try:
+                part.glance = answer.result(timeout=max(0.01, until_s - time.monotonic()))
+            except Exception as error:
+                part.host.lost = f"was lost under load: {_reason(error)}"
+                continue
+            if part.glance.failure:
+                part.host.lost = f"ended its part of the load: {part.glance.failure}"
+            if look is not None and part.glance.rows is not None:
+                look(part.glance.rows)
+
+    def _tell(self, parts: Sequence[_Part], method: str) -> None:
+        for part in parts:
+            if not part.host.lost:
+                part.host.ask(method)
+
+    def _collect(
+        self, plan: Plan, parts: Sequence[_Part], is_interrupted: bool
+    ) -> tuple[Samples, Health, bool]:
+        answers = [(part, part.host.ask("collect")) for part in parts if not part.host.lost]
+        found: list[tuple[_Part, Samples, Health]] = []
+        for part, answer in answers:
+            try:
+                samples, health = answer.result(timeout=PREPARE_S)
+            except Exception as error:
+                part.host.lost = f"was lost before it gave its samples: {_reason(error)}"
+            else:
+                found.append((part, samples, health))
+        if not found:
+            self._require_all()
+        limits = [f"{part.host.name} {part.host.lost}" for part in parts if part.host.lost]
+        told = [self._told(part, health) for part, _, health in found]
+        limits += [limit for _, jump in told for limit in jump]
+        health = merged(
+            [health for _, _, health in found],
+            plan.load,
+            plan.limits.max_rate_rps,
+            [part.host.name for part, _, _ in found],
+        )
+        health = replace(
+            health,
+            limits=(*limits, *health.limits),
+            parts=tuple(one for one, _ in told),
+        )
+        return by_completion([samples for _, samples, _ in found]), health, is_interrupted
+
+    def _told(self, part: _Part, health: Health) -> tuple[PartHealth, list[str]]:
+        """Return what is kept of a part, and why its clock makes the trial invalid."""
+        after = self._clock(part.host)
+        jump_ns = part.before.jump_ns(after)
+        kept = PartHealth(
+            part.host.name,
+            part.before.offset_ns / 1e6,
+            max(part.before.error_ns, after.error_ns) / 1e6,
+            health.lag_p99_ms,
+            health.cpu_s,
+        )
+        why = f"the clock of {part.host.name} was set by {jump_ns / 1e9:+.3f} s under load"
+        return kept, [why] if jump_ns else []
+
+    def _clock(self, host: Host) -> ClockReading:
+        return clock.read(lambda: int(self._get(host, host.ask("now_ns"), ANSWER_S)), ROUNDS)
+
+    def _get(self, host: Host, answer: Answer, timeout_s: float) -> Any:
+        """Return what a host answers; its refusals name it, silence loses it."""
+        try:
+            return answer.result(timeout=timeout_s)
+        except LoadstoneError as error:
+            raise type(error)(f"{host.name}: {error}") from None
+        except Exception as error:
+            host.lost = f"was lost: {_reason(error)}"
+            raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Sums the counts of all parts."""
+
+    ended: int = 0
+    latency_sum_ms: float = 0.0
+
+    def progress(self, glances: Sequence[Glance]) -> Progress | None:
+        """Return the progress of the whole load; None before any part has some."""
+        each = [one.progress for one in glances if one.progress is not None]
+        if not each:
+            return None
+        ok, failed = sum(one.ok for one in each), sum(one.failed for one in each)
+        latency_sum_ms = sum(one.latency_sum_ms for one in glances)
+        fresh, fresh_ms = ok + failed - self.ended, latency_sum_ms - self.latency_sum_ms
+        self.ended, self.latency_sum_ms = ok + failed, latency_sum_ms
+        return Progress(
+            elapsed_s=max(one.elapsed_s for one in each),
+            due=sum(one.due for one in each),
+            sent=sum(one.sent for one in each),
+            ok=ok,
+            failed=failed,
+            latency_ms=fresh_ms / fresh if fresh else 0.0,
+        )
+
+
+def most_parts(load: Load, hosts: int) -> int:
+    """Return among how many hosts a load is divided.
+
+    A band is one number in flight, which no host could keep a share of: one host sends it.
+    """
+    match load:
+        case BandLoad():
+            return 1
+        case ClosedLoad(workers=workers):
+            return min(hosts, workers)
+        case _:
+            return hosts
+
+
+def by_completion(tables: Sequence[Samples]) -> Samples:
+    """Return the rows of all parts in the order of completion."""
+    rows = Samples.joined(tables)
+    if len(tables) == 1:
+        return rows
+    order = np.argsort(rows.done_ns, kind="stable")
+    columns: Mapping[str, Any] = {name: getattr(rows, name)[order] for name in Samples.__slots__}
+    return Samples(**columns)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {ANSWER_S:g} s"
+    return str(error) or type(error).__name__

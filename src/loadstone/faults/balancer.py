@@ -1,0 +1,106 @@
+"""The lab's haproxy: which servers get requests, and taking one out."""
+
+import csv
+import time
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.faults import parts
+from loadstone.lab.haproxy import Haproxy
+from loadstone.lab.processes import Process
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import Address, read_address
+from loadstone.monitor.sources.sockets import ask
+
+BACKEND = "nodes"
+POLL_S = 0.02
+PATIENCE_S = 120.0  # for a node that has just started on a busy machine
+
+
+def server_of(node: int) -> str:
+    """Return the name of a node's server."""
+    return f"node-{node}"
+
+
+def has_balancer(folder: Path) -> bool:
+    """Return whether the deployment has haproxy with a socket."""
+    found = parts.known(folder)
+    return any(one.statistics for one in found.records if one.part == "haproxy")
+
+
+def set_state(folder: Path, server: str, wanted: str) -> None:
+    """Make a server `maint` (no requests) or `ready`."""
+    answer = _ask(folder, f"set server {BACKEND}/{server} state {wanted}\n").strip()
+    if answer:  # haproxy says nothing where it obeys
+        raise EnvironmentUnusable(
+            f"haproxy of lab {folder.name} does not set {server} to {wanted}: {answer}; a lab that "
+            "was started by an older loadstone must be started again"
+        )
+
+
+def is_up(folder: Path, server: str) -> bool:
+    """Return whether haproxy sends requests to a server."""
+    return _row(folder, server).get("status", "").startswith("UP")
+
+
+def await_idle(folder: Path, server: str, patience_s: float) -> bool:
+    """Wait until a server answers no request any more; False: it did not come to that."""
+    deadline = time.monotonic() + patience_s
+    while _row(folder, server).get("scur") != "0":
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _row(folder: Path, server: str) -> dict[str, str]:
+    table = _ask(folder, "show stat\n").removeprefix("# ")
+    rows = csv.DictReader(table.splitlines())
+    mine = (row for row in rows if (row["pxname"], row["svname"]) == (BACKEND, server))
+    return next(mine, {})
+
+
+def await_up(folder: Path, server: str, patience_s: float = PATIENCE_S) -> None:
+    """Wait until haproxy sends requests to a server (again)."""
+    deadline = time.monotonic() + patience_s
+    while not is_up(folder, server):
+        if time.monotonic() > deadline:
+            raise EnvironmentUnusable(
+                f"haproxy of lab {folder.name} sends nothing to {server} after {patience_s:.0f} s"
+            )
+        time.sleep(POLL_S)
+
+
+def await_all(folder: Path) -> None:
+    """Wait until haproxy, where there is one, sends requests to every node."""
+    if not has_balancer(folder):
+        return
+    nodes = {parts.node_of(one.part) for one in parts.known(folder).records if "-" in one.part}
+    for node in sorted(nodes):
+        await_up(folder, server_of(node))
+
+
+def reload(folder: Path) -> Process:
+    """Start a haproxy that takes over from the present one, as its reload does."""
+    balancer = parts.part(folder, "haproxy")
+    found = next(one for one in parts.known(folder).records if one.part == "haproxy")
+    if found.process is None or not isinstance(balancer, Haproxy):
+        raise AssertionError("a running deployment's haproxy has a process")
+    return balancer.take_over(found.process)
+
+
+def _ask(folder: Path, question: str) -> str:
+    try:
+        return ask(_address(folder), question.encode()).decode("ascii", "replace")
+    except Unreadable as problem:
+        raise EnvironmentUnusable(f"haproxy of lab {folder.name}: {problem}") from None
+
+
+def _address(folder: Path) -> Address:
+    for record in parts.known(folder).records:
+        if record.part == "haproxy" and record.statistics:
+            return read_address(record.statistics, ("haproxy",))
+    raise InvalidInput(
+        f"lab {folder.name} has no haproxy; make one with several nodes: "
+        "loadstone lab up NAME --with nodes=2"
+    )

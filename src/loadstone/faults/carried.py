@@ -1,0 +1,68 @@
+"""Faults in a run: what is checked before, and who undoes them whatever happens."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.faults.commands import CommandInjector, FaultCommands
+from loadstone.faults.inject import LabInjector, LoadInjector
+from loadstone.faults.observer import Faults, Injector, Planned
+from loadstone.faults.sentence import Fault, Verb, read
+from loadstone.faults.undo import undo_all
+from loadstone.faults.watcher import watched
+from loadstone.keystone.target import Target
+from loadstone.plan.hooks import FaultInjection, Hook
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Breaking:
+    """How the faults of a run are carried out."""
+
+    target: Target
+    commands: FaultCommands | None  # None: on a lab
+    folder: Path  # of the run, for the undo journal of commands
+
+    def require_possible(self, planned: Sequence[Planned], hooks: Sequence[Hook]) -> None:
+        """Raise InvalidInput for a fault that the target cannot have, before any load."""
+        actions = (one.action for one in hooks)
+        faults = [one.fault for one in planned]
+        faults += [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
+        for fault in faults:
+            self._injector(fault).check(fault)
+
+    @contextmanager
+    def watched(self, say: Say) -> Iterator[Target]:
+        """Return the target as it is while parts may die; all faults are undone at the end."""
+        folder = self._journal_folder
+        for words in undo_all(folder):
+            say(f"  undone what an earlier run has left: {words}")
+        with watched(folder):
+            yield replace(self.target, failure=lambda: None)
+
+    def begun(self, planned: Sequence[Planned], say: Say) -> Faults:
+        """Return the observer that carries out the faults of one trial."""
+        return Faults(self._injector(planned[0].fault if planned else None), planned, say)
+
+    @property
+    def _journal_folder(self) -> Path:
+        return self.folder if self.commands or self.target.lab is None else self.target.lab
+
+    def _injector(self, fault: Fault | None) -> Injector:
+        if fault is not None and fault.verb is Verb.OVERLOAD:
+            return LoadInjector()
+        if self.commands is not None:
+            return CommandInjector(self.folder, self.commands)
+        return LabInjector(self._lab(fault))
+
+    def _lab(self, fault: Fault | None) -> Path:
+        if self.target.lab is None:
+            what = "" if fault is None else f" {fault.sentence!r}"
+            raise InvalidInput(
+                f"fault{what}: is carried out on a lab, chosen with --lab NAME, or by the commands "
+                "of a file: --faults FILE"
+            )
+        return self.target.lab

@@ -1,0 +1,172 @@
+"""Faults of a real cloud: commands that the user's file maps services and actions to."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from threading import Event
+from typing import Any
+
+from loadstone.errors import InvalidInput, LoadstoneError
+from loadstone.faults.host import HERE, carry_out
+from loadstone.faults.inject import Done
+from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.sentence import Fault, Verb
+from loadstone.faults.undo import undo
+from loadstone.lab import processes
+
+HOSTS = "hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A command, and the one that undoes it."""
+
+    do: str
+    undo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service runs, and what can be done to it."""
+
+    hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
+    actions: Mapping[str, Action]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCommands:
+    """The services of a file."""
+
+    file: str
+    services: Mapping[str, Service]
+
+    def found(self, fault: Fault) -> tuple[Service, Action]:
+        """Return the service and the action that a fault names; InvalidInput if there is none."""
+        name = fault.service or "node"
+        service = self.services.get(name)
+        if service is None:
+            there = ", ".join(self.services)
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: {self.file} has no service {name}; there are {there}"
+            )
+        action = service.actions.get(fault.verb.value)
+        if action is None:
+            there = ", ".join(service.actions)
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: {self.file}: {name} has no {fault.verb.value}; there "
+                f"are {there}"
+            )
+        return service, action
+
+
+def read_commands(path: Path) -> FaultCommands:
+    """Read a file of services; InvalidInput says what is wrong.
+
+    SERVICE: {hosts: [USER@HOST, ...], ACTION: {do: COMMAND, undo: COMMAND}, ...}; actions are
+    those of the sentences, `node` is the service of sentences that name none.
+    """
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise InvalidInput(f"--faults {path}: cannot be read: {problem}") from None
+    if not isinstance(tree, dict) or not tree:
+        raise InvalidInput(f"--faults {path}: must be services, as keystone: {{hosts: [...], ...}}")
+    place = f"--faults {path}"
+    services = {str(name): _service(one, f"{place}: {name}") for name, one in tree.items()}
+    return FaultCommands(str(path), services)
+
+
+def _service(tree: Any, place: str) -> Service:
+    if not isinstance(tree, dict) or not isinstance(tree.get(HOSTS), list) or not tree[HOSTS]:
+        raise InvalidInput(f"{place}: must have hosts, a list of [USER@]HOST or {HERE!r}")
+    hosts = tuple(str(host) for host in tree[HOSTS])
+    for host in hosts:
+        if host.startswith("-") or not host.isprintable() or " " in host:
+            raise InvalidInput(f"{place}: {host!r} is no host")
+    verbs = {verb.value for verb in Verb}
+    actions = {}
+    for name, one in tree.items():
+        if name == HOSTS:
+            continue
+        if name not in verbs:
+            known = ", ".join(sorted(verbs))
+            raise InvalidInput(f"{place}: no action {name!r}; there are {known}")
+        given = {"do": one} if isinstance(one, str) else one
+        if not isinstance(given, dict) or "do" not in given or set(given) - {"do", "undo"}:
+            raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")
+        actions[str(name)] = Action(str(given["do"]), str(given.get("undo", "")))
+    return Service(hosts, actions)
+
+
+@dataclass(slots=True)
+class CommandInjector:
+    """Carries faults out by commands; several may overlap."""
+
+    folder: Path  # of the undo journal
+    commands: FaultCommands
+    random: Random = field(default_factory=Random)
+    over: Event = field(default_factory=Event)
+    _journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal.read(self.folder)
+
+    def check(self, fault: Fault) -> None:
+        """Raise InvalidInput for a fault that the file does not have."""
+        service, _ = self.commands.found(fault)
+        self._hosts(fault, service)
+
+    def settle(self) -> None:
+        """Nothing is known of when the service is whole again."""
+
+    def inject(self, fault: Fault) -> Done:
+        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
+        steps: list[tuple[float, str]] = []
+        failure, undone_s = "", None
+        hosts: tuple[str, ...] = ()
+        to_undo: list[Step] = []
+        began_s = time.time()
+        try:
+            service, action = self.commands.found(fault)
+            hosts = self._hosts(fault, service)
+            for host in hosts if action.undo else ():
+                what = json.dumps({"host": host, "command": action.undo})
+                to_undo.append(Step(Undo.COMMAND, what, processes.boot_id()))
+                self._journal.add(to_undo[-1])
+            began_s = time.time()
+            for host in hosts:
+                steps.append((time.time(), f"{host}: {action.do}"))
+                carry_out(host, action.do)
+            self.over.wait(fault.hold_s)
+        except LoadstoneError as problem:
+            failure = str(problem)
+        for step in reversed(to_undo):
+            try:
+                undo(step, self.folder)
+                self._journal.remove(step)
+                undone_s = time.time()
+                steps.append((undone_s, "undone"))
+            except LoadstoneError as problem:
+                failure = failure or str(problem)
+        return Done(fault, began_s, undone_s, None, hosts, tuple(steps), failure)
+
+    def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
+        if fault.node is not None:
+            if not 1 <= fault.node <= len(service.hosts):
+                raise InvalidInput(
+                    f"fault {fault.sentence!r}: no node {fault.node}; {self.commands.file} has "
+                    f"{len(service.hosts)}"
+                )
+            return (service.hosts[fault.node - 1],)
+        match fault.which:
+            case "all":
+                return service.hosts
+            case "random":
+                return (self.random.choice(service.hosts),)
+            case "one":
+                return service.hosts[:1]

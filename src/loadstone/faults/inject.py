@@ -1,0 +1,376 @@
+"""Carries faults out on a deployment; how each is undone is in the journal before it is done."""
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
+from loadstone.faults import balancer, database, keys, parts
+from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.sentence import Fault, Verb
+from loadstone.faults.undo import FAULT, undo
+from loadstone.keystone.deploy import manage
+from loadstone.lab import composition, processes, state
+from loadstone.lab.ports import HOST
+from loadstone.lab.processes import Command
+from loadstone.lab.state import Record
+
+ANSWER_S = 5.0  # of memcached
+DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
+SPARE_S = 60.0  # a busy loop ends by itself so long after it should have been ended
+# Verbs after which haproxy should stop sending requests to the node.
+_TAKES_DOWN = (Verb.KILL, Verb.TERMINATE, Verb.STOP, Verb.FREEZE, Verb.REBOOT, Verb.TAKE_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A fault as it was carried out; Unix times."""
+
+    fault: Fault
+    began_s: float
+    undone_s: float | None
+    detected_s: float | None  # when haproxy stopped sending to the node
+    targets: tuple[str, ...]
+    steps: tuple[tuple[float, str], ...]  # when, what
+    failure: str = ""  # why it could not be carried out or undone
+
+
+@dataclass(slots=True)
+class LoadInjector:
+    """For faults that are of the load: there is nothing to break."""
+
+    over: Event = field(default_factory=Event)  # the load has ended
+
+    def check(self, fault: Fault) -> None:
+        """Every target can be overloaded."""
+
+    def settle(self) -> None:
+        """Nothing was broken."""
+
+    def inject(self, fault: Fault) -> Done:
+        """Wait until the overload is over."""
+        began_s = time.time()
+        self.over.wait(fault.hold_s)
+        return Done(fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),))
+
+
+@dataclass(slots=True)
+class LabInjector:
+    """Carries faults out on one deployment; several may overlap."""
+
+    folder: Path  # of the deployment
+    random: Random = field(default_factory=Random)
+    over: Event = field(default_factory=Event)  # nothing is held any longer
+    _journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._journal = Journal.read(self.folder)
+
+    def check(self, fault: Fault) -> None:
+        """Raise InvalidInput for a fault that this deployment cannot have."""
+        match fault.verb:
+            case Verb.FLUSH if fault.service == "memcached":
+                _memcached(self.folder)
+            case Verb.FLUSH | Verb.ROTATE | Verb.STEAL_CPU:
+                return
+            case Verb.READ_ONLY:
+                found = parts.known(self.folder)
+                if not any(record.part == "mariadb" for record in found.records):
+                    raise InvalidInput(
+                        f"fault {fault.sentence!r}: lab {self.folder.name} has no MariaDB, the one "
+                        "database that can be made read-only"
+                    )
+            case Verb.RELOAD if fault.service != "haproxy":
+                raise InvalidInput(
+                    f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
+                )
+            case Verb.TAKE_OUT | Verb.ROLL if not balancer.has_balancer(self.folder):
+                raise InvalidInput(
+                    f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
+                    "--with nodes=2"
+                )
+            case _:
+                parts.hit(fault, parts.known(self.folder), self.random)
+
+    def inject(self, fault: Fault) -> Done:
+        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
+        carried = _Carried(self, fault)
+        try:
+            carried.carry_out()
+        except LoadstoneError as problem:
+            return carried.done(str(problem))
+        return carried.done()
+
+    def settle(self) -> None:
+        """Wait until the service is whole: haproxy sends to every node."""
+        balancer.await_all(self.folder)
+
+    def note(self, kind: Undo, what: str) -> Step:
+        """Write how something is undone to the journal."""
+        step = Step(kind, what, processes.boot_id())
+        self._journal.add(step)
+        return step
+
+    def forget(self, step: Step) -> None:
+        """Remove what is undone from the journal."""
+        self._journal.remove(step)
+
+
+@dataclass(slots=True)
+class _Carried:
+    """One fault on its way."""
+
+    injector: LabInjector
+    fault: Fault
+    began_s: float = 0.0
+    undone_s: float | None = None
+    detected_s: float | None = None
+    targets: tuple[str, ...] = ()
+    steps: list[tuple[float, str]] = field(default_factory=list)
+    to_undo: list[Step] = field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        return self.injector.folder
+
+    def done(self, failure: str = "") -> Done:
+        """Return what was done."""
+        return Done(
+            self.fault,
+            self.began_s or time.time(),
+            self.undone_s,
+            self.detected_s,
+            self.targets,
+            tuple(self.steps),
+            failure,
+        )
+
+    def carry_out(self) -> None:
+        """Do it, hold it, undo it."""
+        fault, folder = self.fault, self.folder
+        try:
+            match fault.verb:
+                case Verb.FLUSH:
+                    self._flush()
+                case Verb.ROTATE:
+                    self._rotate()
+                case Verb.READ_ONLY:
+                    self._noted(Undo.WRITABLE, "mariadb")
+                    self._act(
+                        "read-only", lambda: database.set_read_only(folder, is_read_only=True)
+                    )
+                case Verb.STEAL_CPU:
+                    self._steal_cpu()
+                case _:
+                    self._on_parts(parts.hit(fault, parts.known(folder), self.injector.random))
+            self._hold()
+        finally:
+            self._undo()
+
+    def _hold(self) -> None:
+        # Detection goes on also after the fault was undone, which haproxy may not have noticed.
+        self.injector.over.wait(self.fault.hold_s)
+
+    def _undo(self) -> None:
+        is_needed = bool(self.to_undo)
+        while self.to_undo:
+            step = self.to_undo[-1]
+            undo(step, self.folder)
+            self.injector.forget(self.to_undo.pop())
+            self._said(
+                f"{step.undo} {step.what}" if step.undo is not Undo.END else "cpu given back"
+            )
+        if is_needed:
+            self.undone_s = time.time()
+
+    def _noted(self, kind: Undo, what: str) -> None:
+        self.to_undo.append(self.injector.note(kind, what))
+
+    def _said(self, words: str) -> None:
+        self.steps.append((time.time(), words))
+
+    def _act(self, words: str, act: Callable[[], object]) -> None:
+        """Do something; its instant is the fault's if it is the first."""
+        now_s = time.time()
+        self.began_s = self.began_s or now_s
+        self.steps.append((now_s, words))
+        act()
+
+    def _on_parts(self, records: Sequence[Record]) -> None:
+        self.targets = tuple(record.part for record in records)
+        self._watch_balancer(records)
+        acts: dict[Verb, Callable[[Sequence[Record]], None]] = {
+            Verb.KILL: self._kill,
+            Verb.REBOOT: self._kill,
+            Verb.TERMINATE: self._stop,
+            Verb.STOP: self._stop,
+            Verb.RESTART: self._restart,
+            Verb.START: self._start,
+            Verb.RELOAD: self._reload,
+            Verb.FREEZE: self._freeze,
+            Verb.UNFREEZE: self._unfreeze,
+            Verb.TAKE_OUT: self._take_out,
+            Verb.ROLL: self._roll,
+        }
+        acts[self.fault.verb](records)
+
+    def _kill(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._noted(Undo.START, record.part)
+        members = [one for record in records for one in _family(record)]
+        self._act(f"killed {', '.join(self.targets)}", lambda: processes.kill(members))
+
+    def _stop(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._noted(Undo.START, record.part)
+        for record in records:
+            if record.process is not None:
+                ask = signal.Signals(record.ask)
+                stop = partial(processes.stop, record.process, ask=ask)
+                self._act(f"stopped {record.part}", stop)
+
+    def _restart(self, records: Sequence[Record]) -> None:
+        self._stop(records)
+        self._undo()
+
+    def _start(self, records: Sequence[Record]) -> None:
+        for record in records:
+            start = partial(parts.start_again, self.folder, record.part)
+            self._act(f"started {record.part}", start)
+
+    def _freeze(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._noted(Undo.CONTINUE, record.part)
+        members = [one for record in records for one in _family(record)]
+        self._act(f"froze {', '.join(self.targets)}", lambda: processes.freeze(members))
+
+    def _unfreeze(self, records: Sequence[Record]) -> None:
+        members = [one for record in records for one in _family(record)]
+        self._act("continued", lambda: processes.continue_(members))
+
+    def _take_out(self, records: Sequence[Record]) -> None:
+        for node in sorted({parts.node_of(record.part) for record in records}):
+            server = balancer.server_of(node)
+            self._noted(Undo.READY, server)
+            take_out = partial(balancer.set_state, self.folder, server, "maint")
+            self._act(f"took {server} out", take_out)
+
+    def _roll(self, records: Sequence[Record]) -> None:
+        for node in sorted({parts.node_of(record.part) for record in records}):
+            own = [record for record in records if parts.node_of(record.part) == node]
+            server = balancer.server_of(node)
+            self._noted(Undo.READY, server)
+            take_out = partial(balancer.set_state, self.folder, server, "maint")
+            self._act(f"took {server} out", take_out)
+            if not balancer.await_idle(self.folder, server, DRAIN_S):
+                self._said(f"{server} still has requests after {DRAIN_S:.0f} s")
+            self._stop(own)
+            self._undo()  # starts it, waits until it serves, puts it back
+            balancer.await_up(self.folder, server)
+            self._said(f"{server} is served again")
+
+    def _reload(self, _: Sequence[Record]) -> None:
+        # If a crash comes before the new process is recorded, START ends it and starts another.
+        self._noted(Undo.START, "haproxy")
+        self._act("reloaded haproxy", lambda: None)
+        process = balancer.reload(self.folder)
+        part = parts.part(self.folder, "haproxy")
+        composition.await_health(part, process)
+        parts.replace_process(self.folder, "haproxy", process)
+
+    def _flush(self) -> None:
+        if self.fault.service == "memcached":
+            self.targets = ("memcached",)
+            port = _memcached(self.folder)
+            self._act("flushed memcached", lambda: _flush_memcached(port))
+        else:
+            self.targets = ("keystone",)
+            self._act("flushed tokens", lambda: _manage(self.folder, "token_flush"))
+
+    def _rotate(self) -> None:
+        repository = self.folder / "keys" / "fernet"
+        keys.copy(repository)
+        self.targets = ("keystone",)
+        self._noted(Undo.KEYS, str(repository))
+        self._act("rotated Fernet keys", lambda: keys.rotate(repository))
+
+    def _steal_cpu(self) -> None:
+        cores = os.cpu_count() or 1
+        mark = secrets.token_hex(8)
+        count = max(1, round(cores * self.fault.share))
+        self.targets = (f"{count} of {cores} cores",)
+        self._noted(Undo.END, mark)
+        log = self.folder / "logs" / "fault.log"
+        # It looks at the clock, so that it ends by itself if nobody is left to end it.
+        least_s = self.fault.hold_s + SPARE_S
+        code = f"import time\nend = time.time() + {least_s}\nwhile time.time() < end: pass"
+        command = Command((sys.executable, "-c", code), log, self.folder, {FAULT: mark})
+
+        def begin() -> None:
+            for _ in range(count):
+                processes.start(command)
+
+        self._act(f"busy loops on {count} cores", begin)
+
+    def _watch_balancer(self, records: Sequence[Record]) -> None:
+        if self.fault.verb not in _TAKES_DOWN or not balancer.has_balancer(self.folder):
+            return
+        nodes = {
+            parts.node_of(one.part) for one in records if parts.kind_of(one.part) in parts.OF_A_NODE
+        }
+        if nodes:
+            Thread(target=self._detect, args=(sorted(nodes),), daemon=True).start()
+
+    def _detect(self, nodes: Sequence[int]) -> None:
+        """Note when haproxy has stopped sending to the nodes."""
+        try:
+            while any(balancer.is_up(self.folder, balancer.server_of(node)) for node in nodes):
+                if self.undone_s is not None or self.injector.over.is_set():
+                    return
+                time.sleep(balancer.POLL_S)
+        except EnvironmentUnusable:
+            return  # haproxy itself is away
+        self.detected_s = time.time()
+
+
+def _family(record: Record) -> tuple[processes.Process, ...]:
+    return () if record.process is None else processes.family(record.process)
+
+
+def _memcached(folder: Path) -> int:
+    """Return the port of memcached."""
+    port = parts.known(folder).port("memcached")
+    if port is None:
+        raise InvalidInput(f"lab {folder.name} has no memcached; it needs --with cache=memcached")
+    return port
+
+
+def _flush_memcached(port: int) -> None:
+    try:
+        with socket.create_connection((HOST, port), timeout=ANSWER_S) as link:
+            link.sendall(b"flush_all\r\n")
+            link.recv(64)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"memcached on port {port}: {problem}") from None
+
+
+def _manage(folder: Path, command: str) -> None:
+    """Run one of keystone-manage's commands."""
+    found = parts.known(folder)
+    files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
+    program = str(Path(found.python).parent / "keystone-manage")
+    words = (program, *manage.options(*files), command)
+    log = folder / "logs" / "fault.log"
+    processes.complete(
+        Command(words, log, folder, {"PYTHONWARNINGS": "ignore"}),
+        f"keystone-manage {command} failed",
+    )

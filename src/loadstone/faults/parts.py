@@ -1,0 +1,149 @@
+"""The parts of a running deployment: which ones a fault hits, and how one is started again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.faults.sentence import Fault, Verb
+from loadstone.keystone.deploy import compose, settings
+from loadstone.keystone.deploy.compose import Blueprint
+from loadstone.keystone.deploy.deployment import WEB, url_of
+from loadstone.lab import composition, locks, processes, state, watcher
+from loadstone.lab.part import Part
+from loadstone.lab.ports import Ports
+from loadstone.lab.state import DeploymentState, Phase, Record
+
+# Names that a sentence may use -> kinds of parts.
+SERVICES = {
+    "keystone": ("uwsgi", "apache", "gunicorn", "granian", "single"),
+    "mysql": ("mariadb",),
+    "mariadb": ("mariadb",),
+    "postgres": ("postgres",),
+    "postgresql": ("postgres",),
+    "database": ("mariadb", "postgres"),
+    "memcached": ("memcached",),
+    "haproxy": ("haproxy",),
+    "nginx": ("nginx",),
+    "ldap": ("slapd",),
+}
+OF_A_NODE = (*SERVICES["keystone"], "nginx")  # what a reboot of a node takes with it
+
+
+def kind_of(part: str) -> str:
+    """Return the kind of a part: "uwsgi" of "uwsgi-2"."""
+    kind, _, number = part.rpartition("-")
+    return kind if number.isdigit() else part
+
+
+def node_of(part: str) -> int:
+    """Return the number of a part's node, from 1."""
+    number = part.rpartition("-")[2]
+    return int(number) if number.isdigit() else 1
+
+
+def known(folder: Path) -> DeploymentState:
+    """Return the state of a running deployment."""
+    found = state.read(folder)
+    if found is None or found.phase is not Phase.RUNNING or not found.is_of_this_boot:
+        raise EnvironmentUnusable(f"lab {folder.name} does not run (any more)")
+    return found
+
+
+def hit(fault: Fault, found: DeploymentState, random: Random) -> tuple[Record, ...]:
+    """Return the parts that a fault hits; InvalidInput says what the deployment has not."""
+    running = [record for record in found.records if record.process is not None]
+    kinds = _kinds(fault)
+    own = [record for record in running if kind_of(record.part) in kinds]
+    if not own:
+        there = ", ".join(record.part for record in running)
+        wanted = fault.service or "keystone"
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: lab {found.name} has no {wanted}; its parts are {there}"
+        )
+    nodes = sorted({node_of(record.part) for record in own})
+    chosen = _nodes(fault, nodes, random)
+    return tuple(record for record in own if node_of(record.part) in chosen)
+
+
+def _kinds(fault: Fault) -> Sequence[str]:
+    if not fault.service:
+        return OF_A_NODE
+    if fault.service not in SERVICES:
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: no service {fault.service!r}; there are "
+            f"{', '.join(SERVICES)}"
+        )
+    kinds = SERVICES[fault.service]
+    is_node = fault.verb is Verb.REBOOT and fault.service == "keystone"
+    return OF_A_NODE if is_node else kinds
+
+
+def _nodes(fault: Fault, nodes: Sequence[int], random: Random) -> Sequence[int]:
+    if fault.node is not None:
+        if fault.node not in nodes:
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: no node {fault.node}; there are "
+                f"{', '.join(map(str, nodes))}"
+            )
+        return (fault.node,)
+    match fault.which:
+        case "all":
+            return nodes
+        case "random":
+            return (random.choice(nodes),)
+        case "one":
+            return nodes[:1]
+
+
+def part(folder: Path, name: str) -> Part:
+    """Return a part of a deployment, which can be started again but not prepared."""
+    found = known(folder)
+    ports = dict(found.ports)
+    port = ports[WEB]
+    # Passwords are in the files that the parts read, which the first start has written.
+    blueprint = Blueprint(
+        folder=folder,
+        settings=settings.read(found.settings),
+        ports=Ports({}, ports),
+        port=port,
+        url=url_of(port),
+        admin_password="",
+        database_password="",
+        directory_password="",
+        services_password="",
+    )
+    return next(one for one in compose.parts(blueprint) if one.name == name)
+
+
+def start_again(folder: Path, name: str) -> None:
+    """Start a part that has ended, and wait until it serves; one that runs is left alone."""
+    started = part(folder, name)
+    with locks.held(folder / watcher.LOCK):
+        found = known(folder)
+        record = next(one for one in found.records if one.part == name)
+        process = record.process
+        if process is None or not processes.alive(process):
+            if process is not None:
+                processes.end(processes.family(process), grace_s=0.0)
+            processes.end(_unknown(folder, found), grace_s=0.0)
+            process = started.start()
+            state.write(folder, found.with_record(replace(record, process=process)))
+    if process is not None:
+        composition.await_health(started, process)
+
+
+def replace_process(folder: Path, name: str, process: processes.Process) -> None:
+    """Record that a part has another process."""
+    with locks.held(folder / watcher.LOCK):
+        found = known(folder)
+        record = next(one for one in found.records if one.part == name)
+        state.write(folder, found.with_record(replace(record, process=process)))
+
+
+def _unknown(folder: Path, found: DeploymentState) -> tuple[processes.Process, ...]:
+    """Return processes of the deployment that no part has: started just before a crash."""
+    leaders = [record.process for record in found.records if record.process is not None]
+    own = {one for family in processes.families(leaders) for one in family}
+    return tuple(one for one in processes.marked(folder) if one not in own)

@@ -1,0 +1,165 @@
+"""Reads sentences that name a fault, in the grammar of os-faults and some more words.
+
+kill keystone service on one node
+freeze memcached service for 5 seconds
+reboot one node with mysql service
+take one node out for 10 seconds
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from loadstone.errors import InvalidInput
+
+HOLD_S = 5.0  # how long a fault lasts whose sentence does not say it
+LONGEST_S = 600.0
+MOST_FACTOR = 100.0
+
+
+class Verb(StrEnum):
+    """What is done."""
+
+    KILL = "kill"  # SIGKILL; started again at the end
+    TERMINATE = "terminate"  # SIGTERM; started again at the end
+    STOP = "stop"  # in an orderly way; started again at the end
+    START = "start"
+    RESTART = "restart"  # in an orderly way, and started at once
+    RELOAD = "reload"
+    FREEZE = "freeze"  # SIGSTOP; SIGCONT at the end
+    UNFREEZE = "unfreeze"
+    REBOOT = "reboot"  # a node: all its parts killed; started at the end
+    TAKE_OUT = "take out"  # of the balancer; put back at the end
+    ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
+    FLUSH = "flush"  # memcached, or the table of tokens
+    ROTATE = "rotate"  # Fernet keys; the old ones are put back at the end
+    READ_ONLY = "read-only"  # the database
+    STEAL_CPU = "steal cpu"
+    OVERLOAD = "overload"  # the load itself is so many times as high
+
+
+# Faults that are over when they are done: there is nothing to hold.
+MOMENTARY = (Verb.ROLL, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
+OF_SERVICES = {
+    "hang": Verb.FREEZE,
+    **{
+        verb.value: verb
+        for verb in (
+            Verb.KILL,
+            Verb.TERMINATE,
+            Verb.STOP,
+            Verb.START,
+            Verb.RESTART,
+            Verb.RELOAD,
+            Verb.FREEZE,
+            Verb.UNFREEZE,
+        )
+    },
+}
+# What os-faults has and a lab has not: its parts share one machine and one network.
+MISSING = {
+    "plug": "network faults",
+    "unplug": "network faults",
+    "connect": "network faults",
+    "disconnect": "network faults",
+    "poweroff": "machines of its own",
+    "poweron": "machines of its own",
+    "shutdown": "machines of its own",
+    "reset": "machines of its own",
+    "oom": "machines of its own",
+}
+_NODES = r"(?:\s+on\s+(?:(?P<which>one|single|random|all|\d+)\s+)?nodes?(?:\s+(?P<number>\d+))?)?"
+_TIME = r"(?:\s+for\s+(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|seconds?))?"
+_ONE_NODE = r"(?P<which>one|single|random|all|\d+)(?:\s+of(?:\s+the)?)?\s+nodes?"
+_SERVICE = rf"(?P<verb>{'|'.join(OF_SERVICES)})\s+(?P<service>[\w-]+)(?:\s+service)?"
+_SENTENCES = (
+    (None, rf"{_SERVICE}{_NODES}{_TIME}"),
+    (None, rf"{_SERVICE}{_TIME}{_NODES}"),
+    (Verb.REBOOT, rf"reboot\s+{_ONE_NODE}(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}"),
+    (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),
+    (Verb.ROLL, r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"),
+    (Verb.FLUSH, r"flush\s+(?P<service>memcached|tokens)(?:\s+service)?"),
+    (Verb.ROTATE, rf"rotate\s+(?P<service>fernet)\s+keys{_TIME}"),
+    (Verb.READ_ONLY, rf"make\s+(?:the\s+)?(?P<service>database)\s+read-only{_TIME}"),
+    (Verb.OVERLOAD, rf"overload\s+(?P<factor>\d+(?:\.\d+)?)x{_TIME}"),
+    (Verb.STEAL_CPU, rf"steal\s+(?:(?P<share>\d+(?:\.\d+)?)\s*%\s+of\s+)?(?:the\s+)?cpu{_TIME}"),
+)  # fmt: skip
+Which = Literal["all", "one", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault as its sentence names it."""
+
+    sentence: str
+    verb: Verb
+    service: str = ""  # "" where the verb says what is meant
+    which: Which = "all"
+    node: int | None = None  # from 1; None: as `which` says
+    hold_s: float = HOLD_S  # until it is undone
+    share: float = 1.0  # of the machine's CPU
+    factor: float = 1.0  # of the load
+
+
+def read(sentence: str) -> Fault:
+    """Return the fault that a sentence names; InvalidInput says what is wrong with it."""
+    plain = " ".join(sentence.lower().split())
+    for verb, pattern in _SENTENCES:
+        match = re.fullmatch(pattern, plain)
+        if match is not None:
+            return _fault(sentence, verb, match.groupdict())
+    first = plain.partition(" ")[0]
+    if first in MISSING:
+        raise InvalidInput(
+            f"fault {sentence!r}: {first} needs {MISSING[first]}, which a lab on one machine has "
+            "not; freeze and kill are the nearest"
+        )
+    raise InvalidInput(
+        f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
+        "memcached service for 5 seconds`, `reboot one node`, `take one node out`, `rolling "
+        "restart of keystone`, `flush memcached`, `flush tokens`, `rotate fernet keys`, `make "
+        "database read-only`, `steal cpu`, `overload 2x for 60 seconds`; "
+        f"verbs are {', '.join(OF_SERVICES)}"
+    )
+
+
+def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fault:
+    verb = verb or OF_SERVICES[parts["verb"] or ""]
+    seconds = parts.get("seconds")
+    if seconds is not None and verb in MOMENTARY:
+        raise InvalidInput(f"fault {sentence!r}: {verb} has no duration; leave out `for`")
+    hold_s = 0.0 if verb in MOMENTARY else float(seconds or HOLD_S)
+    if verb is Verb.ROTATE and seconds is None:
+        hold_s = LONGEST_S  # tokens of the new key are valid until the load's end
+    if hold_s > LONGEST_S:
+        raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
+    number = parts.get("number")
+    which = parts.get("which") or ("one" if number else "all")
+    node = int(number) if number else int(which) if which.isdigit() else None
+    share = float(parts.get("share") or 100.0) / 100.0
+    if not 0 < share <= 1:
+        raise InvalidInput(f"fault {sentence!r}: a share of the CPU is above 0 and at most 100 %")
+    factor = float(parts.get("factor") or 1.0)
+    if not MOST_FACTOR >= factor >= 1:
+        raise InvalidInput(f"fault {sentence!r}: overload is from 1x to {MOST_FACTOR:.0f}x")
+    return Fault(
+        sentence=" ".join(sentence.split()),
+        verb=verb,
+        service=parts.get("service") or "",
+        which=_which(which),
+        node=node,
+        hold_s=hold_s,
+        share=share,
+        factor=factor,
+    )
+
+
+def _which(word: str) -> Which:
+    match word:
+        case "random":
+            return "random"
+        case "all":
+            return "all"
+        case _:
+            return "one"

@@ -1,0 +1,151 @@
+"""Where workers spend their time: folded stacks, summed by what an operator understands.
+
+Stacks come from py-spy, which looks at a worker many times a second. It does not reliably tell a
+thread that runs from one that sleeps, so that waiting for a database counts as its driver's time;
+a worker that waits for its next request is known by its stack, and counts as idle.
+
+A sample counts for the innermost of its functions that belongs to one of PARTS, so that time in
+the standard library counts for its caller. Work of the interpreter itself, such as garbage
+collection that nobody asked for, counts where it happens.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+OTHER = "other"
+# By file, the first that fits; within a library its caller does not count.
+PARTS = (
+    ("password hashing", r"keystone/common/password_hash|^passlib/|^bcrypt/"),
+    ("SQL driver", r"^(pymysql|psycopg2?|sqlite3|MySQLdb)/|sqlalchemy/engine/default\.py"),
+    ("SQL ORM", r"^(sqlalchemy|oslo_db|pycadf_db)/|keystone/common/sql|/backends/sql(_model)?\.py"),
+    ("token crypto", r"^cryptography/|keystone/token/(token_formatters|providers)|^jwt/"),
+    ("policy", r"^oslo_policy/|keystone/common/(rbac_enforcer|policies)"),
+    ("JSON schema", r"^(jsonschema|referencing)/|keystone/common/validation"),
+    ("cache", r"^(dogpile|oslo_cache|pymemcache|memcache)/|keystone/common/cache"),
+    ("catalog", r"keystone/catalog/"),
+    ("garbage collection", r"^gc\.py"),
+    ("serialisation", r"^(json|msgpack)/|oslo_serialization/|flask/json|/jsonutils\.py"),
+    ("logging", r"^(logging|oslo_log|pycadf)/|keystone/notifications\.py"),
+    (
+        "middleware",
+        r"^(webob|werkzeug|flask|flask_restful|osprofiler|oslo_middleware|keystonemiddleware|"
+        r"stevedore|paste|debtcollector)/|keystone/(server|middleware)/",
+    ),
+    ("Keystone itself", r"^keystone/"),
+)
+# A worker whose innermost function is the web server's own has no request.
+_IDLE = re.compile(r"^(uwsgi|gunicorn/.*|granian/.*)$")
+_PARTS = tuple((name, re.compile(pattern)) for name, pattern in PARTS)
+_FRAME = re.compile(r"(?P<function>.*) \((?P<file>[^()]*?)(?::\d+)?\)$")
+LEAST_SHARE = 0.002  # of all samples; narrower frames of the flame graph are left out
+DEEPEST = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One function in a flame graph."""
+
+    name: str  # "Bcrypt.verify (keystone/common/password_hashers/bcrypt.py)"
+    samples: int
+    children: tuple["Frame", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Samples of one part of the work."""
+
+    name: str
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuProfile:
+    """What a profiler saw of the workers during one trial."""
+
+    seconds: float
+    rate_hz: int  # samples per second and worker
+    workers: int
+    samples: int  # in which a worker had a request
+    parts: tuple[Part, ...]  # the largest first
+    flame: Frame
+    profiler_cpu_s: float
+    file: str | None = None  # folded stacks, relative to the run's folder in the store
+
+    @property
+    def idle(self) -> float:
+        """Share of the workers' time in which they had no request."""
+        most = self.seconds * self.rate_hz * self.workers
+        return max(1.0 - self.samples / most, 0.0) if most > 0 else 0.0
+
+    def share(self, part: Part) -> float:
+        """Return the share of all samples that a part has."""
+        return part.samples / self.samples if self.samples else 0.0
+
+
+def read_folded(texts: Iterable[str]) -> Counter[tuple[str, ...]]:
+    """Return how often each stack was seen, the outermost function first, without line numbers."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for line in (line for text in texts for line in text.splitlines()):
+        stack, _, count = line.rpartition(" ")
+        if stack and count.isdigit():
+            found[tuple(_without_line(one) for one in stack.split(";"))] += int(count)
+    return found
+
+
+def busy(stacks: Mapping[tuple[str, ...], int]) -> dict[tuple[str, ...], int]:
+    """Return the stacks of workers that have a request."""
+    return {stack: count for stack, count in stacks.items() if not _IDLE.search(_file(stack[-1]))}
+
+
+def folded(stacks: Mapping[tuple[str, ...], int]) -> str:
+    """Return stacks in the format that flame graph tools read."""
+    return "".join(f"{';'.join(stack)} {count}\n" for stack, count in sorted(stacks.items()))
+
+
+def parts(stacks: Mapping[tuple[str, ...], int]) -> tuple[Part, ...]:
+    """Sum samples by what the work is for, the largest first."""
+    sums: Counter[str] = Counter()
+    for stack, count in stacks.items():
+        sums[part_of(stack)] += count
+    return tuple(Part(name, count) for name, count in sums.most_common())
+
+
+def part_of(stack: Iterable[str]) -> str:
+    """Return what the innermost known function of a stack belongs to."""
+    for frame in reversed(tuple(stack)):
+        file = _file(frame)
+        for name, pattern in _PARTS:
+            if pattern.search(file):
+                return name
+    return OTHER
+
+
+def flame(stacks: Mapping[tuple[str, ...], int]) -> Frame:
+    """Return the tree of a flame graph; frames too narrow to be seen are left out."""
+    total = sum(stacks.values())
+    return Frame("all workers", total, tuple(_children(stacks, 0, LEAST_SHARE * total)))
+
+
+def _children(stacks: Mapping[tuple[str, ...], int], depth: int, least: float) -> Iterator[Frame]:
+    if depth >= DEEPEST:
+        return
+    below: dict[str, dict[tuple[str, ...], int]] = {}
+    for stack, count in stacks.items():
+        if len(stack) > depth:
+            below.setdefault(stack[depth], {})[stack] = count
+    for name, own in sorted(below.items()):
+        samples = sum(own.values())
+        if samples >= least:
+            yield Frame(name, samples, tuple(_children(own, depth + 1, least)))
+
+
+def _without_line(frame: str) -> str:
+    found = _FRAME.match(frame)
+    return f"{found['function']} ({found['file']})" if found else frame
+
+
+def _file(frame: str) -> str:
+    found = _FRAME.match(frame)
+    return found["file"] if found else frame

@@ -1,0 +1,155 @@
+"""Faults and what they did, as tables and as data."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.analysis.fault import Estimate, FaultEffect, FaultSummary
+from loadstone.analysis.fault_effect import summarize
+from loadstone.result import Measurement
+
+# OpenStack's performance-docs, reliability testing, version 2, on Keystone (Fuel, 2016/17): means
+# of five runs of a closed loop, with the error that stands beside them.
+PUBLISHED = {
+    "kill keystone service on one node": {
+        "downtime_s": (0.038, 0.081),
+        "plan_mttr_s": (2.28, 0.23),
+        "absolute_s": (1.21, 0.35),
+        "relative": (9.1, 2.3),
+    },
+    "restart keystone service on one node": {
+        "downtime_s": (1.07, 0.76),
+        "plan_mttr_s": (5.44, 0.47),
+        "absolute_s": (0.41, 0.22),
+        "relative": (4.7, 2.0),
+    },
+    "restart memcached service on one node": {
+        "plan_mttr_s": (0.458, 0.068),
+        "absolute_s": (0.057, 0.034),
+        "relative": (1.46, 0.27),
+    },
+    "kill mysql service on one node": {"downtime_s": (14.7, 1.4)},
+}
+# Figure -> its words and unit.
+ROWS = (
+    ("downtime_s", "downtime (first to last error)", "s"),
+    ("unavailable_s", "half or more failed", "s"),
+    ("failed", "failed requests", ""),
+    ("failed_share", "failed share", "%"),
+    ("detected_s", "until haproxy noticed", "s"),
+    ("mttr_s", "until recovered", "s"),
+    ("plan_mttr_s", "MTTR by the test plan", "s"),
+    ("absolute_s", "degradation", "s"),
+    ("relative", "degradation, ratio", ""),
+    ("backlog", "backlog at most", ""),
+    ("drained_s", "backlog drained in", "s"),
+    ("goodput_rps", "goodput during the fault", "/s"),
+)
+
+
+def effects(measurement: Measurement) -> tuple[FaultEffect, ...]:
+    """Return what the faults of all its trials did."""
+    return tuple(one for trial in measurement.trials for one in trial.faults)
+
+
+def as_data(measurement: Measurement) -> dict[str, Any]:
+    """Return `faults` and `faults_summary`; nothing where there was none."""
+    found = effects(measurement)
+    if not found:
+        return {}
+    return {
+        "faults": [
+            asdict(one) | {"repeat": trial.number, "failed_share": one.failed_share}
+            for trial in measurement.trials
+            for one in trial.faults
+        ],
+        "faults_summary": [_summary(one) for one in summarize(found)],
+    }
+
+
+def _summary(summary: FaultSummary) -> dict[str, Any]:
+    return {
+        "action": summary.action,
+        "repeats": summary.repeats,
+        "recovered": summary.recovered,
+        "published": {
+            name: {"mean": mean, "plus_minus": error}
+            for name, (mean, error) in PUBLISHED.get(summary.action, {}).items()
+        },
+        **{name: asdict(one) for name, one in summary.figures},
+    }
+
+
+def parts(measurement: Measurement) -> Iterator[RenderableType]:
+    """Yield a table of each action over its repeats, and what clients were told."""
+    found = effects(measurement)
+    for summary in summarize(found):
+        own = [one for one in found if one.action == summary.action]
+        yield Padding(_table(summary), (0, 0, 0, 1))
+        yield Padding(Text("\n".join(sentences(summary, own))), (0, 0, 1, 2))
+
+
+def rows(summary: FaultSummary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the heads and rows of a table of one action: figure, mean, interval, published."""
+    published = PUBLISHED.get(summary.action, {})
+    heads = ("mean", "95 % interval", *(("published 2017",) if published else ()))
+    found = []
+    for name, words, unit in ROWS:
+        one = summary.figure(name)
+        if one is None:
+            continue
+        row = [words, _value(one.mean, unit), _interval(one, unit)]
+        if published:
+            there = published.get(name)
+            row.append("" if there is None else f"{there[0]:g} +- {there[1]:g} {unit}".strip())
+        found.append(tuple(row))
+    return heads, tuple(found)
+
+
+def _table(summary: FaultSummary) -> Table:
+    heads, every = rows(summary)
+    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table.add_column(f"{summary.action}, {summary.repeats} times")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in every:
+        table.add_row(*row)
+    return table
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    digits = 3 if unit == "s" and abs(value) < 1 else 2 if unit == "s" else 1
+    return f"{value:.{digits}f} {unit}".strip()
+
+
+def _interval(one: Estimate, unit: str) -> str:
+    if one.low is None or one.high is None:
+        return ""
+    return f"{_value(one.low, unit)} to {_value(one.high, unit)}"
+
+
+def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
+    """Yield what clients saw."""
+    failed, due = sum(one.failed for one in own), sum(one.due for one in own)
+    yield f"{failed:,} of {due:,} requests failed from the fault on."
+    kinds: dict[str, tuple[int, float]] = {}
+    for effect in own:
+        for kind in effect.errors:
+            count, worst_s = kinds.get(kind.kind, (0, 0.0))
+            kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
+    for words, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
+        yield f"{count:,} times: {words}, told after {worst_s:.2f} s at most."
+    missing = summary.repeats - summary.recovered
+    if missing:
+        yield (
+            f"{missing} of {summary.repeats} times it was not as before at the end, "
+            f"{max(one.observed_s for one in own):.0f} s after the fault."
+        )

@@ -1,0 +1,36 @@
+"""What requests send to database and cache, for a study that counts statements."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.analysis.model import Trial
+from loadstone.monitor.demand import KINDS
+from loadstone.report import figures
+from loadstone.study.figure import timed
+from loadstone.study.model import Figure, Study
+from loadstone.study.table import TurnOutcome
+
+SQL = dict(zip(KINDS, ("SELECT", "INSERT", "UPDATE", "DELETE"), strict=True))
+TRANSACTIONS = (("commits", "COMMIT"), ("rollbacks", "ROLLBACK"))
+LEAST = 0.05  # per request: less is not worth a word
+
+
+def counted(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Say what each step of each cell sends per request, by kind, from its last repeat."""
+    if study.figure[0] != Figure.STATEMENTS:
+        return
+    last = {one.turn.cell: one.result for one in outcomes if one.result is not None}
+    for cell, run in last.items():
+        for step, one in zip(study.steps, timed(run, study.measurement), strict=False):
+            if one.trials and (said := _kinds(one.trials[0])):
+                yield f"{cell}, {step}: {said} a request"
+
+
+def _kinds(trial: Trial) -> str:
+    if trial.resources is None:
+        return ""
+    counts = dict(trial.resources.observation.figures)
+    names = [(f"{kind}_per_request", word) for kind, word in SQL.items()]
+    names += [(f"{kind}_per_request", word) for kind, word in TRANSACTIONS]
+    names += [(f"cache_{kind}_per_request", f"cache {kind}") for kind in ("gets", "sets")]
+    shown = ((counts.get(name, 0.0), word) for name, word in names)
+    return ", ".join(f"{figures.rate(count)} {word}" for count, word in shown if count >= LEAST)

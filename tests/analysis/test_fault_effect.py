@@ -1,0 +1,135 @@
+"""Figures of faults whose truth is known."""
+
+import numpy as np
+import pytest
+from scripted import Scripted, made, measured, simulated
+
+from loadstone.analysis.fault import Injection
+from loadstone.analysis.fault_effect import effect, estimate, summarize
+from loadstone.engine.outcome import Outcome
+
+RATE_RPS = 50.0
+GAP_S = 1 / RATE_RPS
+SEEDS = range(20)
+
+
+def found(fault: Scripted, seed: int):
+    injection = Injection(fault.kind, fault.at_s, fault.end_s)
+    return effect(simulated(fault, seed, RATE_RPS), injection)
+
+
+def near(value: float, truth: float, share: float, least: float = 0.0) -> bool:
+    return abs(value - truth) <= max(share * truth, least) + 1e-9
+
+
+@pytest.mark.parametrize("dark_s", [0.2, 1.0, 5.0])
+def test_a_dark_service_is_down_for_as_long_as_it_is_dark(dark_s: float) -> None:
+    effects = [found(Scripted("dark", 10.0, dark_s), seed) for seed in SEEDS]
+    assert sum(near(one.downtime_s, dark_s, 0.05, GAP_S) for one in effects) >= 19
+    assert sum(near(one.unavailable_s, dark_s, 0.05, GAP_S) for one in effects) >= 19
+    assert sum(near(one.mttr_s, dark_s, 0.10, GAP_S) for one in effects) >= 19
+    assert all(one.relative == 1 and one.absolute_s == 0 for one in effects)
+    assert all(near(one.failed, dark_s * RATE_RPS, 0.05, 1) for one in effects)
+    assert effects[0].errors[0].kind == "connection refused"
+
+
+def test_a_slow_service_recovers_when_it_is_fast_again() -> None:
+    effects = [found(Scripted("slow", 10.0, 4.0, 3.0), seed) for seed in SEEDS]
+    assert sum(near(one.mttr_s, 4.0, 0.10) for one in effects) >= 19
+    assert sum(near(one.relative, 3.0, 0.10) for one in effects) >= 19
+    assert sum(near(one.absolute_s, 0.02, 0.10) for one in effects) >= 19
+    assert all(one.downtime_s == 0 and one.failed == 0 for one in effects)
+
+
+def test_a_service_that_refuses_a_share_is_down_by_the_plan_and_never_unavailable() -> None:
+    effects = [found(Scripted("refuse", 10.0, 2.0, 0.3), seed) for seed in SEEDS]
+    # The plan counts from the first to the last error: one of three or four requests.
+    assert sum(near(one.downtime_s, 2.0, 0.05, 4 * GAP_S) for one in effects) >= 19
+    assert all(one.unavailable_s == 0 for one in effects)
+    assert sum(near(one.failed, 0.3 * 2.0 * RATE_RPS, 0.05, 1) for one in effects) >= 19
+    assert effects[0].errors[0].kind == "503 Service Unavailable"
+
+
+def test_without_a_fault_nothing_is_found() -> None:
+    effects = [found(Scripted("none", 10.0, 0.0), seed) for seed in SEEDS]
+    assert all(one.downtime_s == 0 and one.mttr_s == 0 for one in effects)
+    assert all(one.degraded == () and one.relative == 1 for one in effects)
+
+
+def test_what_waits_during_a_standstill_is_a_backlog_that_drains() -> None:
+    due_s = np.arange(0, 20, 0.02)
+    # Nothing ends from 10 s to 12 s; then what waits is served at 100/s.
+    waiting = (due_s >= 10) & (due_s < 14)
+    done_s = np.where(waiting, 12 + 0.01 * np.cumsum(waiting), due_s + 0.005)
+    hung = effect(made(due_s, done_s), Injection("freeze", 10.0, 12.0))
+    assert near(hung.backlog, 100, 0.02)
+    assert near(hung.drained_s, 2.0, 0.05)
+    assert near(hung.mttr_s, 4.0, 0.05)
+    assert hung.failed == 0
+
+
+def test_what_never_comes_back_has_no_recovery() -> None:
+    due_s = np.arange(0, 20, 0.02)
+    outcome = np.where(due_s >= 10, Outcome.REFUSED, Outcome.OK)
+    gone = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
+    assert gone.mttr_s is None
+    assert near(gone.downtime_s, 10.0, 0.01)
+    assert not gone.has_recovered
+
+
+def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
+    due_s = np.arange(0, 30, 0.02)
+    slow = (due_s >= 20) & (due_s < 22)
+    calm = effect(made(due_s, due_s + np.where(slow, 0.05, 0.01)), Injection("flush", 10.0))
+    assert calm.degraded == ()
+    assert calm.mttr_s == 0
+
+
+def test_clients_of_a_hang_wait_longer_to_be_told() -> None:
+    due_s = np.arange(0, 20, 0.02)
+    dark = (due_s >= 10) & (due_s < 11)
+    outcome = np.where(dark, Outcome.FIRST_BYTE_TIMEOUT, Outcome.OK)
+    done_s = due_s + np.where(dark, 5.0, 0.01)
+    [told] = effect(made(due_s, done_s, outcome), Injection("hang", 10.0)).errors
+    assert (told.kind, told.count, told.median_s) == ("no answer in time", 50, 5.0)
+
+
+def test_too_short_a_baseline_is_refused() -> None:
+    with pytest.raises(ValueError, match="20 are needed"):
+        effect(made([0.0, 0.1, 0.2], [0.01, 0.11, 0.21]), Injection("kill", 0.15))
+
+
+def test_repeats_are_averaged_with_their_interval() -> None:
+    effects = [found(Scripted("dark", 10.0, dark_s), 1) for dark_s in (1.0, 2.0, 3.0)]
+    [summary] = summarize(effects)
+    downtime = summary.figure("downtime_s")
+    assert (summary.repeats, summary.recovered, downtime.count) == (3, 3, 3)
+    # Student's t for two degrees of freedom: 4.303.
+    values = [one.downtime_s for one in effects]
+    assert downtime.high - downtime.mean == pytest.approx(4.303 * np.std(values, ddof=1) / 3**0.5,
+                                                          rel=1e-3)  # fmt: skip
+    assert estimate([4.0]).low is None
+
+
+@pytest.mark.alone
+def test_the_figures_of_a_real_service_with_scripted_faults() -> None:
+    """`loadstone serve --script` is the truth from outside; it tells when each fault was."""
+    wanted = [
+        Scripted("dark", 4.0, 1.0),
+        Scripted("slow", 10.0, 4.0, 3.0),
+        Scripted("refuse", 20.0, 2.0, 0.3),
+    ]
+    iterations, (dark, slow, refuse) = measured(wanted, 26.0, RATE_RPS)
+
+    def around(fault: Scripted):
+        injection = Injection(fault.kind, fault.at_s, fault.end_s)
+        return effect(iterations, injection, fault.at_s - 3.5, fault.end_s + 3.0)
+
+    down, slowed, refused = around(dark), around(slow), around(refuse)
+    assert near(down.downtime_s, 1.0, 0.05, 2 * GAP_S)
+    assert near(down.mttr_s, 1.0, 0.10, 2 * GAP_S)
+    assert near(slowed.mttr_s, 4.0, 0.10)
+    assert near(slowed.relative, 3.0, 0.10)
+    assert slowed.failed == 0
+    assert near(refused.failed, 30, 0.05, 2)
+    assert {one.kind for one in refused.errors} == {"503 Service Unavailable"}

@@ -1,0 +1,216 @@
+"""`loadstone fleet` and `--fleet`, with hosts that have networks of their own."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import PASSWORD
+from known_service import NAME, serving
+from network_hosts import HERE, NetworkHost, network
+
+from loadstone.engine.fleet import certificates
+
+pytestmark = pytest.mark.timeout(240)
+
+IS_ROOT = os.geteuid() == 0
+CONTEXT = """
+Authenticate.keystone:
+- runner: {type: constant, times: 60, concurrency: 6}
+  context: {users: {tenants: 1, users_per_tenant: 2}}
+  sla: {failure_rate: {max: 0}}
+"""
+
+
+def loadstone(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "loadstone", *words],
+        env=kept | {"LOADSTONE_HOME": str(home), **more},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def of_admin(host: str, port: int) -> dict[str, str]:
+    return {
+        "OS_AUTH_URL": f"http://{host}:{port}/v3",
+        "OS_USERNAME": NAME,
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_NAME": NAME,
+        "OS_USER_DOMAIN_ID": "default",
+        "OS_PROJECT_DOMAIN_ID": "default",
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    loadstone(tmp_path, "fleet", "down")
+
+
+def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
+    port = free_port()
+    url = f"tls://127.0.0.1:{port}"
+    begun = loadstone(home, "fleet", "up", "--workers=2", f"--port={port}")
+    assert begun.returncode == 0, begun.stderr
+    assert f"--fleet {url}" in begun.stdout
+    again = loadstone(home, "fleet", "up", f"--port={port}")
+    assert again.returncode == 3
+    assert "loadstone fleet down" in again.stderr
+    shown = loadstone(home, "fleet", "status", f"--fleet={url}", "--json=-")
+    assert shown.returncode == 0, shown.stderr
+    assert len(json.loads(shown.stdout)["hosts"]) == 2
+    key = (home / "fleet" / "key.pem").read_text()
+    assert (home / "fleet" / "key.pem").stat().st_mode & 0o077 == 0
+    with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
+        (home / "task.yaml").write_text(CONTEXT)
+        words = ("run", "task.yaml", f"--fleet={url}", "--json=out.json")
+        done = loadstone(home, *words, **of_admin("127.0.0.1", served))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((home / "out.json").read_text())
+    assert found["workloads"][0]["generator_valid"] in (True, False)
+    assert not [one for one in command_lines() if key.strip().splitlines()[1] in one]
+    assert PASSWORD not in logs(home)
+    ended = loadstone(home, "fleet", "down")
+    assert "ended 3 processes" in ended.stdout
+    gone = loadstone(home, "fleet", "status", f"--fleet={url}")
+    assert gone.returncode == 3
+    assert f"no Dask scheduler answers at {url}" in gone.stderr
+
+
+def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> None:
+    port = free_port()
+    assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
+    certificates.make(home / "others")
+    words = ("fleet", "status", f"--fleet=tls://127.0.0.1:{port}")
+    told = loadstone(home, *words, f"--fleet-certificates={home / 'others'}")
+    assert told.returncode == 3
+    assert told.stderr.count("\n") == 1
+    plain = loadstone(home, "fleet", "status", f"--fleet=tcp://127.0.0.1:{port}")
+    assert plain.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("fleet", "why"),
+    [
+        ("local:0", "between 1 and 64"),
+        ("local:many", "write local:4, or tls://HOST:8786"),
+        ("http://127.0.0.1:1", "write local:4, or tls://HOST:8786"),
+        ("tls://127.0.0.1:8786", "ca.pem is missing; `loadstone fleet up` makes it"),
+        ("tcp://198.51.100.7:8786", "use tls://, or say --fleet-without-tls"),
+    ],
+)
+def test_a_fleet_that_cannot_be_is_refused_in_one_line(home: Path, fleet: str, why: str) -> None:
+    told = loadstone(home, "capacity", f"--fleet={fleet}", **of_admin("127.0.0.1", 1))
+    assert told.returncode == 2
+    assert why in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_python_functions_run_on_this_machine_only(home: Path) -> None:
+    (home / "task.yaml").write_text("Dummy.dummy:\n- runner: {type: serial, times: 1}\n")
+    with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
+        words = ("run", "task.yaml", "--fleet=local:2")
+        told = loadstone(home, *words, **of_admin("127.0.0.1", served))
+    assert told.returncode == 2
+    assert "without --fleet" in told.stderr
+
+
+@dataclass(frozen=True)
+class RunningFleet:
+    url: str
+    folders: tuple[Path, ...]
+
+
+@contextmanager
+def fleet_of(hosts: Sequence[NetworkHost], home: Path) -> Iterator[RunningFleet]:
+    """Start a scheduler on this machine and a worker on each host."""
+    port = free_port()
+    url = f"tls://{HERE}:{port}"
+    begun = loadstone(home, "fleet", "up", f"--host={HERE}", f"--port={port}")
+    assert begun.returncode == 0, begun.stderr
+    folders = []
+    try:
+        for host in hosts:
+            folder = home / host.name
+            shutil.copytree(
+                home / "fleet", folder, ignore=shutil.ignore_patterns("*.json", "*.log", "spill")
+            )
+            folders.append(folder)
+            join = ("fleet", "up", f"--join={url}", f"--fleet-certificates={folder}")
+            words = host.command(sys.executable, "-m", "loadstone", *join)
+            subprocess.run(words, check=True, capture_output=True)
+        yield RunningFleet(url, tuple(folders))
+    finally:
+        for folder in folders:
+            loadstone(home, "fleet", "down", f"--fleet-certificates={folder}")
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
+def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
+    options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
+    with (
+        network(3) as hosts,
+        serving(*options) as (served, _),
+        fleet_of(hosts, home) as fleet,
+    ):
+        (home / "task.yaml").write_text(CONTEXT)
+        words = ("run", "task.yaml", f"--fleet={fleet.url}", "--json=out.json")
+        refused = loadstone(home, *words, **of_admin(HERE, served))
+        assert refused.returncode == 2
+        assert "--yes-load-this-target" in refused.stderr
+        words = (*words, "--yes-load-this-target")
+        done = loadstone(home, *words, **of_admin(HERE, served))
+        assert done.returncode == 0, done.stderr
+        loopback = loadstone(home, *words, **of_admin("127.0.0.1", served))
+        assert loopback.returncode != 0
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
+def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
+    options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
+    with (
+        network(2) as hosts,
+        serving(*options) as (served, _),
+        fleet_of(hosts, home) as fleet,
+    ):
+        (home / "task.yaml").write_text(
+            CONTEXT.replace(
+                "type: constant, times: 60", "type: constant_for_duration, duration: 20"
+            )
+        )
+        cut = threading.Timer(12.0, hosts[1].cut_off)
+        cut.start()
+        words = ("run", "task.yaml", f"--fleet={fleet.url}", "--yes-load-this-target")
+        told = loadstone(home, *words, **of_admin(HERE, served))
+        cut.cancel()
+    assert told.returncode == 3, told.stdout + told.stderr
+    assert f"({hosts[1].address}:" in told.stderr
+    assert "was lost under load: no answer within 2 s" in told.stderr
+    assert "removed all that the run made" in told.stderr
+
+
+def command_lines() -> list[str]:
+    return [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
+
+
+def logs(home: Path) -> str:
+    return "".join(path.read_text("utf-8", "replace") for path in home.rglob("*.log"))

@@ -1,0 +1,126 @@
+"""Faults that commands of a file carry out: on real clouds, here on `loadstone serve`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from known_service import known_service
+
+from loadstone.errors import InvalidInput
+from loadstone.faults.commands import CommandInjector, read_commands
+from loadstone.faults.journal import FILE, Journal, Step, Undo
+from loadstone.faults.sentence import read
+from loadstone.faults.undo import undo_all
+from loadstone.lab import processes
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "faults.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def commands(tmp_path: Path):
+    text = (
+        "keystone:\n"
+        "  hosts: [here, here]\n"
+        f"  freeze: {{do: 'touch {tmp_path}/frozen', undo: 'rm {tmp_path}/frozen'}}\n"
+        "  restart: 'false'\n"
+    )
+    return read_commands(written(tmp_path, text))
+
+
+def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
+    injector = CommandInjector(tmp_path, commands)
+    done = injector.inject(read("freeze keystone service on one node for 0.1 seconds"))
+    assert (done.failure, done.targets) == ("", ("here",))
+    assert done.undone_s - done.began_s > 0.1
+    assert not (tmp_path / "frozen").exists()
+    assert not (tmp_path / FILE).exists()
+
+
+def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
+    done = CommandInjector(tmp_path, commands).inject(read("restart keystone service"))
+    assert "false ended with 1" in done.failure
+
+
+def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
+    (tmp_path / "frozen").touch()
+    what = json.dumps({"host": "here", "command": f"rm {tmp_path}/frozen"})
+    Journal(tmp_path).add(Step(Undo.COMMAND, what, "another boot"))
+    assert len(undo_all(tmp_path)) == 1
+    assert not (tmp_path / "frozen").exists()
+    assert processes.boot_id() != "another boot"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("kill keystone service", "keystone has no kill; there are freeze, restart"),
+        ("kill mysql service", "has no service mysql; there are keystone"),
+        ("freeze keystone service on node 3", "no node 3"),
+    ],
+)
+def test_what_a_file_does_not_have_is_said(
+    tmp_path: Path, commands, sentence: str, words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        CommandInjector(tmp_path, commands).check(read(sentence))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "must be services"),
+        ("keystone: {kill: x}", "must have hosts"),
+        ("keystone: {hosts: ['-oProxyCommand=x'], kill: x}", "is no host"),
+        ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
+        ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
+    ],
+)
+def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        read_commands(written(tmp_path, text))
+
+
+def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
+    with known_service(2, 0.02) as known:  # 100/s
+        words = (
+            *("fault", "--users", "0", "--rate", "60", "--repeats", "1", "--json", "-"),
+            *("--do", "overload 2.5x for 2 seconds", "--baseline", "3s", "--observe", "8s"),
+        )
+        done = CommandLine(tmp_path)(*words, url=known.url)
+    assert done.returncode in (0, 1), done.stderr
+    [fault] = json.loads(done.stdout)["faults"]
+    # 50/s too many for 2 s, which 40/s of free capacity serve in 2.5 s.
+    assert 60 <= fault["backlog"] <= 110
+    assert fault["failed"] == 0
+    assert 80 <= fault["goodput_rps"] <= 105
+    assert fault["relative"] > 2
+
+
+def test_a_service_that_stands_still_is_measured_and_set_going_again(tmp_path: Path) -> None:
+    with known_service(4, 0.01) as known:
+        pid = known.process.pid
+        text = (
+            "keystone:\n  hosts: [here]\n"
+            f"  freeze: {{do: 'kill -STOP {pid}', undo: 'kill -CONT {pid}'}}\n"
+        )
+        file = str(written(tmp_path, text))
+        words = (
+            *("fault", "--users", "0", "--faults", file, "--rate", "40", "--repeats", "1"),
+            *("--do", "freeze keystone service for 1 seconds", "--json", "-"),
+            *("--baseline", "2s", "--observe", "4s"),
+        )
+        loadstone = CommandLine(tmp_path)
+        refused = loadstone(*words, url=known.url)
+        assert refused.returncode == 2
+        assert "--yes-break-this-target" in refused.stderr
+        done = loadstone(*words, "--yes-break-this-target", url=known.url)
+    assert done.returncode in (0, 1), done.stderr
+    [fault] = json.loads(done.stdout)["faults"]
+    assert fault["failed"] == 0
+    assert fault["backlog"] >= 30
+    assert fault["targets"] == ["here"]

@@ -1,0 +1,80 @@
+"""Faults in every form of a result."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+from realistic import keystone
+from scripted import Scripted, made, simulated
+
+from loadstone.analysis.fault import FaultEffect, Injection
+from loadstone.analysis.fault_effect import effect
+from loadstone.engine.outcome import Outcome
+from loadstone.report import html, terminal
+from loadstone.report.data import as_data
+from loadstone.store import codec
+
+SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
+ACTION = "kill mysql service on one node"
+RESULT, SAMPLES = keystone()
+
+
+def run_of(*effects: FaultEffect):
+    [first, *_] = RESULT.measurements
+    trials = tuple(
+        replace(first.trials[0], number=number, faults=(one,))
+        for number, one in enumerate(effects, 1)
+    )
+    measurement = replace(first, policy="fixed", capacity=None, trials=trials)
+    return replace(RESULT, kind="fault", measurements=(measurement,))
+
+
+def killed(seconds: float) -> FaultEffect:
+    fault = Scripted("dark", 10.0, seconds)
+    return effect(simulated(fault, 1), Injection(ACTION, 10.0, 10.0 + seconds, 0.5, ("mariadb",)))
+
+
+RUN = run_of(killed(1.0), killed(2.0))
+
+
+def test_data_has_each_repeat_and_their_means_beside_what_was_published() -> None:
+    data = json.loads(json.dumps(as_data(RUN)))
+    jsonschema.validate(data, SCHEMA)
+    assert [one["repeat"] for one in data["faults"]] == [1, 2]
+    [summary] = data["faults_summary"]
+    assert summary["recovered"] == 2
+    assert 1.4 < summary["downtime_s"]["mean"] < 1.6
+    assert summary["published"]["downtime_s"] == {"mean": 14.7, "plus_minus": 1.4}
+
+
+def test_the_terminal_shows_them_in_a_table() -> None:
+    text = io.StringIO()
+    terminal.show(RUN, terminal.console(text, 120))
+    shown = text.getvalue()
+    assert f"{ACTION}, 2 times" in shown
+    assert "14.7 +- 1.4 s" in shown
+    assert "times: connection refused, told after" in shown
+
+
+def test_the_page_marks_the_fault_in_each_repeat() -> None:
+    page = html.render(RUN, lambda _: next(iter(SAMPLES.values())))
+    assert "What faults do to" in page
+    assert f"Repeat 2: {ACTION}" in page
+    assert "14.7 +- 1.4 s" in page
+
+
+def test_a_service_that_does_not_come_back_is_said() -> None:
+    due_s = np.arange(0, 20, 0.02)
+    outcome = np.where(due_s >= 10, Outcome.REFUSED, Outcome.OK)
+    gone = effect(made(due_s, due_s + 0.005, outcome), Injection(ACTION, 10.0))
+    text = io.StringIO()
+    terminal.show(run_of(gone), terminal.console(text, 120))
+    assert "1 of 1 times it was not as before at the end, 10 s after the fault" in text.getvalue()
+
+
+def test_effects_are_kept_as_they_are() -> None:
+    one = killed(1.0)
+    assert codec.loads(FaultEffect, codec.dumps(one)) == one

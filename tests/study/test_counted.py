@@ -1,0 +1,72 @@
+"""Studies that count statements, and studies that name what saturates."""
+
+from dataclasses import replace
+
+import pytest
+from study_files import STEPS, result_with, stretch_of
+
+from loadstone.monitor.bottleneck import Case, name_bottleneck
+from loadstone.monitor.demand import Observation, Setup
+from loadstone.monitor.resources import Resources
+from loadstone.study import wording
+from loadstone.study.counted import counted
+from loadstone.study.order import turns
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, rows
+
+FIGURES = (
+    ("selects_per_request", 12.0),
+    ("inserts_per_request", 1.0),
+    ("commits_per_request", 1.0),
+    ("cache_gets_per_request", 16.0),
+)
+
+
+def outcomes(study, figures):
+    """One outcome a cell, whose steps were watched with these figures."""
+    seen = Observation(10.0, 100, (), figures)
+    verdict = name_bottleneck(Case(seen, Setup()))
+    found = Resources(seen, verdict.bottleneck, verdict.findings)
+    every = []
+    for turn in turns(study, 1):
+        steps = [stretch_of(10, 1.0), stretch_of(200, 20.0), stretch_of(500, 10.0)]
+        watched = tuple(
+            replace(one, trials=tuple(replace(trial, resources=found) for trial in one.trials))
+            for one in steps
+        )
+        every.append(TurnOutcome(turn, result_with(f"run-{turn.number}", watched)))
+    return every
+
+
+def test_statements_are_those_that_read_or_write_rows():
+    study = StudySource("mine.yaml", STEPS.replace("figure: rate", "figure: statements")).study(
+        quick=False
+    )
+    found = outcomes(study, FIGURES)
+    assert [row.estimate.value for row in rows(study, found)] == [13.0] * 4
+    (first, *_) = counted(study, found)
+    assert first == (
+        "workers 1, create serially: 12.0 SELECT, 1.00 INSERT, 1.00 COMMIT, 16.0 cache gets "
+        "a request"
+    )
+
+
+def test_without_counters_there_is_no_figure_and_the_reason_is_said():
+    study = StudySource("mine.yaml", STEPS.replace("figure: rate", "figure: statements")).study(
+        quick=False
+    )
+    (row, *_) = rows(study, outcomes(study, ()))
+    assert row.estimate is None
+    assert "MariaDB" in row.failures[0]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_study_names_what_saturates_where_its_file_asks_for_it(asked):
+    text = STEPS + ("which_saturates: true\n" if asked else "")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    words, numbers = wording.heads(study)
+    assert ("which saturates?" in words) is asked
+    (row, *_) = rows(study, outcomes(study, FIGURES))
+    shown = wording.cells(row)
+    assert len(shown) == len(words) + len(numbers)
+    assert ("no-bottleneck" in shown) is asked
