@@ -178,3 +178,23 @@ def test_a_rate_at_which_work_queues_is_not_said_to_be_refused(index: int) -> No
     assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.02)
     assert capacity.kind is CapacityKind.SATURATION
     assert "work queues from" in capacity.words[0]
+
+
+@pytest.mark.parametrize("index", [50003, 50048])
+def test_a_bucket_behind_a_lockout_is_not_taken_for_the_rate(index: int) -> None:
+    service = draw("lockout", index)
+    capacity, _ = found(service, index)
+    assert service.limiter is not None
+    assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= service.limiter.rate_rps <= capacity.high_rps
+
+
+@pytest.mark.parametrize(("family", "index"), [("connection-limit", 50046), ("short-queue", 50058)])
+def test_refusals_that_begin_slowly_are_within_the_interval(family: str, index: int) -> None:
+    service = draw(family, index)
+    capacity, _ = found(service, index)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= sustained_rps(service) <= capacity.high_rps

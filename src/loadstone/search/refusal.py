@@ -11,6 +11,7 @@ Then every trial after a refusal begins with a pause that is long enough for it 
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,7 @@ CHANCE = 0.1  # of so many refusals where no more is refused than is allowed
 LEAST_RESTED = 8.0  # requests
 SURE_RESTED = 3.0  # one request more than a window accepts, in three windows
 SURE_AT_LOW = 200.0  # requests
+ROOMS = 10.0  # times as many as filled a limiter
 LEAST_FLOW = 0.9  # of the highest rate that held
 MOST_WIDTH = 0.05
 LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
@@ -112,6 +114,7 @@ class _Refusal:
         self._rest_s = 0.0  # pause after which a limiter has forgotten the load before
         self._is_rest_known = False
         self._was_refused = True  # in the last trial
+        self._has_paused = False  # before the last trial
         self._overall_rps = 0.0  # accepted in the last flood, its beginning included
         if not refused.stats.ok:
             self._rest_s = FIRST_REST_S
@@ -258,6 +261,7 @@ class _Refusal:
             trial = yield from self._session.ask(
                 load, purpose + after, pause_s=pause_s, refusals=refusals
             )
+            self._has_paused = pause_s > 0
             is_rested = not self._was_refused or (pause_s > 0 and self._is_rest_known)
             self._was_refused = trial.stats.failed > 0
             if trial.stats.ok or not trial.stats.failed:
@@ -297,7 +301,7 @@ class _Refusal:
             self._session.evidence.take(trial)
         filled = fill(trial, rate_rps)
         if is_rested and filled is not None:
-            self._fills.append(filled)
+            self._fills.append(replace(filled, is_full=self._has_paused))
         return one
 
     @property
@@ -324,12 +328,12 @@ class _Refusal:
         if self._is_limiter:
             return True
         flows = self._bucket() if self._remembers else None
-        if flows is not None and flows.half_width_rps <= LEAST_HALF_WIDTH * flows.rate_rps:
-            return True
+        if flows is not None:  # a short trial from rest is good at too high a rate
+            return flows.half_width_rps <= LEAST_HALF_WIDTH * flows.rate_rps
         if self._is_hard or self._remembers:
             low, _, high = self._bracket()
             is_narrow = low is not None and high <= (1 + WIDTH) * low
-            return is_narrow and (not self._remembers or self._count_at(low) >= SURE_AT_LOW)
+            return is_narrow and (not self._remembers or self._count_at(low) >= self._sure_at(low))
         below, middle, above = self._interval()
         return above - below <= 2 * WIDTH * middle
 
@@ -365,8 +369,13 @@ class _Refusal:
             return rate_rps, max(most, LEAST_RESTED)
         gap = high / low - 1
         if gap <= WIDTH:
-            return low, max(most, SURE_AT_LOW - self._count_at(low))
+            return low, max(most, self._sure_at(low) - self._count_at(low))
         return math.sqrt(low * high), max(most, SURE_RESTED / gap, LEAST_RESTED)
+
+    def _sure_at(self, rate_rps: float | None) -> float:
+        """Return how many requests show that a rate is good, which a full bucket may hide."""
+        most = LONGEST_S * (rate_rps or 0.0)
+        return max(SURE_AT_LOW, min(ROOMS * self._room, most))
 
     def _count_at(self, rate_rps: float | None) -> int:
         return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
@@ -374,8 +383,11 @@ class _Refusal:
     def _bucket(self) -> Bucket | None:
         """Return the bucket that empties at rates above N, where that is what limits."""
         low, bad, _ = self._bracket()
-        found = bucket(self._fills)
-        if found is None or bad is None or not LEAST_FLOW * (low or 0.0) <= found.rate_rps < bad:
+        if bad is None:
+            return None
+        held = [one for one in self._tried if not one.refused and not self._is_bad(one)]
+        found = bucket(self._fills, held, bad)
+        if found is None or found.rate_rps + found.half_width_rps < LEAST_FLOW * (low or 0.0):
             return None
         return found
 
@@ -453,6 +465,8 @@ class _Refusal:
             below, above = low * (1 - max(WIDTH, 1 / self._count_at(low))), bad
             middle = (low + above) / 2
             flows = self._bucket()
+            if flows is not None:  # which may have held `low` for a while
+                below = min(below, flows.rate_rps - flows.half_width_rps)
             if flows is not None and flows.half_width_rps <= MOST_WIDTH * flows.rate_rps:
                 middle = flows.rate_rps
                 below = middle - flows.half_width_rps

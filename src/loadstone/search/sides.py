@@ -61,7 +61,8 @@ class Sides:
         self.passed: float | None = None  # the highest rate above the meter's that held at all
         # What completed in the only trial below, which was not sustained.
         self.spoiled: float | None = None
-        self.has_failures = False  # a few, in the trial below that was sustained
+        # A few in the trial below that was sustained, or too many in the one above.
+        self.has_failures = False
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
@@ -185,6 +186,7 @@ class Sides:
     def _took_above(self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool) -> None:
         self.high = rate_rps
         self.reasons = trial.verdict.reasons
+        self.has_failures |= trial.stats.failed > 0
         # An overloaded trial's completions are as good as metered ones.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
             self._depths.add(trial, begin_s, self._session.settle_s)

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 
 LEAST_FILLS = 4
+GRID = 400  # sizes of a bucket that are tried
 LEAST_RATIO = 3.0  # of the longest to the shortest time that a bucket took to empty
 LEAST_FLOW = 0.4  # of what was accepted: less came from a full bucket or window
 
@@ -31,11 +34,12 @@ class Fill:
     rate_rps: float
     accepted: float
     seconds: float
+    is_full: bool = True  # it began at rest, and not after a trial that had emptied it in part
 
     @property
     def error(self) -> float:
-        """Requests by which `accepted` may be wrong: it is counted in ticks."""
-        return 1.0 + TICK_S * self.rate_rps / 4
+        """Requests by which `accepted` may be wrong: it is known to a tick."""
+        return 1.0 + TICK_S * self.rate_rps / 2
 
 
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
@@ -84,27 +88,39 @@ class Bucket:
         return self.rate_rps + self.tokens / seconds
 
 
-def bucket(fills: Sequence[Fill]) -> Bucket | None:
-    """Return the bucket that the fills are a line of; None: something else fills up.
+def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Bucket | None:
+    """Return the bucket that explains all trials; None: something else fills up.
 
-    A window accepts as many however fast they come.
+    Its rate is below `bad_rps`, which was refused.
+    B tokens and what flows in at rate r: a trial that filled it in s seconds accepted B + r s, and
+    one of which nothing was refused no more than that. A window, which accepts as many however fast
+    they come, is no such bucket.
     """
-    if len(fills) < LEAST_FILLS:
+    full = [one for one in fills if one.is_full]
+    if len(full) < LEAST_FILLS:
         return None
-    first = min(fills, key=lambda one: one.seconds)
-    last = max(fills, key=lambda one: one.seconds)
-    if last.seconds < LEAST_RATIO * first.seconds:
+    first = min(full, key=lambda one: one.seconds)
+    last = max(full, key=lambda one: one.seconds)
+    most = min(one.accepted + one.error for one in full)
+    if last.seconds < LEAST_RATIO * first.seconds or last.accepted - last.error <= most:
+        return None  # a window would explain them, too
+    tokens = np.linspace(0.0, first.accepted + first.error, GRID)[:, None]
+    seconds = np.array([one.seconds for one in fills])
+    accepted = np.array([one.accepted for one in fills])
+    error = np.array([one.error for one in fills])
+    least_tokens = np.where([one.is_full for one in fills], tokens, 0.0)
+    high = ((accepted + error - least_tokens) / seconds).min(axis=1)
+    high = np.minimum(high, bad_rps)
+    low = ((accepted - error - tokens) / seconds).max(axis=1)
+    for one in held:
+        low = np.maximum(low, one.rate_rps * (1 - (1 + tokens[:, 0]) / max(1, one.requests)))
+    fits = low <= high
+    if not fits.any():
         return None
-    seconds = last.seconds - first.seconds
-    rate_rps = (last.accepted - first.accepted) / seconds
-    tokens = first.accepted - rate_rps * first.seconds
-    is_line = all(
-        abs(one.accepted - tokens - rate_rps * one.seconds) <= first.error + one.error
-        for one in fills
-    )
-    if not is_line or rate_rps < LEAST_FLOW * last.accepted / last.seconds:
+    lowest, highest = float(low[fits].min()), float(high[fits].max())
+    if (lowest + highest) / 2 < LEAST_FLOW * last.accepted / last.seconds:
         return None
-    return Bucket(rate_rps, (first.error + last.error) / seconds, max(0.0, tokens))
+    return Bucket((lowest + highest) / 2, (highest - lowest) / 2, float(tokens[fits].mean()))
 
 
 def leading(trial: Trial) -> int:
