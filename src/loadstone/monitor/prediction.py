@@ -18,7 +18,7 @@ import numpy as np
 from loadstone.monitor.demand import MACHINE, NEGLIGIBLE, BottleneckKind, Observation, ResourceUse
 from loadstone.monitor.roles import Role
 
-# What a request costs differs between low and full load: caches, batches, clock rate. An assumption.
+# Assumed: what a request costs differs between low and full load (caches, batches, clock rate).
 MODEL_ERROR = 0.1
 CONFIDENCE_SIGMAS = 1.96
 MOST_CUSTOMERS = 512  # with more, workers are not the limit
