@@ -121,7 +121,7 @@ def keystone(lab_home) -> Iterator[Keystone]:  # noqa: ARG001
     name = f"beside-{os.getpid()}"
     chosen = settings.read([("workers", "1"), ("hash-rounds", "4")])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uwsgi, "INI", uwsgi.INI.replace("disable-logging = true", FORMAT))
+        patch.setattr(uwsgi, "INI", uwsgi.INI.replace("{requests}", FORMAT))
         started = deployment.up(name, chosen, quietly, owned=True)
     (log,) = (path for part, path in started.logs() if part == "uwsgi")
     yield Keystone(started.environment_variables(), log)
