@@ -232,3 +232,10 @@ def test_a_finding_carries_its_figures():
     assert evidence["demand_ms"] == "274"
     assert evidence["bound_rps"] == "7.299"
     assert evidence["throughput_rps"] == "10"
+
+
+def test_a_full_machine_of_an_unwatched_service_is_not_called_idle():
+    machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, "machine", 2.0, 2, "cores", 0.01)
+    sentence = judged(machine, worker_cpu=0.1).bottleneck.sentence
+    assert "Nothing that was watched is saturated" not in sentence
+    assert "2 of 2 cores (100%)" in sentence

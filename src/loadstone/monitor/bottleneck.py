@@ -431,18 +431,22 @@ def _none(case: Case) -> FoundLimit:
     """Say that nothing is saturated, and what comes nearest."""
     shared = [one for one in case.seen.uses if one.demand_s is not None]
     nearest = max(shared, key=lambda one: one.utilisation, default=None)
-    near = (
-        f" The busiest is {nearest.name}: {nearest.busy:.2g} of {nearest.capacity:.0f} "
-        f"{nearest.unit} ({nearest.utilisation:.0%})."
-        if nearest
-        else ""
-    )
+    sentence = "Nothing that was watched is saturated."
+    if nearest is not None:
+        figures = (
+            f"{nearest.busy:.2g} of {nearest.capacity:.0f} {nearest.unit} "
+            f"({nearest.utilisation:.0%})"
+        )
+        sentence += f" The busiest is {nearest.name}: {figures}."
+        if nearest.utilisation >= FULL:
+            name = f"{nearest.name[0].upper()}{nearest.name[1:]}"
+            sentence = f"{name}: {figures}; no part of the service that was watched uses it up."
     return FoundLimit(
         "no-bottleneck",
         BottleneckKind.NONE,
         MACHINE,
         nearest,
-        f"Nothing that was watched is saturated.{near}",
+        sentence,
         "Watch what was not: --monitor adds services, Prometheus and other machines."
         if case.is_overloaded
         else "Raise the load until something gives way.",
