@@ -29,7 +29,7 @@ KEPT = (
     *("memcached.max_connections", "memcached.memory_mb"),
     *("haproxy.balance", "haproxy.global_maxconn", "haproxy.frontend_maxconn", "haproxy.threads"),
     *("haproxy.server_maxconn", "haproxy.has_http_check"),
-    *("keystone.version", "fernet.keys", "revocation.events", "consumers.short_cache"),
+    *("keystone.version", "fernet.keys", "consumers.short_cache"),
 )
 # Names of files, and addresses, which differ between any two deployments of the lab.
 _LEFT_OUT = (
