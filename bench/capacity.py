@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it did."""
+    """Result of one search."""
 
     family: str
     method: str

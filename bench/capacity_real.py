@@ -37,7 +37,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it did."""
+    """Result of one search."""
 
     error: float  # share of the truth; NaN where no number was given
     covers: bool

@@ -33,7 +33,7 @@ ISSUE = Step(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the engine is to do."""
+    """Load of one engine run."""
 
     port: int
     core: int
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the run cost; CPU is user and system of the whole process per request."""
+    """Cost of one run; CPU is user and system time of the whole process per request."""
 
     requests_per_s: float
     cpu_us: float

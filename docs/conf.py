@@ -1,4 +1,4 @@
-"""How `make docs` renders this folder."""
+"""Sphinx configuration for `make docs`."""
 
 from importlib.metadata import version as installed_version
 from pathlib import Path

@@ -11,7 +11,7 @@ from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.findings import AuditFinding
-from loadstone.monitor.prediction import LowLoad, Prediction, predict
+from loadstone.monitor.prediction import LowLoadFigures, Prediction, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
@@ -165,7 +165,7 @@ class Measurement:
         times = trial.stats.service
         # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
         spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
-        return predict(trial.resources.observation, LowLoad(times.mean_s, spread_s))
+        return predict(trial.resources.observation, LowLoadFigures(times.mean_s, spread_s))
 
     @property
     def each(self) -> tuple["Measurement", ...]:

@@ -64,7 +64,7 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
 def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
     """Make the measurements on a target that is connected already."""
     for one in config.measurements:
-        if config.fleet is not None and not one.generator.is_engines:
+        if config.fleet is not None and not one.generator.can_use_fleet:
             raise InvalidInput(
                 f"{one.heading}: Python functions run on this machine, without --fleet"
             )

@@ -9,7 +9,7 @@ from known_service import known_service
 
 from loadstone.errors import InvalidInput
 from loadstone.faults.commands import CommandInjector, read_commands
-from loadstone.faults.journal import FILE, Journal, Step, Undo
+from loadstone.faults.journal import FILE, Undo, UndoJournal, UndoStep
 from loadstone.faults.sentence import read
 from loadstone.faults.undo import undo_all
 from loadstone.lab import processes
@@ -49,7 +49,7 @@ def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
 def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
     (tmp_path / "frozen").touch()
     what = json.dumps({"host": "here", "command": f"rm {tmp_path}/frozen"})
-    Journal(tmp_path).add(Step(Undo.COMMAND, what, "another boot"))
+    UndoJournal(tmp_path).add(UndoStep(Undo.COMMAND, what, "another boot"))
     assert len(undo_all(tmp_path)) == 1
     assert not (tmp_path / "frozen").exists()
     assert processes.boot_id() != "another boot"

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import keys
-from loadstone.faults.journal import FILE, Journal, Step, Undo
+from loadstone.faults.journal import FILE, Undo, UndoJournal, UndoStep
 from loadstone.faults.undo import undo_all
 from loadstone.lab import processes
 
@@ -17,7 +17,7 @@ def test_what_is_to_be_undone_survives_the_process_that_did_it(tmp_path: Path) -
     (repository / "0").write_text("staged")
     (repository / "1").write_text("primary")
     keys.copy(repository)
-    Journal(tmp_path).add(Step(Undo.KEYS, str(repository), processes.boot_id()))
+    UndoJournal(tmp_path).add(UndoStep(Undo.KEYS, str(repository), processes.boot_id()))
     keys.rotate(repository)
     assert (repository / "2").read_text() == "staged"
     assert (repository / "0").read_text() not in ("staged", "primary")
@@ -42,11 +42,11 @@ def test_a_rotation_keeps_three_keys(tmp_path: Path) -> None:
 
 
 def test_faults_of_an_earlier_boot_are_gone(tmp_path: Path) -> None:
-    Journal(tmp_path).add(Step(Undo.CONTINUE, "uwsgi-1", "another boot"))
+    UndoJournal(tmp_path).add(UndoStep(Undo.CONTINUE, "uwsgi-1", "another boot"))
     assert undo_all(tmp_path) == ("continue uwsgi-1",)
 
 
 def test_a_journal_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{")
     with pytest.raises(EnvironmentUnusable, match="lab down"):
-        Journal.read(tmp_path)
+        UndoJournal.read(tmp_path)

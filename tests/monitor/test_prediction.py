@@ -6,7 +6,7 @@ import random
 import pytest
 
 from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse
-from loadstone.monitor.prediction import LowLoad, predict, throughput
+from loadstone.monitor.prediction import LowLoadFigures, predict, throughput
 from loadstone.monitor.roles import Role
 
 AT_RPS, SECONDS = 1.2, 30.0
@@ -61,7 +61,7 @@ def test_the_prediction_is_what_a_simulated_service_completes(workers, cores, cp
     truth_rps = simulated(workers, cores, cpu_s, delay_s)
     found = predict(
         observed(keystone(cpu_s, cores), cores=cores, workers=workers),
-        LowLoad(response_s=cpu_s + delay_s, spread_s=0.0),
+        LowLoadFigures(response_s=cpu_s + delay_s, spread_s=0.0),
     )
     assert found.rate_rps == pytest.approx(truth_rps, rel=0.03)
     assert found.low_rps <= truth_rps <= found.high_rps
@@ -78,13 +78,13 @@ def test_more_workers_than_any_machine_has_meet_the_bound_of_the_cores():
 def test_a_database_on_a_core_of_its_own_gives_way_before_keystone():
     database = cpu(Role.DATABASE, "the database's CPU", 0.1, 1.0)
     seen = observed(keystone(0.05, 8.0), database, cores=8.0, workers=8)
-    found = predict(seen, LowLoad(0.16, 0.0))
+    found = predict(seen, LowLoadFigures(0.16, 0.0))
     assert found.limit == "the database's CPU"
     assert found.rate_rps == pytest.approx(10.0)
 
 
 def test_workers_that_mostly_wait_give_way_before_the_cores():
-    found = predict(observed(keystone(0.01), workers=2), LowLoad(0.1, 0.0))
+    found = predict(observed(keystone(0.01), workers=2), LowLoadFigures(0.1, 0.0))
     assert found.limit == "Keystone's worker threads"
     assert found.rate_rps == pytest.approx(20.0, rel=0.01)
 
@@ -93,45 +93,47 @@ def test_the_sessions_that_a_balancer_lets_through_bound_the_rate():
     sessions = ResourceUse(
         "sessions", BottleneckKind.BALANCER, Role.BALANCER, 0.1, 2, "sessions", 0.1
     )
-    found = predict(observed(keystone(0.02, 8.0), sessions, cores=8.0, workers=8), LowLoad(0.1, 0))
+    found = predict(
+        observed(keystone(0.02, 8.0), sessions, cores=8.0, workers=8), LowLoadFigures(0.1, 0)
+    )
     assert found.limit == "the balancer's sessions to its servers"
     assert found.rate_rps == pytest.approx(20.0, rel=0.01)
 
 
 def test_cores_that_other_programs_take_widen_the_interval_downwards():
-    alone = predict(observed(keystone(0.25), workers=2), LowLoad(0.26, 0.0))
-    beside = predict(observed(keystone(0.25), others=1.0, workers=2), LowLoad(0.26, 0.0))
+    alone = predict(observed(keystone(0.25), workers=2), LowLoadFigures(0.26, 0.0))
+    beside = predict(observed(keystone(0.25), others=1.0, workers=2), LowLoadFigures(0.26, 0.0))
     assert beside.low_rps < 0.7 * alone.low_rps
     assert beside.high_rps == pytest.approx(alone.high_rps)
 
 
 def test_threads_that_may_share_pythons_lock_widen_the_interval_downwards():
     seen = observed(keystone(0.1, 4.0), cores=4.0, workers=1, threads_per_worker=8)
-    found = predict(seen, LowLoad(0.1, 0.0))
+    found = predict(seen, LowLoadFigures(0.1, 0.0))
     assert found.rate_rps > 30
     assert found.low_rps <= 10.0
 
 
 def test_requests_that_differ_widen_the_interval():
-    alike = predict(observed(keystone(0.25), workers=2), LowLoad(0.26, 0.0))
-    unlike = predict(observed(keystone(0.25), workers=2), LowLoad(0.26, 0.3))
+    alike = predict(observed(keystone(0.25), workers=2), LowLoadFigures(0.26, 0.0))
+    unlike = predict(observed(keystone(0.25), workers=2), LowLoadFigures(0.26, 0.3))
     assert unlike.high_rps - unlike.low_rps > 1.3 * (alike.high_rps - alike.low_rps)
 
 
 def test_what_no_worker_count_is_known_of_has_the_bound_of_its_cores():
-    found = predict(observed(keystone(0.25)), LowLoad(0.26, 0.0))
+    found = predict(observed(keystone(0.25)), LowLoadFigures(0.26, 0.0))
     assert found.rate_rps == pytest.approx(8.0)
 
 
 def test_nothing_is_predicted_where_only_the_generator_was_seen():
     generator = cpu(Role.GENERATOR, "the load generator's CPU", 0.01, 2.0)
-    assert predict(observed(generator), LowLoad(0.1, 0.0)) is None
+    assert predict(observed(generator), LowLoadFigures(0.1, 0.0)) is None
 
 
 def test_another_machine_whose_processes_are_not_told_apart_counts_as_a_whole():
     far = ResourceUse(
         "the machine's CPU of ctrl1", BottleneckKind.CPU, "machine", 0.3, 4, "cores", 0.25
     )
-    found = predict(Observation(SECONDS, REQUESTS, (far,)), LowLoad(0.3, 0.0))
+    found = predict(Observation(SECONDS, REQUESTS, (far,)), LowLoadFigures(0.3, 0.0))
     assert found.rate_rps == pytest.approx(16.0)
     assert math.isfinite(found.high_rps)

@@ -70,7 +70,7 @@ impl Stream {
     }
 }
 
-/// How far a request was sent.
+/// How much of a request was written to the socket.
 struct Sending<'a> {
     rest: &'a [u8],
     is_flushed: bool,

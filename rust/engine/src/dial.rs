@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::samples::Outcome;
 use crate::target::Target;
 
-/// How long an address is tried alone (RFC 8305 5).
+/// Connection Attempt Delay: time before the next address is tried, too (RFC 8305 section 5).
 const ALONE: Duration = Duration::from_millis(250);
 
 /// Connects to the first address that answers; `first` is tried first and updated.

@@ -66,7 +66,7 @@ class FaultEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RepeatEstimate:
     """A mean over repeats with its 95 % interval (Student's t); None with one value."""
 
     mean: float
@@ -99,8 +99,8 @@ class FaultSummary:
     action: str
     repeats: int
     recovered: int  # repeats in which everything was as before at the end
-    figures: tuple[tuple[str, Estimate], ...]  # by the names of FIGURES; absent ones left out
+    figures: tuple[tuple[str, RepeatEstimate], ...]  # by the names of FIGURES; absent ones left out
 
-    def figure(self, name: str) -> Estimate | None:
+    def figure(self, name: str) -> RepeatEstimate | None:
         """Return one figure; None: it exists in no repeat."""
         return dict(self.figures).get(name)

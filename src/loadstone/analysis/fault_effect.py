@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from loadstone.analysis.fault import (
     FIGURES,
     ErrorKind,
-    Estimate,
     FaultEffect,
     FaultSummary,
     Injection,
+    RepeatEstimate,
 )
 from loadstone.analysis.iterations import Iterations
 from loadstone.analysis.stats import WORDS
@@ -137,7 +137,7 @@ def summarize(effects: Iterable[FaultEffect]) -> tuple[FaultSummary, ...]:
     )
 
 
-def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Estimate]]:
+def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, RepeatEstimate]]:
     for name in FIGURES:
         values = [float(value) for one in found if (value := getattr(one, name)) is not None]
         if values:
@@ -148,16 +148,16 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Estimate]]:
             yield name, found_one
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float]) -> RepeatEstimate:
     """Return the mean of values with its 95 % interval."""
     if len(values) < 2:
-        return Estimate(values[0], None, None, 1)
+        return RepeatEstimate(values[0], None, None, 1)
     from scipy.special import stdtrit  # heavy, and not needed for one value
 
     mean = fmean(values)
     t = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
     half = t * stdev(values) / math.sqrt(len(values))
-    return Estimate(mean, mean - half, mean + half, len(values))
+    return RepeatEstimate(mean, mean - half, mean + half, len(values))
 
 
 def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:

@@ -66,7 +66,7 @@ class Fix(_Strict):
     settings: tuple[Setting, ...] = ()
 
 
-class Proof(_Strict):
+class RuleProof(_Strict):
     """Settings of the lab (KEY=VALUE, as of `lab up --with`) that show the effect of the fix."""
 
     fault: tuple[str, ...] = Field(min_length=1)  # break the rule
@@ -93,7 +93,7 @@ class Rule(_Strict):
     confidence: Confidence
     sources: tuple[str, ...] = Field(min_length=1)
     study: str | None = None  # the study that shows the effect
-    proof: Proof | None = None  # what `audit prove` measures; None: nothing here can show it
+    proof: RuleProof | None = None  # what `audit prove` measures; None: nothing here can show it
 
     @model_validator(mode="after")
     def _names_are_needed(self) -> "Rule":

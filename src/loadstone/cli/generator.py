@@ -42,7 +42,7 @@ class Cores(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(cores))
 
 
-class Switch(click.ParamType[bool]):
+class SwitchParam(click.ParamType[bool]):
     """`on` or `off`."""
 
     name = "switch"
@@ -74,7 +74,7 @@ _HTTP2 = click.option(
 _TLS_RESUMPTION = click.option(
     "--tls-resumption",
     "tls_resumption",
-    type=Switch(),
+    type=SwitchParam(),
     default=None,
     metavar="on|off",
     help="Whether a new connection resumes the TLS session of an earlier one. By default on where "

@@ -12,7 +12,7 @@ from typing import Any
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, carry_out
 from loadstone.faults.inject import Done
-from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import undo
 from loadstone.lab import processes
@@ -111,10 +111,10 @@ class CommandInjector:
     commands: FaultCommands
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)
-    _journal: Journal = field(init=False)
+    _journal: UndoJournal = field(init=False)
 
     def __post_init__(self) -> None:
-        self._journal = Journal.read(self.folder)
+        self._journal = UndoJournal.read(self.folder)
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that the file does not have."""
@@ -129,14 +129,14 @@ class CommandInjector:
         steps: list[tuple[float, str]] = []
         failure, undone_s = "", None
         hosts: tuple[str, ...] = ()
-        to_undo: list[Step] = []
+        to_undo: list[UndoStep] = []
         began_s = time.time()
         try:
             service, action = self.commands.found(fault)
             hosts = self._hosts(fault, service)
             for host in hosts if action.undo else ():
                 what = json.dumps({"host": host, "command": action.undo})
-                to_undo.append(Step(Undo.COMMAND, what, processes.boot_id()))
+                to_undo.append(UndoStep(Undo.COMMAND, what, processes.boot_id()))
                 self._journal.add(to_undo[-1])
             began_s = time.time()
             for host in hosts:

@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, keys, parts
-from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.faults.proxy import CUT
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import FAULT, undo
@@ -80,10 +80,10 @@ class LabInjector:
     folder: Path  # of the deployment
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
-    _journal: Journal = field(init=False)
+    _journal: UndoJournal = field(init=False)
 
     def __post_init__(self) -> None:
-        self._journal = Journal.read(self.folder)
+        self._journal = UndoJournal.read(self.folder)
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that this deployment cannot have."""
@@ -126,13 +126,13 @@ class LabInjector:
         """Wait until the service is whole: haproxy sends to every node."""
         balancer.await_all(self.folder)
 
-    def note(self, kind: Undo, what: str) -> Step:
+    def note(self, kind: Undo, what: str) -> UndoStep:
         """Write how something is undone to the journal."""
-        step = Step(kind, what, processes.boot_id())
+        step = UndoStep(kind, what, processes.boot_id())
         self._journal.add(step)
         return step
 
-    def forget(self, step: Step) -> None:
+    def forget(self, step: UndoStep) -> None:
         """Remove what is undone from the journal."""
         self._journal.remove(step)
 
@@ -148,7 +148,7 @@ class _Carried:
     detected_s: float | None = None
     targets: tuple[str, ...] = ()
     steps: list[tuple[float, str]] = field(default_factory=list)
-    to_undo: list[Step] = field(default_factory=list)
+    to_undo: list[UndoStep] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:

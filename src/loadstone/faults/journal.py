@@ -31,7 +31,7 @@ class Undo(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UndoStep:
     """One thing to undo."""
 
     undo: Undo
@@ -40,20 +40,22 @@ class Step:
 
 
 @dataclass(slots=True)
-class Journal:
+class UndoJournal:
     """The steps of one deployment that are yet to be undone, the last one first."""
 
     folder: Path
-    steps: list[Step] = field(default_factory=list)
+    steps: list[UndoStep] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> "Journal":
+    def read(cls, folder: Path) -> "UndoJournal":
         """Read what is left to undo; nothing where there is no journal."""
         path = folder / FILE
         try:
             rows: list[dict[str, Any]] = json.loads(path.read_text())
-            steps = [Step(Undo(row["undo"]), str(row["what"]), str(row["boot"])) for row in rows]
+            steps = [
+                UndoStep(Undo(row["undo"]), str(row["what"]), str(row["boot"])) for row in rows
+            ]
         except FileNotFoundError:
             return cls(folder)
         except (ValueError, KeyError, TypeError) as wrong:
@@ -63,13 +65,13 @@ class Journal:
             ) from None
         return cls(folder, steps)
 
-    def add(self, step: Step) -> None:
+    def add(self, step: UndoStep) -> None:
         """Note a step; it is on disk when this returns."""
         with self._lock:
             self.steps.append(step)
             self._write()
 
-    def remove(self, step: Step) -> None:
+    def remove(self, step: UndoStep) -> None:
         """Forget a step that is undone."""
         with self._lock:
             self.steps.remove(step)

@@ -6,14 +6,14 @@ from typing import assert_never
 
 from loadstone.faults import balancer, database, keys, parts
 from loadstone.faults.host import carry_out
-from loadstone.faults.journal import Journal, Step, Undo
+from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes
 
 GRACE_S = 5.0  # for a process of a fault that is told to end
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 
 
-def undo(step: Step, folder: Path) -> None:
+def undo(step: UndoStep, folder: Path) -> None:
     """Undo one step; what is undone already is left alone."""
     if step.boot != processes.boot_id() and step.undo is not Undo.COMMAND:
         return  # its processes ended with the machine
@@ -42,7 +42,7 @@ def undo(step: Step, folder: Path) -> None:
 
 def undo_all(folder: Path) -> tuple[str, ...]:
     """Undo what the journal of a deployment still has, the last step first; say what it was."""
-    journal = Journal.read(folder)
+    journal = UndoJournal.read(folder)
     undone = []
     for step in reversed(journal.steps.copy()):
         undo(step, folder)

@@ -39,7 +39,7 @@ class Calls:
     logs_in_anew: bool = False  # in every iteration, as Rally
 
     needs_actors = False
-    is_engines = False
+    can_use_fleet = False
     requests_as_rally = False  # a function sends what its library sends
 
     def require_permitted(self, target: Target) -> None:

@@ -56,8 +56,8 @@ class LoadGenerator(Protocol):
         """Whether it needs users or a journal even where no context is asked for."""
 
     @property
-    def is_engines(self) -> bool:
-        """Whether the engine sends it, and a fleet can; Python functions run on this machine."""
+    def can_use_fleet(self) -> bool:
+        """Whether a fleet can send it; Python functions run on this machine only."""
 
     @property
     def requests_as_rally(self) -> bool:

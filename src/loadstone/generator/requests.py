@@ -29,7 +29,7 @@ class Requests:
     retries: Retries = "unread"
 
     needs_actors = True
-    is_engines = True
+    can_use_fleet = True
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a URL of the scenario on another machine; the target is permitted already."""

@@ -53,7 +53,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProfilePart:
     """Samples of one part of the work."""
 
     name: str
@@ -68,7 +68,7 @@ class CpuProfile:
     rate_hz: int  # samples per second and worker
     workers: int
     samples: int  # in which a worker had a request
-    parts: tuple[Part, ...]  # the largest first
+    parts: tuple[ProfilePart, ...]  # the largest first
     flame: Frame
     profiler_cpu_s: float
     file: str | None = None  # folded stacks, relative to the run's folder in the store
@@ -79,7 +79,7 @@ class CpuProfile:
         most = self.seconds * self.rate_hz * self.workers
         return max(1.0 - self.samples / most, 0.0) if most > 0 else 0.0
 
-    def share(self, part: Part) -> float:
+    def share(self, part: ProfilePart) -> float:
         """Return the share of all samples that a part has."""
         return part.samples / self.samples if self.samples else 0.0
 
@@ -104,12 +104,12 @@ def folded(stacks: Mapping[tuple[str, ...], int]) -> str:
     return "".join(f"{';'.join(stack)} {count}\n" for stack, count in sorted(stacks.items()))
 
 
-def parts(stacks: Mapping[tuple[str, ...], int]) -> tuple[Part, ...]:
+def parts(stacks: Mapping[tuple[str, ...], int]) -> tuple[ProfilePart, ...]:
     """Sum samples by what the work is for, the largest first."""
     sums: Counter[str] = Counter()
     for stack, count in stacks.items():
         sums[part_of(stack)] += count
-    return tuple(Part(name, count) for name, count in sums.most_common())
+    return tuple(ProfilePart(name, count) for name, count in sums.most_common())
 
 
 def part_of(stack: Iterable[str]) -> str:

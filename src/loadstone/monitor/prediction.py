@@ -45,7 +45,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class LowLoad:
+class LowLoadFigures:
     """What the load generator saw at low load."""
 
     response_s: float  # mean, from the actual send
@@ -62,7 +62,7 @@ class _Host:
     roles: tuple[ResourceUse, ...]
 
 
-def predict(seen: Observation, low: LowLoad) -> Prediction | None:
+def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
     """Return the predicted capacity, or None where too little of the service was watched."""
     hosts = tuple(_hosts(seen))
     if seen.requests < LEAST_REQUESTS or not any(host.demand_s > NEGLIGIBLE for host in hosts):
@@ -168,7 +168,7 @@ def _customers(seen: Observation) -> tuple[int | None, str]:
     return max(int(count), 1), name
 
 
-def _held_s(seen: Observation, low: LowLoad) -> float:
+def _held_s(seen: Observation, low: LowLoadFigures) -> float:
     """Return how long a request holds a worker at low load."""
     slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     if slots is not None and slots.demand_s:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.analysis.fault import Estimate, FaultEffect, FaultSummary
+from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
 from loadstone.analysis.fault_effect import summarize
 from loadstone.result import Measurement
 
@@ -130,7 +130,7 @@ def _value(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {unit}".strip()
 
 
-def _interval(one: Estimate, unit: str) -> str:
+def _interval(one: RepeatEstimate, unit: str) -> str:
     if one.low is None or one.high is None:
         return ""
     return f"{_value(one.low, unit)} to {_value(one.high, unit)}"

@@ -28,7 +28,7 @@ _NOT_A_COST = IDENTITY | {BESIDE, "loadstone", "revocation.events", "fernet.keys
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DemandEstimate:
     """A mean with its 95 % interval; None where one value tells nothing of the scatter."""
 
     value: float
@@ -42,8 +42,8 @@ class Demand:
 
     scenario: str
     title: str
-    cpu_s: tuple[tuple[Role, Estimate], ...]  # by role, the generator among them
-    service_s: Estimate  # duration without queueing: how long a worker is held
+    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role, the generator among them
+    service_s: DemandEstimate  # duration without queueing: how long a worker is held
     is_light: bool  # service_s was measured in a trial at a low rate
     statements: float | None  # SQL statements
     cache_gets: float | None
@@ -52,7 +52,7 @@ class Demand:
     runs: tuple[str, ...]
     environment: Environment  # of the newest of the runs
 
-    def of(self, role: Role) -> Estimate | None:
+    def of(self, role: Role) -> DemandEstimate | None:
         """Return the CPU seconds of one role; None: it used none, or was not watched."""
         return dict(self.cpu_s).get(role)
 
@@ -139,7 +139,7 @@ def _age(run: Run) -> str:
     return run.started_at
 
 
-def _estimate(seen: Sequence[tuple[str, Trial]], role: Role) -> Estimate | None:
+def _estimate(seen: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate | None:
     """Return the mean over trials, or over runs where there are enough of them."""
     values = [(run, cost) for run, trial in seen if (cost := _cost(trial, role))]
     if not values:
@@ -149,7 +149,7 @@ def _estimate(seen: Sequence[tuple[str, Trial]], role: Role) -> Estimate | None:
     ]
     logs = by_run if len(by_run) >= RUNS_FOR_SCATTER else [log(cost) for _, cost in values]
     found = of_logs(logs)
-    return Estimate(found.mean, found.low, found.high)
+    return DemandEstimate(found.mean, found.low, found.high)
 
 
 def _cost(trial: Trial, role: Role) -> float:
@@ -173,9 +173,9 @@ def _fastest(measurement: Measurement) -> tuple[Trial, bool]:
     return fastest, fastest.stats.throughput_rps <= LIGHT_SHARE * most
 
 
-def _service_s(trials: Sequence[Trial]) -> Estimate:
+def _service_s(trials: Sequence[Trial]) -> DemandEstimate:
     found = of_logs([log(trial.stats.service.mean_s) for trial in trials])
-    return Estimate(found.mean, found.low, found.high)
+    return DemandEstimate(found.mean, found.low, found.high)
 
 
 def _figure(seen: Sequence[tuple[str, Trial]], name: str) -> float | None:

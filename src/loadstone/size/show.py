@@ -9,7 +9,7 @@ from rich.table import Table
 
 from loadstone.monitor.demand import NAMES
 from loadstone.report import figures
-from loadstone.size.demand import Estimate
+from loadstone.size.demand import DemandEstimate
 from loadstone.size.sizing import Connections, Sizing, whole
 
 
@@ -106,18 +106,18 @@ def _full(found: Sizing) -> str:
     )
 
 
-def _interval(one: Estimate) -> str:
+def _interval(one: DemandEstimate) -> str:
     if one.low is None or one.high is None:
         return figures.MISSING
     return f"{one.low:.3g} to {one.high:.3g}"
 
 
-def _whole_cells(one: Estimate) -> tuple[str, str]:
+def _whole_cells(one: DemandEstimate) -> tuple[str, str]:
     value, low, high = whole(one)
     return str(value), figures.MISSING if low is None or high is None else f"{low} to {high}"
 
 
-def _estimate(one: Estimate, factor: float = 1.0) -> dict[str, float | None]:
+def _estimate(one: DemandEstimate, factor: float = 1.0) -> dict[str, float | None]:
     low, high = one.low, one.high
     return {
         "value": one.value * factor,
@@ -126,7 +126,7 @@ def _estimate(one: Estimate, factor: float = 1.0) -> dict[str, float | None]:
     }
 
 
-def _whole(one: Estimate) -> dict[str, int | None]:
+def _whole(one: DemandEstimate) -> dict[str, int | None]:
     value, low, high = whole(one)
     return {"value": value, "low": low, "high": high}
 

@@ -12,7 +12,7 @@ from math import ceil, hypot
 
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
-from loadstone.size.demand import ROLES, Demand, Estimate, settings_that_differ
+from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
 UTILISATION = 0.6  # half as much again may come before anything is full
 # Defaults of oslo.db and oslo.cache, where the facts of a run do not say.
@@ -43,15 +43,15 @@ class Sizing:
 
     loads: tuple[Load, ...]
     utilisation: float
-    cores: tuple[tuple[Role, Estimate], ...]  # of each role
-    workers: Estimate  # processes with one thread
+    cores: tuple[tuple[Role, DemandEstimate], ...]  # of each role
+    workers: DemandEstimate  # processes with one thread
     cores_per_node: int
-    nodes: Estimate  # of Keystone and its web server
+    nodes: DemandEstimate  # of Keystone and its web server
     database: Connections | None  # None: the deployment has no database server
     cache: Connections | None  # None: it has no memcached
     statements_rps: float | None
     cache_gets_rps: float | None
-    full_at: Estimate  # times this load that the measured machine bears, everything on it
+    full_at: DemandEstimate  # times this load that the measured machine bears, everything on it
     assumptions: tuple[str, ...]
 
 
@@ -84,7 +84,7 @@ def size(loads: Sequence[Load], cores_per_node: int | None, utilisation: float) 
     )
 
 
-def whole(estimate: Estimate) -> tuple[int, int | None, int | None]:
+def whole(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
     """Return an estimate in whole pieces: rounded up, at least one."""
 
     def up(value: float) -> int:
@@ -94,7 +94,7 @@ def whole(estimate: Estimate) -> tuple[int, int | None, int | None]:
     return up(estimate.value), None if low is None else up(low), None if high is None else up(high)
 
 
-def _total(loads: Sequence[Load], role: Role) -> Estimate | None:
+def _total(loads: Sequence[Load], role: Role) -> DemandEstimate | None:
     """Return the busy cores of a role under all loads."""
     parts = [
         _scaled(estimate, load.rate_rps)
@@ -104,27 +104,27 @@ def _total(loads: Sequence[Load], role: Role) -> Estimate | None:
     return _sum(parts) if parts else None
 
 
-def _sum(parts: Iterable[Estimate]) -> Estimate:
+def _sum(parts: Iterable[DemandEstimate]) -> DemandEstimate:
     """Add estimates whose errors are independent."""
     every = list(parts)
     value = sum(one.value for one in every)
     lows = [one.value - one.low for one in every if one.low is not None]
     highs = [one.high - one.value for one in every if one.high is not None]
     if len(lows) < len(every) or len(highs) < len(every):
-        return Estimate(value)
-    return Estimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
+        return DemandEstimate(value)
+    return DemandEstimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
 
 
-def _scaled(one: Estimate, factor: float) -> Estimate:
+def _scaled(one: DemandEstimate, factor: float) -> DemandEstimate:
     low, high = one.low, one.high
-    return Estimate(
+    return DemandEstimate(
         one.value * factor,
         None if low is None else low * factor,
         None if high is None else high * factor,
     )
 
 
-def _workers(loads: Sequence[Load], cores: Estimate, utilisation: float) -> Estimate:
+def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -> DemandEstimate:
     """Return the workers that are held, at least one for each core that they keep busy."""
     held = _scaled(
         _sum(_scaled(one.demand.service_s, one.rate_rps) for one in loads), 1 / utilisation
@@ -164,11 +164,11 @@ def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
 
 
-def _full_at(loads: Sequence[Load], cores: int) -> Estimate:
+def _full_at(loads: Sequence[Load], cores: int) -> DemandEstimate:
     """Return how many times the load fills the processors of the machine that was measured."""
     totals = [total for role in (*ROLES, Role.GENERATOR) if (total := _total(loads, role))]
     busy = _sum(totals)
-    return Estimate(
+    return DemandEstimate(
         cores / busy.value,
         None if busy.high is None else cores / busy.high,
         None if not busy.low else cores / busy.low,

@@ -48,6 +48,16 @@ def test_a_host_that_is_lost_under_load_makes_the_trial_invalid_and_is_named(sen
     assert seen < 60 * 20
 
 
+def test_a_second_ctrl_c_gives_up_what_is_outstanding_and_keeps_what_was_measured() -> None:
+    with known_service(1, 20.0) as known, connect.opened(LocalFleet(2)) as fleet:
+        for after_s in (1.5, 2.5):
+            threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGINT)).start()
+        found = fleet.run(plan_of(known, 30.0))
+        assert found.interrupted
+        assert fleet.failure() is None
+        assert 0 < len(found.samples) < 60 * 10
+
+
 def test_hosts_whose_client_was_killed_stop_loading() -> None:
     with known_service(8, 0.01) as known:
         client = subprocess.Popen(

@@ -8,7 +8,7 @@ silently smaller.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -92,7 +92,7 @@ NOTHING_SEEN = Glance(None, 0.0, None, is_over=False)
 
 
 @dataclass(slots=True)
-class _Part:
+class _SentPart:
     """What one host sends of the present load."""
 
     host: Host
@@ -105,7 +105,6 @@ class Fleet:
     """Sends each load from all hosts. `run` and `run_to_file` are those of `engine.local`."""
 
     hosts: tuple[Host, ...]
-    _present: list[_Part] = field(default_factory=list, init=False)
 
     def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
         """Send what the plan says from all hosts, until its end, `watch` or Ctrl-C stops it."""
@@ -171,7 +170,7 @@ class Fleet:
         if why := self.failure():
             raise EnvironmentUnusable(why)
 
-    def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_Part]:
+    def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_SentPart]:
         count = len(hosts)
         limits = plan.limits
         if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
@@ -190,9 +189,9 @@ class Fleet:
         ]
         for host, answer in zip(hosts, answers, strict=True):
             self._get(host, answer, PREPARE_S)
-        return [_Part(host, self._clock(host)) for host in hosts]
+        return [_SentPart(host, self._clock(host)) for host in hosts]
 
-    def _start(self, parts: Sequence[_Part]) -> None:
+    def _start(self, parts: Sequence[_SentPart]) -> None:
         at_ns = time.time_ns() + round(LEAD_S * 1e9)
         answers = [part.host.ask("start", at_ns + part.before.offset_ns) for part in parts]
         for part, answer in zip(parts, answers, strict=True):
@@ -200,7 +199,7 @@ class Fleet:
 
     def _watch(
         self,
-        parts: Sequence[_Part],
+        parts: Sequence[_SentPart],
         watch: Watch | None,
         look: Callable[[Samples], None] | None,
     ) -> bool:
@@ -220,10 +219,10 @@ class Fleet:
                 if watch is not None and progress is not None and not watch(progress):
                     self._tell(going, "stop")
             except KeyboardInterrupt:
-                self._tell(parts, "abandon" if is_interrupted else "stop")
+                self._tell(parts, "give_up" if is_interrupted else "stop")
                 is_interrupted = True
 
-    def _look(self, parts: Sequence[_Part], look: Callable[[Samples], None] | None) -> None:
+    def _look(self, parts: Sequence[_SentPart], look: Callable[[Samples], None] | None) -> None:
         answers = [
             (part, part.host.ask("look"))
             for part in parts
@@ -241,16 +240,16 @@ class Fleet:
             if look is not None and part.glance.rows is not None:
                 look(part.glance.rows)
 
-    def _tell(self, parts: Sequence[_Part], method: str) -> None:
+    def _tell(self, parts: Sequence[_SentPart], method: str) -> None:
         for part in parts:
             if not part.host.lost:
                 part.host.ask(method)
 
     def _collect(
-        self, plan: Plan, parts: Sequence[_Part], is_interrupted: bool
+        self, plan: Plan, parts: Sequence[_SentPart], is_interrupted: bool
     ) -> tuple[Samples, Health, bool]:
         answers = [(part, part.host.ask("collect")) for part in parts if not part.host.lost]
-        found: list[tuple[_Part, Samples, Health]] = []
+        found: list[tuple[_SentPart, Samples, Health]] = []
         for part, answer in answers:
             try:
                 samples, health = answer.result(timeout=PREPARE_S)
@@ -276,7 +275,7 @@ class Fleet:
         )
         return by_completion([samples for _, samples, _ in found]), health, is_interrupted
 
-    def _told(self, part: _Part, health: Health) -> tuple[PartHealth, list[str]]:
+    def _told(self, part: _SentPart, health: Health) -> tuple[PartHealth, list[str]]:
         """Return what is kept of a part, and why its clock makes the trial invalid."""
         after = self._clock(part.host)
         jump_ns = part.before.jump_ns(after)

@@ -94,6 +94,10 @@ class Member:
         """End the schedule; what is outstanding may still end."""
         self._present().is_stopped = True
 
+    def give_up(self) -> None:
+        """Give up what is outstanding; what was measured can be collected."""
+        self._present().give_up()
+
     def collect(self) -> tuple[Samples, Health]:
         """Return what was measured, once `look` says that the load is over."""
         self._heard_s = time.monotonic()
@@ -175,8 +179,11 @@ class _Part:
         self._clean()
         return self._result
 
-    def abandon(self) -> None:
+    def give_up(self) -> None:
         self._run.__exit__()
+
+    def abandon(self) -> None:
+        self.give_up()
         self._clean()
 
     def _clean(self) -> None:
