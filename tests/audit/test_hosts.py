@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 
 import pytest
@@ -81,7 +82,10 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
         }
         known = dict.fromkeys(hosts.names)
         inventory.write_text(json.dumps({"all": {"hosts": known, "vars": variables}}))
+        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
         _, tree = audited("--inventory", str(inventory), "--via", "ansible")
+        after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert after == handlers  # else Ctrl-C does nothing from then on
     found = {(row["host"], row["state"]) for row in tree["results"] if row["rule"] == "KS-02"}
     assert found == {("ks-02", "fail"), ("healthy", "pass")}
     [failed] = [host for host in tree["hosts"] if host["failure"]]
