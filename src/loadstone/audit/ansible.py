@@ -7,18 +7,15 @@ those of the inventory and of the user's own ansible.cfg; hosts need no Python.
 import os
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from loadstone.audit.document import UnreadableFacts, parse
 from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected
 from loadstone.errors import EnvironmentUnusable
+from loadstone.interrupts import Interrupts
 
 EXTRA = "--via ansible needs: pip install 'loadstone[ansible]'"
 _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
@@ -27,8 +24,7 @@ _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
 def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collected, ...]:
     """Run the collector on all hosts of an inventory; a host that fails costs only itself.
 
-    Raises EnvironmentUnusable where Ansible is not installed, or cannot read the inventory;
-    KeyboardInterrupt when it was interrupted.
+    Raises EnvironmentUnusable where Ansible is not installed, or cannot read the inventory.
     """
     try:
         import ansible_runner  # type: ignore[import-untyped]  # it has none
@@ -45,7 +41,10 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
             ended[str(data["host"])] = data.get("res", {})
         return False  # nothing is written down of it
 
-    with tempfile.TemporaryDirectory(prefix="loadstone-audit-") as folder, _handlers_restored():
+    with (
+        tempfile.TemporaryDirectory(prefix="loadstone-audit-") as folder,
+        Interrupts() as interrupts,
+    ):
         done = ansible_runner.run(
             private_data_dir=folder,
             inventory=str(inventory.absolute()),
@@ -58,26 +57,15 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
             forks=AT_ONCE,
             quiet=True,
             event_handler=keep,
+            # Without it, ansible-runner sets handlers of its own, which stay when it has ended.
+            cancel_callback=lambda: interrupts.count > 0,
         )
         said = (Path(folder) / "artifacts" / done.config.ident / "stdout").read_text()
-    if done.status == "canceled":
+    if interrupts.count:
         raise KeyboardInterrupt
     if not ended:
         raise EnvironmentUnusable(f"--via ansible: {inventory}: {_last_line(said)}")
     return tuple(_collected(host, result) for host, result in ended.items())
-
-
-@contextmanager
-def _handlers_restored() -> Iterator[None]:
-    """Restore the signal handlers that ansible-runner replaces: it never does so itself."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in numbers}
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _config() -> dict[str, str]:
