@@ -251,7 +251,7 @@ haproxy_files() {
     } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
     done
 }
 
