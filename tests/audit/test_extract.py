@@ -86,3 +86,18 @@ def test_variables_in_files_of_apache_are_unknown_and_leave_the_rest_known():
     facts = extract("a", document(changes), CONTEXT).facts
     assert facts.values["web.threads"] == 2
     assert "processes=${WORKERS}" in facts.missing["web.processes"]
+
+
+def test_what_the_slow_programs_did_not_let_end_leaves_the_rest_known():
+    """The Python part prints twice; a time-out cuts the second line off, or keeps it away."""
+    service = json.loads(HEALTHY["service"])
+    slow = {name: service.pop(name) for name in ("doctor", "validator")}
+    first = json.dumps(service)
+    for second in ("", json.dumps({**service, **slow})[:-9]):
+        document_ = Document({**HEALTHY, "service": f"{first}\n{second}"})
+        facts = extract("a", document_, CONTEXT).facts
+        assert facts.values["db.max_connections"] == 1000
+        assert "did not end in time" in facts.missing["keystone.symptoms"]
+    whole = f"{first}\n{json.dumps({**service, **slow})}\n"
+    facts = extract("a", Document({**HEALTHY, "service": whole}), CONTEXT).facts
+    assert facts.values["keystone.symptoms"] == ()
