@@ -251,7 +251,7 @@ haproxy_files() {
     } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
     done
 }
 
@@ -338,6 +338,7 @@ import configparser, json, os, re, socket, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
 OUT = {}
+BEGAN = time.time()
 
 
 def options():
@@ -562,11 +563,12 @@ def ended(process):
     if process is None:
         return {"error": "the program is not beside " + sys.executable}
     try:
-        text = process.communicate(timeout=18)[0].decode("utf-8", "replace")
+        left = max(0.1, BEGAN + 20 - time.time())
+        text = process.communicate(timeout=left)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return {"error": "no answer within 18 s"}
+        return {"error": "no answer within 20 s"}
     text = re.sub(r"://[^/@\s]*@", "://***@", text)
     return {"code": process.returncode, "text": text[-8000:]}
 
@@ -584,6 +586,8 @@ for name, read in (("versions", versions), ("clock", clock), ("database", databa
     part(name, read)
 if SLOW:
     part("password", password)
+    print(json.dumps(OUT))  # what is known if the rest does not end in time
+    sys.stdout.flush()
     part("doctor", lambda: ended(doctor))
     part("validator", lambda: ended(validator))
 print(json.dumps(OUT))
