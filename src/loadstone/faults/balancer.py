@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.lab.haproxy import Haproxy
+from loadstone.lab.haproxy import FAILED, Haproxy
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.monitor.source import Unreadable
@@ -88,6 +88,27 @@ def await_all(folder: Path) -> None:
     nodes = {parts.node_of(one.part) for one in parts.known(folder).records if "-" in one.part}
     for node in sorted(nodes):
         await_up(folder, server_of(node))
+
+
+def log_size(folder: Path) -> int | None:
+    """Return how many bytes haproxy has logged; None: there is no haproxy."""
+    path = _log(folder)
+    return path.stat().st_size if path is not None and path.exists() else None
+
+
+def logged_failures(folder: Path, since: int) -> int | None:
+    """Return how many requests failed by haproxy's own log, from a byte of it on."""
+    path = _log(folder)
+    if path is None or not path.exists():
+        return None
+    with path.open("rb") as log:
+        log.seek(since)
+        return sum(line.startswith(f"{FAILED} ".encode()) for line in log)
+
+
+def _log(folder: Path) -> Path | None:
+    records = (one for one in parts.known(folder).records if one.part == "haproxy")
+    return next((Path(one.logs[0]) for one in records if one.logs), None)
 
 
 def reload(folder: Path) -> Process:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import assert_never
 
-from loadstone.faults import balancer, database, keys, parts
+from loadstone.faults import balancer, database, filling, keys, parts, rolling
 from loadstone.faults.host import carry_out
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes
@@ -15,7 +15,7 @@ FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault 
 
 def undo(step: UndoStep, folder: Path) -> None:
     """Undo one step; what is undone already is left alone."""
-    if step.boot != processes.boot_id() and step.undo is not Undo.COMMAND:
+    if step.boot != processes.boot_id() and step.undo not in (Undo.COMMAND, Undo.FREE):
         return  # its processes ended with the machine
     match step.undo:
         case Undo.CONTINUE:
@@ -31,6 +31,12 @@ def undo(step: UndoStep, folder: Path) -> None:
             keys.put_back(Path(step.what))
         case Undo.WRITABLE:
             database.set_read_only(folder, is_read_only=False)
+        case Undo.FREE:
+            filling.free(Path(step.what))
+        case Undo.CONF:
+            rolling.put_back_conf(folder)
+        case Undo.UPGRADE:
+            rolling.finish_upgrade(folder, step.what)
         case Undo.END:
             processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
         case Undo.COMMAND:

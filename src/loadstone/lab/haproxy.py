@@ -9,18 +9,24 @@ from loadstone.lab.programs import Program
 from loadstone.lab.server import Server, answers
 
 HAPROXY = Program("haproxy", "haproxy")
+FAILED = "failed"  # first word of its log's lines about requests
+# Requests that ended well are not logged: at hundreds a second that would cost.
 CONF = """\
 global
     maxconn 4096
     nbthread 1
+    log stdout format raw local0
 {statistics}
 defaults
     mode http
+    log global
+    log-format "{failed} %Ts.%ms status=%ST ended=%ts to=%b/%s total_ms=%Tt"
     timeout connect 5s
     timeout client 60s
     timeout server 60s
 frontend clients
     bind {host}:{port}
+    http-response set-log-level silent if {{ status lt 400 }}
     default_backend nodes
 backend nodes
     balance {balance}
@@ -50,6 +56,7 @@ class Haproxy(Server):
         )
         path = self.statistics_socket
         text = CONF.format(
+            failed=FAILED,
             host=HOST,
             port=self.site.port,
             balance=self.balance,

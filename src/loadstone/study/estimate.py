@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from loadstone.config.fault import load_s
 from loadstone.keystone.hashing import DEFAULT_ROUNDS
 from loadstone.keystone.scenarios import named
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
@@ -11,6 +12,7 @@ from loadstone.study.cell import task_of
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
+    FaultMeasurement,
     Measurement,
     SearchMeasurement,
     StepsMeasurement,
@@ -58,6 +60,8 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
             subtasks = task_of(measurement).subtasks
             runners = (one.runner for subtask in subtasks for one in subtask.workloads)
             return sum(_runner_s(runner, cell) for runner in runners)
+        case FaultMeasurement(terms=terms, users=users):
+            return _users_s(users, cell) + load_s(terms)
         case _:
             assert_never(measurement)
 
