@@ -110,16 +110,20 @@ def _left(lab: Deployment) -> Iterator[str]:
             yield f"busy loop {process.pid}"
     down = _down(lab)
     yield from (f"not served: {name}" for name in down)
-    if list((lab.folder / "keys").glob("*.before")):
-        yield "a copy of the keys"
-    if (lab.folder / "keystone.before").exists():
-        yield "a changed keystone.conf"
-    if list(database.folder(lab.folder).glob(filling.NAME)):
-        yield "a full disk"
+    yield from _files(lab)
     if len(set(_releases(now))) != 1:
         yield f"nodes of {_releases(now)}"
     if not down and _is_read_only(lab):
         yield "the database is read-only"
+
+
+def _files(lab: Deployment) -> Iterator[str]:
+    if list((lab.folder / "keys").glob("*.before")):
+        yield "a copy of the keys"
+    if (lab.folder / "keystone.before").exists():
+        yield "a changed keystone.conf"
+    if filling.file(database.folder(lab.folder)).exists():
+        yield "a full disk"
 
 
 def _releases(lab: Deployment) -> list[str]:

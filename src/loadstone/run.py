@@ -211,15 +211,15 @@ class _Flow:
 
     def _left(self, config: MeasurementConfig, capacity: Capacity | None) -> tuple[str, ...]:
         """Keep N; of one with something broken, say what is left of N."""
-        if capacity is None or capacity.rate_rps is None:
+        found_rps = None if capacity is None else capacity.rate_rps or capacity.low_rps
+        if found_rps is None:
             return ()
         if config.held is None:
-            self.found_rps = capacity.rate_rps
+            self.found_rps = found_rps
         elif self.found_rps is not None:
-            share = capacity.rate_rps / self.found_rps
             return (
-                f"{100 * share:.0f} % of the {self.found_rps:.1f}/s that it bears with nothing "
-                "broken",
+                f"{100 * found_rps / self.found_rps:.0f} % of the {self.found_rps:.1f}/s that it "
+                "bears with nothing broken",
             )
         return ()
 

@@ -91,10 +91,10 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
     )
     said = faults.changed(seen)
     assert said == (
-        "0 of 1,016 requests failed; p99 rose from 320 to 910 ms for 6 s while node 2 was out."
+        "0 of 1,015 requests failed; p99 rose from 320 to 910 ms for 6 s while node 2 was out."
     )
     lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
-    assert "2 of 1,016 requests failed (2 while node 1 was out)" in faults.changed(lost)
+    assert "2 of 1,015 requests failed (2 while node 1 was out)" in faults.changed(lost)
     text = io.StringIO()
     terminal.show(run_of(replace(lost, logged_failures=2)), terminal.console(text, 120))
     assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in text.getvalue()

@@ -6,8 +6,8 @@ from study_files import STEPS, TWO_BY_TWO
 from loadstone.errors import InvalidInput
 from loadstone.study import read
 from loadstone.study.cell import steps_group
-from loadstone.study.model import FaultMeasurement
 from loadstone.study.estimate import estimate_s
+from loadstone.study.model import FaultMeasurement
 from loadstone.study.read import StudySource
 
 QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}

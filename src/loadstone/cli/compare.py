@@ -1,6 +1,6 @@
 """`loadstone compare`: is B faster than A?"""
 
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 

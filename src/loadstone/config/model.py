@@ -44,7 +44,7 @@ class MeasurementConfig:
     budget_s: float = math.inf  # of load, over all its trials
     held: Fault | None = None  # over all its trials
     # What it becomes once the run has measured N, per second: its load is a share of it.
-    at_capacity: "Callable[[float], MeasurementConfig] | None" = None
+    at_capacity: Callable[[float], "MeasurementConfig"] | None = None
 
     @property
     def breaks(self) -> bool:

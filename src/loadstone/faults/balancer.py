@@ -1,12 +1,13 @@
 """The lab's haproxy: which servers get requests, and taking one out."""
 
 import csv
+import re
 import time
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.lab.haproxy import FAILED, Haproxy
+from loadstone.lab.haproxy import REQUEST, Haproxy
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.monitor.source import Unreadable
@@ -14,6 +15,8 @@ from loadstone.monitor.sources.address import Address, read_address
 from loadstone.monitor.sources.sockets import ask
 
 BACKEND = "nodes"
+# Status and termination state, which is -- where neither side gave up (haproxy's manual, 8.5).
+_REQUEST = re.compile(rf"{REQUEST} \S+ status=(-?\d)\d* ended=(\S+)".encode())
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for a node that has just started on a busy machine
 
@@ -90,25 +93,17 @@ def await_all(folder: Path) -> None:
         await_up(folder, server_of(node))
 
 
-def log_size(folder: Path) -> int | None:
-    """Return how many bytes haproxy has logged; None: there is no haproxy."""
-    path = _log(folder)
-    return path.stat().st_size if path is not None and path.exists() else None
-
-
-def logged_failures(folder: Path, since: int) -> int | None:
-    """Return how many requests failed by haproxy's own log, from a byte of it on."""
-    path = _log(folder)
-    if path is None or not path.exists():
+def logged_failures(folder: Path) -> int | None:
+    """Return how many requests failed by haproxy's own logs; None: there is no haproxy."""
+    if not has_balancer(folder):
         return None
-    with path.open("rb") as log:
-        log.seek(since)
-        return sum(line.startswith(f"{FAILED} ".encode()) for line in log)
-
-
-def _log(folder: Path) -> Path | None:
-    records = (one for one in parts.known(folder).records if one.part == "haproxy")
-    return next((Path(one.logs[0]) for one in records if one.logs), None)
+    failed = 0
+    for path in (folder / "logs").glob("haproxy*.log"):
+        with path.open("rb") as log:
+            found = (_REQUEST.match(line) for line in log)
+            ends = [(one[1], one[2]) for one in found if one is not None]
+        failed += sum(status not in b"23" or ended != b"--" for status, ended in ends)
+    return failed
 
 
 def reload(folder: Path) -> Process:

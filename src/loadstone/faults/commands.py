@@ -127,10 +127,7 @@ class CommandInjector:
     def prepare(self, fault: Fault, say: Say) -> None:
         """Nothing is needed."""
 
-    def log_size(self) -> None:
-        """No balancer's log is known."""
-
-    def logged_failures(self, since: int) -> None:
+    def logged_failures(self) -> None:
         """No balancer's log is known."""
 
     def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002

@@ -71,13 +71,9 @@ class LoadInjector:
     def prepare(self, fault: Fault, say: Say) -> None:
         """Nothing is needed."""
 
-    def log_size(self) -> int | None:
-        """Return where the balancer's log ends; None: there is none."""
-        return None if self.folder is None else balancer.log_size(self.folder)
-
-    def logged_failures(self, since: int) -> int | None:
-        """Return how many requests failed by the balancer's log."""
-        return None if self.folder is None else balancer.logged_failures(self.folder, since)
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by haproxy's log."""
+        return None if self.folder is None else balancer.logged_failures(self.folder)
 
     def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
         """Say which queues of a lab an overload fills."""
@@ -142,13 +138,9 @@ class LabInjector:
         """What was broken is known."""
         return ()
 
-    def log_size(self) -> int | None:
-        """Return where haproxy's log ends; None: there is no haproxy."""
-        return balancer.log_size(self.folder)
-
-    def logged_failures(self, since: int) -> int | None:
-        """Return how many requests failed by haproxy's log."""
-        return balancer.logged_failures(self.folder, since)
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by haproxy's log; None: there is no haproxy."""
+        return balancer.logged_failures(self.folder)
 
     def inject(self, fault: Fault) -> Done:
         """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""

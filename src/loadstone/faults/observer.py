@@ -45,11 +45,8 @@ class Injector(Protocol):
     def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
         """Return what the effect of a fault shows of the target's settings."""
 
-    def log_size(self) -> int | None:
-        """Return where the balancer's log of failed requests ends; None: there is none."""
-
-    def logged_failures(self, since: int) -> int | None:
-        """Return how many requests failed by that log, from there on."""
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by the balancer's own log; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +69,13 @@ class Faults(TrialObserver):
     _running: int = field(default=0, init=False)  # faults that are not undone yet
     _changed: Condition = field(default_factory=Condition, init=False)
     _samples: Samples | SampleFile | None = field(default=None, init=False)
-    _log_size: int | None = field(default=None, init=False)  # of the balancer, before the load
+    _logged: int | None = field(default=None, init=False)  # failures before the load
 
     def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
         """Make ready what the faults need."""
         for one in self.planned:
             self.injector.prepare(one.fault, self.say)
-        self._log_size = self.injector.log_size()
+        self._logged = self.injector.logged_failures()
 
     def on_progress(self, progress: Progress) -> bool:
         """Begin the faults that are due; end the load when a rolling change is over."""
@@ -95,7 +92,9 @@ class Faults(TrialObserver):
         """Return whether all that is planned are changes that ended long enough ago."""
         ended = [done.phases[-1].end_s for done in self._done if done.phases]
         lasting = all(one.fault.verb in ROLLING for one in self.planned)
-        return lasting and 0 < len(self.planned) == len(ended) and time.time() > max(ended) + AFTER_S
+        return (
+            lasting and 0 < len(self.planned) == len(ended) and time.time() > max(ended) + AFTER_S
+        )
 
     def inject(self, fault: Fault) -> Done:
         """Carry a fault out, in the thread of the caller; it is undone when this returns."""
@@ -146,9 +145,9 @@ class Faults(TrialObserver):
         file = self._samples
         samples = parquet.read(file.path) if isinstance(file, SampleFile) else file
         rows = iterations(samples)
-        logged = None
-        if self._log_size is not None:
-            logged = self.injector.logged_failures(self._log_size)
+        logged = self.injector.logged_failures()
+        if logged is not None:
+            logged -= self._logged or 0
         found = []
         for done in sorted(self._done, key=lambda one: one.began_s):
             try:

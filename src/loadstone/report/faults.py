@@ -12,6 +12,8 @@ from rich.text import Text
 
 from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
 from loadstone.analysis.fault_effect import summarize
+from loadstone.analysis.stats import WORDS
+from loadstone.engine.outcome import Outcome
 from loadstone.findings import Finding
 from loadstone.result import Measurement
 
@@ -37,6 +39,8 @@ PUBLISHED = {
     },
     "kill mysql service on one node": {"downtime_s": (14.7, 1.4)},
 }
+# haproxy closes a kept connection silently where its server does: clients should ask again.
+CLOSED = WORDS[Outcome.CLOSED_EARLY]
 # Figure -> its words and unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
@@ -161,9 +165,11 @@ def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
     logged = [one.logged_failures for one in own if one.logged_failures is not None]
     if len(logged) == len(own):
         counted = failed + sum(one.baseline_failed for one in own)
+        closed = sum(kind.count for one in own for kind in one.errors if kind.kind == CLOSED)
+        said = f", {closed:,} of them closed without an answer, which it does not log"
         yield (
             f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
-            f"counted {counted:,}."
+            f"counted {counted:,}{said if closed else ''}."
         )
     kinds: dict[str, tuple[int, float]] = {}
     for effect in own:

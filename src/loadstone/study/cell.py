@@ -123,9 +123,7 @@ def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
 
 def _labelled(group: MeasurementGroup, about: tuple[tuple[str, str], ...]) -> MeasurementGroup:
     """Return the measurements with the study that they are a part of, for reports."""
-    labelled = (
-        _with_parameters(one, about) for one in group.measurements
-    )
+    labelled = (_with_parameters(one, about) for one in group.measurements)
     return replace(group, measurements=tuple(labelled))
 
 
