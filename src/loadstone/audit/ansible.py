@@ -15,6 +15,7 @@ from typing import Any
 from loadstone.audit.document import UnreadableFacts, parse
 from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected
 from loadstone.errors import EnvironmentUnusable
+from loadstone.interrupts import Interrupts
 
 EXTRA = "--via ansible needs: pip install 'loadstone[ansible]'"
 _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
@@ -40,7 +41,10 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
             ended[str(data["host"])] = data.get("res", {})
         return False  # nothing is written down of it
 
-    with tempfile.TemporaryDirectory(prefix="loadstone-audit-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="loadstone-audit-") as folder,
+        Interrupts() as interrupts,
+    ):
         done = ansible_runner.run(
             private_data_dir=folder,
             inventory=str(inventory.absolute()),
@@ -53,8 +57,12 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
             forks=AT_ONCE,
             quiet=True,
             event_handler=keep,
+            # Without it, ansible-runner sets handlers of its own, which stay when it has ended.
+            cancel_callback=lambda: interrupts.count > 0,
         )
         said = (Path(folder) / "artifacts" / done.config.ident / "stdout").read_text()
+    if interrupts.count:
+        raise KeyboardInterrupt
     if not ended:
         raise EnvironmentUnusable(f"--via ansible: {inventory}: {_last_line(said)}")
     return tuple(_collected(host, result) for host, result in ended.items())

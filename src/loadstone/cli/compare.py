@@ -38,6 +38,7 @@ class LoadOptions(TypedDict):
     rate_rps: float | None
     seconds: float
     pairs: int
+    fewest_pairs: int
     same_within: float
     cores: tuple[int, ...]
     http: Http
@@ -74,6 +75,8 @@ def load_options(command: Command) -> Command:
          "closed loop, whose throughput is compared."),
         ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
         ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), 4, "Pairs at least: more "
+         "make the interval narrower where the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
     )  # fmt: skip
     command = generator_options(command)
@@ -193,7 +196,11 @@ def criteria(options: LoadOptions) -> "Criteria":
     """Return when the comparison has its answer."""
     from loadstone.compare.answer import Criteria
 
-    return Criteria(most_pairs=options["pairs"], same_within=options["same_within"])
+    return Criteria(
+        most_pairs=options["pairs"],
+        fewest_pairs=options["fewest_pairs"],
+        same_within=options["same_within"],
+    )
 
 
 def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
@@ -214,8 +221,9 @@ def measure(
     options: LoadOptions,
     location: "StoreLocation",
     most_slower: float | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
 ) -> "MeasuredComparison":
-    """Measure two targets in pairs."""
+    """Measure two targets in pairs; `parameters` are kept with both runs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import ComparisonConfig, measure
     from loadstone.config.capacity import by_name
@@ -236,6 +244,7 @@ def measure(
         command=command_line(),
         most_slower=most_slower,
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        parameters=parameters,
     )
     with open_store(location) as store, Screen() as screen:
         return measure(config, store, screen)
@@ -248,20 +257,22 @@ def shown(
     notes: tuple[str, ...] = (),
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
+    from loadstone.compare import disturbance
+    from loadstone.compare.measure import SIDE
     from loadstone.compare.show import Compared
     from loadstone.report.settings import differences
 
     a, b = measured.runs
     [one], [other] = a.measurements, b.measurements
     return Compared(
-        names=(dict(one.parameters)["side"], dict(other.parameters)["side"]),
+        names=(dict(one.parameters)[SIDE], dict(other.parameters)[SIDE]),
         settings=differences([a.environment.settings, b.environment.settings]),
         metrics=((one.title, measured.comparison.metrics),),
         criteria=criteria(options),
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
-        notes=notes,
+        notes=(*notes, *disturbance.notes(measured.runs)),
     )
 
 

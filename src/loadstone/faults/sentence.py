@@ -30,7 +30,7 @@ class Verb(StrEnum):
     FREEZE = "freeze"  # SIGSTOP; SIGCONT at the end
     UNFREEZE = "unfreeze"
     REBOOT = "reboot"  # a node: all its parts killed; started at the end
-    DISCONNECT = "disconnect"  # the network between haproxy and a node
+    DISCONNECT = "disconnect"  # the network between haproxy and a node; another service: freeze
     DELAY = "delay"  # the same
     TAKE_OUT = "take out"  # of the balancer; put back at the end
     LOSE = "lose"  # a share of the packets between haproxy and a node
@@ -69,6 +69,7 @@ OF_SERVICES = {
         )
     },
 }
+KEYSTONE = ("", "keystone")  # services behind haproxy
 # What os-faults has and a lab has not: its parts share one machine and one network.
 MISSING = {
     "plug": "network faults",
@@ -92,7 +93,7 @@ _SENTENCES = (
     (
         Verb.DISCONNECT,
         rf"disconnect\s+(?:\w+\s+)?network\s+on\s+{_ONE_NODE}"
-        rf"(?:\s+with\s+(?P<service>keystone)\s+service)?{_TIME}",
+        rf"(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}",
     ),
     (Verb.DELAY, rf"delay\s+network\s+on\s+{_ONE_NODE}\s+by\s+(?P<delay>\d+)\s*ms{_TIME}"),
     (Verb.LOSE, rf"lose\s+{_SHARE}\s+of\s+(?:the\s+)?packets\s+on\s+{_ONE_NODE}{_TIME}"),

@@ -8,7 +8,6 @@ import numpy as np
 from loadstone.engine.callables.dispatcher import SPARE, Dispatcher
 from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan, require_room
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
-from loadstone.engine.callables.signals import Interrupts
 from loadstone.engine.callables.workers import Cost, WorkerPool, cores
 from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
@@ -17,6 +16,7 @@ from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, LoadResult
 from loadstone.engine.progress import Progress, Watch
 from loadstone.errors import EnvironmentUnusable
+from loadstone.interrupts import Interrupts
 from loadstone.plan.load import ClosedLoad
 
 START_S = 120.0  # for all workers to be ready

@@ -25,6 +25,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress, Watch
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
+from loadstone.interrupts import Interrupts
 from loadstone.plan.load import BandLoad, ClosedLoad, Load
 from loadstone.plan.model import Plan
 from loadstone.target.permission import is_loopback
@@ -158,9 +159,11 @@ class Fleet:
         hosts = self.hosts[: most_parts(plan.load, len(self.hosts))]
         parts = self._prepare(plan, hosts, shown=look is not None)
         try:
-            self._start(parts)
-            is_interrupted = self._watch(parts, watch, look)
-            return self._collect(plan, parts, is_interrupted)
+            # Ctrl-C is counted: raised in the middle of a call of Dask, it could be lost.
+            with Interrupts() as interrupts:
+                self._start(parts)
+                self._watch(parts, watch, look, interrupts)
+                return self._collect(plan, parts, interrupts.count > 0)
         finally:
             for part in parts:
                 if not part.host.lost:
@@ -202,25 +205,25 @@ class Fleet:
         parts: Sequence[_SentPart],
         watch: Watch | None,
         look: Callable[[Samples], None] | None,
-    ) -> bool:
-        """Look at all parts until they are over; return whether Ctrl-C ended the load."""
+        interrupts: Interrupts,
+    ) -> None:
+        """Look at all parts until they are over; the first Ctrl-C stops them, a second gives up."""
         sums = _Sums()
-        is_interrupted = False
+        obeyed = 0
         while True:
-            try:
-                time.sleep(TICK_S)
-                self._look(parts, look)
-                going = [part for part in parts if not (part.host.lost or part.glance.is_over)]
-                if not going:
-                    return is_interrupted
-                if any(part.host.lost for part in parts):
-                    self._tell(going, "stop")
-                progress = sums.progress([part.glance for part in parts])
-                if watch is not None and progress is not None and not watch(progress):
-                    self._tell(going, "stop")
-            except KeyboardInterrupt:
-                self._tell(parts, "give_up" if is_interrupted else "stop")
-                is_interrupted = True
+            time.sleep(TICK_S)
+            if interrupts.count > obeyed:
+                obeyed = interrupts.count
+                self._tell(parts, "stop" if obeyed == 1 else "give_up")
+            self._look(parts, look)
+            going = [part for part in parts if not (part.host.lost or part.glance.is_over)]
+            if not going:
+                return
+            if any(part.host.lost for part in parts):
+                self._tell(going, "stop")
+            progress = sums.progress([part.glance for part in parts])
+            if watch is not None and progress is not None and not watch(progress):
+                self._tell(going, "stop")
 
     def _look(self, parts: Sequence[_SentPart], look: Callable[[Samples], None] | None) -> None:
         answers = [
