@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from loadstone.config.fault import load_s
 from loadstone.keystone.deploy.settings import MiddlewareCache
 from loadstone.keystone.hashing import DEFAULT_ROUNDS
 from loadstone.keystone.scenarios import named
@@ -12,6 +13,7 @@ from loadstone.study.cell import task_of
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
+    FaultMeasurement,
     Measurement,
     SearchMeasurement,
     StepsMeasurement,
@@ -66,6 +68,8 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
             subtasks = task_of(measurement).subtasks
             workloads = [one for subtask in subtasks for one in subtask.workloads]
             return sum(_workload_s(one, cell) for one in workloads)
+        case FaultMeasurement(terms=terms, users=users):
+            return _users_s(users, cell) + load_s(terms)
         case _:
             assert_never(measurement)
 
