@@ -1,11 +1,11 @@
 """`loadstone compare`: is B faster than A?"""
 
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command
-from loadstone.cli.duration import Number
+from loadstone.cli.duration import Number, ShareParam
 from loadstone.cli.generator import generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -26,25 +26,6 @@ if TYPE_CHECKING:
     from loadstone.compare.show import Compared
     from loadstone.keystone.deploy.settings import LabSettings
     from loadstone.store.location import StoreLocation
-
-
-class ShareParam(click.ParamType[float]):
-    """3%, 0.5% or 0.03: a share."""
-
-    name = "share"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the share, 0 to 1."""
-        text = str(value).strip()
-        try:
-            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            share = float("nan")
-        if not 0 < share < 1:
-            self.fail(f"{value!r} is no share; write it like 3% or 0.03", param, ctx)
-        return share
 
 
 class LoadOptions(TypedDict):

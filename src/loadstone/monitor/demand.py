@@ -71,7 +71,14 @@ class ResourceUse:
     busy: float  # mean amount in use
     capacity: float
     unit: str  # of both: "cores", "connections"
-    demand_s: float | None = None  # busy seconds per request; None: not shared in time
+    demand_s: float | None = None  # busy seconds per request; None: unknown
+
+    @property
+    def is_time_shared(self) -> bool:
+        """Whether requests occupy it for a while, one after another."""
+        if self.kind in (BottleneckKind.WORKERS, BottleneckKind.CONNECTIONS):
+            return self.role == Role.KEYSTONE
+        return self.kind in (BottleneckKind.CPU, BottleneckKind.DISK, BottleneckKind.BALANCER)
 
     @property
     def utilisation(self) -> float:
