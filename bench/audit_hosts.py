@@ -39,6 +39,7 @@ def main() -> None:
         with ssh_hosts(folder, commands) as hosts:
             inventory = folder / "hosts.ini"
             inventory.write_text("[identity]\n" + "\n".join(hosts.names) + "\n")
+            _audit(inventory, hosts.config)  # leaves the byte code that an installed package has
             rounds = [_audit(inventory, hosts.config) for _ in range(given.rounds)]
     times = sorted(wall_s for wall_s, _ in rounds)
     print(f"audit of {given.hosts} hosts over ssh, {os.cpu_count()} cores, {given.rounds} rounds:")
@@ -63,7 +64,9 @@ def _audit(inventory: Path, config: Path) -> tuple[float, float]:
     options = ("--inventory", str(inventory), "--ssh-config", str(config), "--json", "-")
     before_s, began_s = _children_s(), time.monotonic()
     command = [sys.executable, "-m", "loadstone", "audit", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    variables = {n: value for n, value in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    variables["PYTHONPYCACHEPREFIX"] = str(inventory.parent / "pycache")
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     wall_s, cpu_s = time.monotonic() - began_s, _children_s() - before_s
     tree = json.loads(done.stdout)
     failed = [host["name"] for host in tree["hosts"] if host["failure"]]
