@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from loadstone.audit.rule import Rule
 
 
+COMMANDLINE = ParameterSource.COMMANDLINE
 # The error rate is spent over the most pairs, so that fewer make early intervals narrower. What a
 # rule warns of changes much, and shows in so few.
-COMMANDLINE = ParameterSource.COMMANDLINE
 PAIRS = {"pairs": 16, "fewest_pairs": 6}
 
 
@@ -73,13 +73,15 @@ def _state(chosen: "Rule", name: str) -> "RuleState | None":
     """Return how the rule ends on the deployment; None where that does not run."""
     from loadstone.audit.evaluate import evaluate
     from loadstone.audit.extract import extract
+    from loadstone.audit.kept import QUICK
     from loadstone.audit.lab import host
-    from loadstone.audit.transport import collect
+    from loadstone.audit.transport import Host, collect
     from loadstone.errors import EnvironmentUnusable
     from loadstone.keystone.deployment import find
 
     try:
-        [found] = collect([host(find(name))])
+        of_lab = host(find(name))
+        [found] = collect([Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})])
     except EnvironmentUnusable:
         return None
     if found.document is None:
