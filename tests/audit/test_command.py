@@ -2,6 +2,8 @@
 
 import datetime as dt
 import json
+import os
+import shutil
 import subprocess
 from dataclasses import replace
 
@@ -11,6 +13,8 @@ from click.testing import CliRunner
 from realistic import keystone
 
 from loadstone.audit import archive, rule
+from loadstone.audit.document import parse
+from loadstone.audit.extract import extract
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
@@ -174,6 +178,33 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     tree = json.loads(audit(str(path), "--json", "-")[1])
     assert tree["hosts"][0]["name"] == "far"
     assert ended.stderr == b""
+
+
+def test_the_tools_of_busybox_are_enough_for_the_collector(tmp_path):
+    busybox = shutil.which("busybox")
+    if busybox is None and "CI" not in os.environ:
+        pytest.skip("apt-get install busybox")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "keystone").mkdir()
+    (tmp_path / "keystone" / "keystone.conf").write_text("[token]\nprovider = jws\n")
+    subprocess.run([busybox, "--install", "-s", tmp_path / "tools"], check=True)
+    variables = {"AUDIT_ETC": str(tmp_path), "AUDIT_PYTHON": "/none"}
+
+    def facts(shell, tools):
+        command = [shell, COLLECTOR]
+        ended = subprocess.run(
+            command, env={**variables, "PATH": tools}, capture_output=True, text=True, check=True
+        )
+        assert ended.stderr == ""
+        return extract("a", parse(ended.stdout), {}).facts.values
+
+    here = facts("sh", "/usr/bin:/bin")
+    small = facts(tmp_path / "tools" / "sh", str(tmp_path / "tools"))
+    assert small["conf.token.provider"] == "jws"
+    of_this_machine = ("host.", "conf.", "cron.")
+    assert {n for n in small if n.startswith(of_this_machine)} == {
+        n for n in here if n.startswith(of_this_machine)
+    }
 
 
 def test_the_collector_drops_secrets_and_comments(tmp_path):

@@ -332,7 +332,7 @@ service() {
     interpreter=$(python)
     [ -n "$interpreter" ] || return
     sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
-    AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-25}" \
+    AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
 import configparser, json, os, re, socket, subprocess, sys, time
 
@@ -563,12 +563,12 @@ def ended(process):
     if process is None:
         return {"error": "the program is not beside " + sys.executable}
     try:
-        left = max(0.1, BEGAN + 20 - time.time())
+        left = max(0.1, BEGAN + 40 - time.time())
         text = process.communicate(timeout=left)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return {"error": "no answer within 20 s"}
+        return {"error": "no answer within 40 s"}
     text = re.sub(r"://[^/@\s]*@", "://***@", text)
     return {"code": process.returncode, "text": text[-8000:]}
 
