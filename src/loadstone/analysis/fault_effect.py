@@ -176,11 +176,11 @@ def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
         due_s=due_s[kept],
         done_s=iterations.done_ns[kept] / 1e9,
         is_ok=iterations.is_ok[kept],
-        kind=_kinds(iterations.outcome[kept], iterations.status[kept]),
+        kind=kinds(iterations.outcome[kept], iterations.status[kept]),
     )
 
 
-def _kinds(outcome: NDArray[np.uint8], status: NDArray[np.uint16]) -> NDArray[np.str_]:
+def kinds(outcome: NDArray[np.uint8], status: NDArray[np.uint16]) -> NDArray[np.str_]:
     """Return how each iteration failed, in words; empty where it went well."""
     pairs = np.stack([outcome.astype(np.int64), status.astype(np.int64)], axis=1)
     each, where = np.unique(pairs, axis=0, return_inverse=True)
