@@ -13,6 +13,8 @@ from loadstone.monitor.resources import LoadFigures, Watch, Watched
 from loadstone.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
+SHORTEST_S = 0.5  # the kernel counts CPU time in hundredths of a second
+
 
 @dataclass(slots=True)
 class ResourceWatch(TrialObserver):
@@ -34,7 +36,7 @@ class ResourceWatch(TrialObserver):
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add what the load used, and what gave way."""
-        if self._watched is None:
+        if self._watched is None or self._watched.metrics.duration_s < SHORTEST_S:
             return trial
         outcome = LoadFigures(
             requests=trial.stats.total.count,

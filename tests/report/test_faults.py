@@ -64,6 +64,7 @@ def test_the_page_marks_the_fault_in_each_repeat() -> None:
     page = html.render(RUN, lambda _: next(iter(SAMPLES.values())))
     assert "What faults do to" in page
     assert f"Repeat 2: {ACTION}" in page
+    assert "Repeat 2: throughput and backlog" in page
     assert "14.7 +- 1.4 s" in page
 
 

@@ -28,20 +28,20 @@ class Connection:
         while b"\r\n\r\n" not in self.pending:
             if not self._more():
                 return None
-        head, _, rest = self.pending.partition(b"\r\n\r\n")
+        head = self.pending.partition(b"\r\n\r\n")[0]
         length = 0
         for line in head.split(b"\r\n"):
             if line.lower().startswith(b"content-length:"):
                 length = int(line.split(b":")[1])
-        while len(rest) < length:
+        end = len(head) + 4 + length
+        while len(self.pending) < end:
             if not self._more():
                 return None
-            rest = self.pending.partition(b"\r\n\r\n")[2]
-        self.pending = rest[length:]
-        return head + b"\r\n\r\n" + rest[:length]
+        request, self.pending = self.pending[:end], self.pending[end:]
+        return request
 
     def _more(self) -> bool:
-        received = self.socket.recv(65536)
+        received = self.socket.recv(1 << 20)
         self.pending += received
         return bool(received)
 

@@ -432,13 +432,14 @@ def _none(case: Case) -> FoundLimit:
     shared = [one for one in case.seen.uses if one.is_time_shared]
     nearest = max(shared, key=lambda one: one.utilisation, default=None)
     sentence = "Nothing that was watched is saturated."
+    is_full = nearest is not None and nearest.utilisation >= FULL
     if nearest is not None:
         figures = (
             f"{nearest.busy:.2g} of {nearest.capacity:.0f} {nearest.unit} "
             f"({nearest.utilisation:.0%})"
         )
         sentence += f" The busiest is {nearest.name}: {figures}."
-        if nearest.utilisation >= FULL:
+        if is_full:
             name = f"{nearest.name[0].upper()}{nearest.name[1:]}"
             sentence = f"{name}: {figures}; no part of the service that was watched uses it up."
     return FoundLimit(
@@ -448,7 +449,7 @@ def _none(case: Case) -> FoundLimit:
         nearest,
         sentence,
         "Watch what was not: --monitor adds services, Prometheus and other machines."
-        if case.is_overloaded
+        if case.is_overloaded or is_full
         else "Raise the load until something gives way.",
     )
 

@@ -89,7 +89,7 @@ def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeli
     count = int(min(MOST_POINTS, metrics.duration_s / POINT_S))
     if count < 2:
         return ()
-    wanted = [one.name for one in seen.uses if one.demand_s and one.role != Role.GENERATOR]
+    wanted = [one.name for one in seen.uses if one.is_time_shared and one.role != Role.GENERATOR]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in wanted[:MOST_TIMELINES]}
     start_s, step_s = float(metrics.time_s[0]), metrics.duration_s / count
     for number in range(count):

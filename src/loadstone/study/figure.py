@@ -164,7 +164,7 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     [summary] = summarize(effects)
     estimate = summary.figure(row.figure)
     if estimate is None:
-        return TurnFigure(None, True, f"{row.sentence}: no {row.words} in any repeat")
+        return TurnFigure(None, True, f"{row.name}: not reached in any repeat")
     confidence = CONFIDENCE if estimate.low is not None else 0.0
     scale = 100.0 if row.words.endswith("%") else 1.0
     low, high = (None if side is None else scale * side for side in (estimate.low, estimate.high))

@@ -2,21 +2,41 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from loadstone.analysis import series
 from loadstone.analysis.fault import FaultEffect
-from loadstone.analysis.fault_effect import summarize
+from loadstone.analysis.fault_effect import kinds, summarize
+from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import Trial
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor.resources import Resources
 from loadstone.report import faults
-from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Xy
+from loadstone.report.html.charts import (
+    RESOURCE_TONES,
+    Chart,
+    ChartSeries,
+    MarkedSpan,
+    Tone,
+    Xy,
+)
 from loadstone.result import Measurement
 
 SamplesOf = Callable[[Trial], Samples]
+Column = NDArray[Any]
 MOST_POINTS = 2000
 MOST_REPEATS = 5  # that are drawn
 SHORTEST_S = 0.05  # of a span: a restart of memcached is an instant, and must be seen
+MOST_BINS, LEAST_BIN_S = 120, 0.5
+X_LABEL = "seconds since the load began"
+FLOW = (
+    "What ended well and what failed, per second, and how many requests wait for their answer: the "
+    "backlog that a fault leaves, and how long it takes to drain."
+)
 SUMMARY = (
     "Each dot is one request, at the moment at which it was due: how long it took, or how long it "
     "took to be told that it failed. Marked are the fault, until it was undone, and stretches in "
@@ -47,36 +67,101 @@ def tables(measurement: Measurement) -> tuple[FaultTable, ...]:
 
 
 def charts(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
-    """Return a chart for each of the first repeats whose samples are still there."""
-    drawn = []
+    """Return the charts of each of the first repeats whose samples are still there."""
+    drawn: list[Chart] = []
     for trial in [one for one in measurement.trials if one.faults][:MOST_REPEATS]:
         try:
-            every = series.points(samples_of(trial))
+            rows = iterations(samples_of(trial))
         except EnvironmentUnusable:
             continue
-        drawn.append(_chart(trial, series.thinned(every, MOST_POINTS), prefix))
+        marked = tuple(span for one in trial.faults for span in spans(one))
+        name = f"{prefix}-fault-{trial.number}"
+        drawn += [_latency(trial, rows, name, marked), _flow(trial, rows, name, marked)]
+        if trial.resources is not None and trial.resources.timelines:
+            drawn.append(_resources(trial, trial.resources, name, marked))
     return tuple(drawn)
 
 
-def _chart(trial: Trial, points: series.Points, prefix: str) -> Chart:
-    rows = list(
-        zip(points.due_s.tolist(), points.latency_ms.tolist(), points.is_ok.tolist(), strict=True)
-    )
-    good: tuple[Xy, ...] = tuple((at, ms) for at, ms, is_ok in rows if is_ok)
-    bad: tuple[Xy, ...] = tuple((at, ms) for at, ms, is_ok in rows if not is_ok)
+def _latency(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, ...]) -> Chart:
+    """Draw each request, those that failed by how they did."""
+    ended = np.flatnonzero(rows.has_ended)
+    due_s, latency_ms = rows.due_ns / 1e9, (rows.done_ns - rows.due_ns) / 1e6
+    kind = kinds(rows.outcome, rows.status)
+    found = []
+    for one in np.unique(kind[ended]).tolist():
+        own = ended[kind[ended] == one]
+        points = series.Points(due_s[own], latency_ms[own], rows.is_ok[own])
+        few = series.thinned(points, MOST_POINTS if not one else MOST_POINTS // 4)
+        data: tuple[Xy, ...] = tuple(zip(few.due_s.tolist(), few.latency_ms.tolist(), strict=True))
+        tone: Tone = "degraded" if one else "sustained"
+        found.append(ChartSeries(one or "ended well", "cloud", tone, data))
     return Chart(
-        id=f"{prefix}-fault-{trial.number}",
+        id=name,
         title=f"Repeat {trial.number}: {trial.faults[0].action}",
         summary=SUMMARY,
-        x_label="seconds since the load began",
+        x_label=X_LABEL,
         y_label="latency, ms",
-        series=(
-            ChartSeries("ended well", "cloud", "sustained", good),
-            ChartSeries("failed", "cloud", "degraded", bad),
+        series=tuple(found),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=marked,
+    )
+
+
+def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, ...]) -> Chart:
+    """Draw throughput, failures and how many requests wait, over time."""
+    ended = rows.has_ended
+    due_s, done_s = rows.due_ns[ended] / 1e9, rows.done_ns[ended] / 1e9
+    is_ok = rows.is_ok[ended]
+    width_s = max(LEAST_BIN_S, float(done_s.max(initial=1.0)) / MOST_BINS)
+    edges_s = np.arange(0.0, float(done_s.max(initial=1.0)) + width_s, width_s)
+    middles = (edges_s[:-1] + width_s / 2).tolist()
+    good = np.histogram(done_s[is_ok], edges_s)[0] / width_s
+    bad = np.histogram(done_s[~is_ok], edges_s)[0] / width_s
+    # Those that are due and have not ended, at the end of each stretch.
+    waiting = np.searchsorted(np.sort(due_s), edges_s[1:]) - np.searchsorted(
+        np.sort(done_s), edges_s[1:]
+    )
+    lines: tuple[tuple[str, Tone, Column], ...] = (
+        ("ended well, per second", "sustained", good),
+        ("failed, per second", "degraded", bad),
+        ("waiting", "p95", waiting),
+    )
+    return Chart(
+        id=f"{name}-flow",
+        title=f"Repeat {trial.number}: throughput and backlog",
+        summary=FLOW,
+        x_label=X_LABEL,
+        y_label="per second; requests",
+        series=tuple(
+            ChartSeries(words, "line", tone, tuple(zip(middles, values.tolist(), strict=True)))
+            for words, tone, values in lines
         ),
         from_zero_y=True,
         from_zero_x=True,
-        spans=tuple(span for one in trial.faults for span in spans(one)),
+        spans=marked,
+    )
+
+
+def _resources(
+    trial: Trial, resources: Resources, name: str, marked: tuple[MarkedSpan, ...]
+) -> Chart:
+    pairs = zip(resources.timelines, RESOURCE_TONES, strict=False)
+    return Chart(
+        id=f"{name}-resources",
+        title=f"Repeat {trial.number}: resources",
+        summary="How busy the busiest resources were while the service was broken and came back.",
+        x_label=X_LABEL,
+        y_label="busy, %",
+        series=tuple(
+            ChartSeries(
+                one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points)
+            )
+            for one, tone in pairs
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=marked,
     )
 
 

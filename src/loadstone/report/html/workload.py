@@ -98,7 +98,7 @@ def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
         said.append(
             f"{total.ok:,} of {total.count:,} iterations ended well, "
             f"{figures.rate(stats.throughput_rps)} a second. The load lasted "
-            f"{stats.load_s:.1f} s, with set-up and clean-up {measurement.wall_s:.1f} s."
+            f"{stats.load_s:.2f} s, with set-up and clean-up {measurement.wall_s:.1f} s."
         )
     if measurement.usage is not None and stats is not None:
         said.append(f"{usage.line(measurement.usage, stats.total.ok)}.")
