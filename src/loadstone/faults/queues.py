@@ -85,12 +85,18 @@ def _evidence(seen: FaultEffect, queue: int, timeouts: str) -> list[Evidence]:
 
 
 def _advice(chosen: LabSettings, seen: FaultEffect) -> str:
-    server = "uWSGI's listen queue" if chosen.web in UWSGI else "the web server's listen queue"
-    said = f"let {server} hold no more than clients wait for"
+    pace = ""
     if seen.goodput_rps:
-        said += f" ({seen.goodput_rps:.0f} for each second)"
+        pace = f" (at this goodput {seen.goodput_rps:.0f} requests are a second of waiting)"
+    if chosen.maxconn is not None:
+        return (
+            "what waits in haproxy gets a 503 after `timeout queue` (not set: as long as `timeout "
+            f"connect`), and never reaches a worker{pace}; set it below what clients wait."
+        )
+    before = "put haproxy before it, and limit" if chosen.nodes == 1 else "limit"
     return (
-        f"{said}, limit what haproxy sends to each node (maxconn) with a short `timeout queue`, so "
-        "that what cannot be answered in time gets a 503 at once, and let the web server give up "
-        "(harakiri) before its clients do."
+        f"{before} what each node gets at once (`maxconn`), with a `timeout queue` below what "
+        f"clients wait for, so that what cannot be answered in time gets a 503 and never reaches a "
+        f"worker; else let the listen queue hold no more than clients wait for{pace}, and the web "
+        "server give up (harakiri) before its clients do."
     )

@@ -1,7 +1,7 @@
 """One figure with its interval, from a search or a phase of load."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean, stdev
 from typing import assert_never
@@ -68,7 +68,7 @@ def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
             performed = zip(names, run.measurements[warm_ups:], strict=False)
             return {name: _of_workload(one, figure) for name, one in performed}
         case FaultMeasurement(rows=rows):
-            return {row.name: _of_faults(row, run) for row in rows}
+            return dict(_of_every_fault(rows, run))
         case _:
             assert_never(measurement)
 
@@ -149,6 +149,16 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     return TurnFigure(estimate, valid, why, _gave_way(one))
 
 
+def _of_every_fault(rows: Sequence[FaultRow], run: Run) -> Iterator[tuple[str, TurnFigure]]:
+    said: set[str | None] = {None}
+    for row in rows:
+        found = _of_faults(row, run)
+        # One load gives all rows of a fault: why it says little is said once.
+        is_said = found.estimate is not None and found.shortcoming in said
+        said.add(found.shortcoming)
+        yield row.name, replace(found, shortcoming=None) if is_said else found
+
+
 def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     found = [
         (one, trial)
@@ -164,7 +174,7 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     [summary] = summarize(effects)
     estimate = summary.figure(row.figure)
     if estimate is None:
-        return TurnFigure(None, True, f"{row.name}: not reached in any repeat")
+        return TurnFigure(None, True, "not reached in any repeat")
     confidence = CONFIDENCE if estimate.low is not None else 0.0
     scale = 100.0 if row.words.endswith("%") else 1.0
     low, high = (None if side is None else scale * side for side in (estimate.low, estimate.high))

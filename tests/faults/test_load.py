@@ -1,0 +1,64 @@
+"""The loads that faults happen in."""
+
+import pytest
+
+from loadstone.config.capacity import by_name
+from loadstone.config.fault import FaultTerms, fault_groups, load_s, most_load_s
+from loadstone.errors import InvalidInput
+from loadstone.plan.load import OpenLoad, StagedLoad
+
+KILL = "kill keystone service on one node"
+WANTED = by_name("issue", 0)
+
+
+def measurements(**terms):
+    [group] = fault_groups(WANTED, FaultTerms(**terms))
+    return group.measurements
+
+
+def test_without_a_rate_n_is_measured_first_and_a_share_of_it_is_offered() -> None:
+    search, fault = measurements(sentences=(KILL,), load=0.5, repeats=2)
+    assert search.record.policy == "search"
+    assert not search.faults
+    at_n = fault.at_capacity(40.0)
+    assert at_n.policy.request.load == OpenLoad(20.0, 30.0)
+    assert at_n.policy.count == 2
+    assert dict(at_n.record.parameters)["load"] == "20/s (50 % of N) for 30 s, 2 times"
+    # A low N needs a longer baseline to know what is normal.
+    assert fault.at_capacity(4.0).faults[0].at_s == 25.0
+
+
+def test_a_given_rate_needs_no_search() -> None:
+    [fault] = measurements(sentences=(KILL,), rate_rps=20.0)
+    assert fault.at_capacity is None
+    with pytest.raises(InvalidInput, match="50 are needed"):
+        measurements(sentences=(KILL,), rate_rps=1.0)
+
+
+def test_capacity_that_is_left_is_searched_while_the_fault_is_held() -> None:
+    _, fault, left = measurements(sentences=(KILL,), rate_rps=20.0, measures_left=True)
+    assert fault.held is None
+    assert left.held.sentence == KILL
+    assert left.record.title == f"capacity left: {KILL}, token issue"
+    with pytest.raises(InvalidInput, match="is an instant"):
+        measurements(sentences=("reload haproxy",), measures_left=True)
+
+
+def test_after_an_overload_the_load_may_be_lower() -> None:
+    [fault] = measurements(
+        sentences=("overload 2x for 60 seconds, then 0.8x",), rate_rps=10.0, observe_s=90.0
+    )
+    load = fault.policy.request.load
+    assert isinstance(load, StagedLoad)
+    assert [(stage.duration_s, stage.from_rps) for stage in load.stages] == [
+        (10.0, 10.0),
+        (60.0, 20.0),
+        (30.0, 8.0),
+    ]
+
+
+def test_an_upgrade_happens_once() -> None:
+    with pytest.raises(InvalidInput, match="--repeats 1"):
+        measurements(sentences=("upgrade keystone to 30.0.0",))
+    terms = FaultTerms(("upgrade keystone to 30.0.0",), rate_rps=10.0, repeats=1)
+    assert load_s(terms) < most_load_s(terms)

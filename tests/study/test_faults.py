@@ -1,0 +1,72 @@
+"""Studies of faults."""
+
+from dataclasses import replace
+
+import pytest
+from realistic import keystone
+from scripted import Scripted, simulated
+
+from loadstone.analysis.fault import Injection
+from loadstone.analysis.fault_effect import effect
+from loadstone.errors import InvalidInput
+from loadstone.study.figure import of_turn
+from loadstone.study.read import StudySource
+
+KILL = "kill mysql service on one node"
+STUDY = f"""
+title: t
+factors: {{workers: [1]}}
+measurement:
+  kind: faults
+  do: ["{KILL}"]
+  figures: [downtime_s, failed_share, detected_s]
+  times: 3
+  users: 0
+published:
+  - {{cell: {{workers: 1}}, step: "{KILL}: downtime (first to last error), s", value: 14.7}}
+quick: {{words: "once", times: 1}}
+"""
+DOWNTIME = f"{KILL}: downtime (first to last error), s"
+SHARE = f"{KILL}: failed share, %"
+DETECTED = f"{KILL}: until haproxy noticed, s"
+
+
+def study(text=STUDY, *, quick=False):
+    return StudySource("mine.yaml", text).study(quick=quick)
+
+
+def test_each_figure_of_each_fault_is_a_row():
+    found = study()
+    assert found.steps == (DOWNTIME, SHARE, DETECTED)
+    assert found.published[0].is_of(found.cells[0], DOWNTIME)
+    assert (found.measurement.terms.repeats, study(quick=True).measurement.terms.repeats) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("downtime_s,", "uptime,", 'there is no figure "uptime"'),
+        (f'do: ["{KILL}"]', 'do: ["kil mysql"]', "is no sentence like"),
+        ("times: 1", "times: 1, budget_s: 30", "faults have no budget_s"),
+    ],
+)
+def test_what_is_wrong_is_said(old, new, words):
+    with pytest.raises(InvalidInput, match=words):
+        study(STUDY.replace(old, new), quick=True)
+
+
+def test_rows_have_the_means_over_repeats():
+    run, _ = keystone()
+    [first, *_] = run.measurements
+    faults = [
+        effect(simulated(Scripted("dark", 10.0, s), 1), Injection(KILL, 10.0, 10.0 + s))
+        for s in (1.0, 2.0)
+    ]
+    trials = tuple(replace(first.trials[0], faults=(one,)) for one in faults)
+    measured = replace(run, measurements=(replace(first, policy="fixed", trials=trials),))
+    rows = of_turn(measured, study().measurement)
+    assert rows[DOWNTIME].estimate.value == pytest.approx(1.5, abs=0.05)
+    assert rows[DOWNTIME].estimate.low < 1.5 < rows[DOWNTIME].estimate.high
+    assert 5 < rows[SHARE].estimate.value < 15
+    assert rows[DETECTED].estimate is None
+    assert rows[DETECTED].shortcoming == "not reached in any repeat"
