@@ -1,12 +1,13 @@
 """`loadstone compare`: is B faster than A?"""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
 
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command
 from loadstone.cli.duration import Number
-from loadstone.cli.generator import generator_options
+from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -61,6 +62,9 @@ class LoadOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
 
 
 class CompareOptions(LoadOptions):
@@ -95,7 +99,7 @@ def load_options(command: Command) -> Command:
         ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
         ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
     )  # fmt: skip
-    command = generator_options(command)
+    command = generator_options(fleet_options(command))
     command = click.option(
         "--rate",
         "rate_rps",
@@ -255,6 +259,9 @@ def measure(
         command=command_line(),
         most_slower=most_slower,
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
     )
     with open_store(location) as store, Screen() as screen:
         return measure(config, store, screen)
