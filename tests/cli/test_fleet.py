@@ -21,6 +21,7 @@ from network_hosts import HERE, NetworkHost, network
 from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
+from loadstone.engine.parquet import read
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -232,13 +233,12 @@ def test_hosts_by_ssh_are_started_for_a_run_and_ended(home: Path) -> None:
         (home / "task.yaml").write_text(CONTEXT)
         each = [{"name": name, "workers": 2, "python": sys.executable} for name in names]
         file = ssh_file(home, HERE, reached.config, each)
-        words = ("run", "task.yaml", f"--fleet={file}", "--yes-load-this-target", "--json=out.json")
+        words = ("run", "task.yaml", f"--fleet={file}", "--yes-load-this-target")
         done = loadstone(home, *words, **of_admin(HERE, served))
         assert done.returncode == 0, done.stderr
-        found = json.loads((home / "out.json").read_text())
-    parts = found["workloads"][0]["generator"]["parts"]
-    assert [part["generator"] for part in parts] == [0, 1, 2, 3]
-    assert sum(host.address in part["host"] for part in parts for host in hosts) == 4
+    [samples] = [read(path) for path in home.rglob("samples/*.parquet")]
+    assert len(samples) == 60
+    assert set(samples.generator.tolist()) == {0, 1, 2, 3}
     assert not workers_left()
     assert not list(Path("/dev/shm").glob("loadstone-fleet-*"))
 

@@ -61,8 +61,7 @@ const FIRST_SCHEMA: &str = "message samples {
     required int32 action (INTEGER(8, false));
 }";
 /// These repeat: a dictionary and run lengths say them in a few bits.
-const REPEATING: [&str; 6] =
-    ["connection", "status", "outcome", "action", "retried", "generator"];
+const REPEATING: [&str; 6] = ["connection", "status", "outcome", "action", "retried", "generator"];
 /// Rows of a row group: what a reader holds in memory at once.
 const GROUP_ROWS: usize = 1 << 18;
 /// Rows that are converted at a time.

@@ -37,6 +37,9 @@ pub(crate) fn prepare(
     Ok(Prepared { run: prepared.map_err(|refusal| raised(&refusal))? })
 }
 
+/// Rows, and the numbers of the iterations that have ended.
+type FreshColumns<'py> = (Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>);
+
 /// A run whose threads wait for its start. Only `loadstone.engine.local` holds one.
 #[pyclass(frozen, module = "loadstone._engine")]
 pub(crate) struct Prepared {
@@ -69,10 +72,7 @@ impl Prepared {
     /// Rows measured since the last look, and which iterations have ended since; also after the end.
     ///
     /// Only of a run that was prepared with `shown`.
-    fn fresh<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Option<(Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>)>> {
+    fn fresh<'py>(&self, py: Python<'py>) -> PyResult<Option<FreshColumns<'py>>> {
         let Some(fresh) = self.run.fresh() else { return Ok(None) };
         Ok(Some((columns(py, fresh.rows)?, fresh.ended.into_pyarray(py))))
     }

@@ -86,7 +86,8 @@ _FLEET = click.option(
     "--fleet",
     metavar="WHERE",
     help="Load from several hosts: local:4 (processes on this machine), tls://HOST:8786 (a Dask "
-    "scheduler; `loadstone fleet up` starts one), or FILE.yaml (hosts by ssh, started for the run).",
+    "scheduler; `loadstone fleet up` starts one), or FILE.yaml (hosts by ssh, for the time of the "
+    "run).",
 )
 _CERTIFICATES = click.option(
     "--fleet-certificates",

@@ -116,7 +116,8 @@ impl Parts {
 /// Joins the files in the folder beside `path`, in the order of their names, to the file at `path`.
 pub fn join(path: &Path) -> Result<u64, BadFile> {
     let folder = folder_of(path);
-    let refuse = |error: std::io::Error| BadFile::new(&folder, "cannot be read", &error.to_string());
+    let refuse =
+        |error: std::io::Error| BadFile::new(&folder, "cannot be read", &error.to_string());
     let mut written = Vec::new();
     for entry in fs::read_dir(&folder).map_err(refuse)? {
         let file = entry.map_err(refuse)?.path();

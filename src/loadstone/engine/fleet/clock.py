@@ -57,11 +57,14 @@ class SkewedClock:
     def now_ns(self) -> int:
         """Return what this clock shows."""
         real_ns = time.time_ns()
-        has_jumped = self.jumps_with is not None and self.jumps_with.exists()
-        jumped_ns = self.jump_ns if has_jumped else 0
         drifted_ns = round(self.drift * (real_ns - self.since_ns))
-        return real_ns + self.offset_ns + drifted_ns + jumped_ns
+        return real_ns + self._set_by_ns() + drifted_ns
 
     def real_ns(self, shown_ns: int) -> int:
-        """Return the real time at which this clock, before its jump, shows `shown_ns`."""
-        return round(self.since_ns + (shown_ns - self.offset_ns - self.since_ns) / (1 + self.drift))
+        """Return the real time at which this clock shows `shown_ns`."""
+        passed_ns = (shown_ns - self._set_by_ns() - self.since_ns) / (1 + self.drift)
+        return round(self.since_ns + passed_ns)
+
+    def _set_by_ns(self) -> int:
+        has_jumped = self.jumps_with is not None and self.jumps_with.exists()
+        return self.offset_ns + (self.jump_ns if has_jumped else 0)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from loadstone.engine.fleet import certificates, ssh
 from loadstone.engine.fleet.address import (
     CA,
     CERTIFICATE,
@@ -21,7 +22,6 @@ from loadstone.engine.fleet.address import (
     SchedulerAddress,
     require_installed,
 )
-from loadstone.engine.fleet import certificates, ssh
 from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, Host, RemoteMember
 from loadstone.engine.fleet.hosts_file import SshFleet
@@ -78,8 +78,10 @@ def _client(address: FleetAddress) -> "Iterator[Client]":
     require_installed()
     from distributed import Client
 
-    # Lost connections are told by name, as what they mean for the load.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # Lost connections are told by name, as what they mean for the load. Dask gives each of its
+    # loggers a level of its own.
+    for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if isinstance(address, LocalFleet):
         with _processes(address.count) as cluster, Client(cluster, timeout=CONNECT_S) as client:
             yield client
@@ -131,11 +133,11 @@ def _by_ssh(fleet: SshFleet) -> "Iterator[Client]":
         Client(cluster, timeout=CONNECT_S, direct_to_workers=True) as client,
         ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
     ):
-        _await_workers(client, hosts)
+        _await_workers(client, hosts, cluster.scheduler_address)
         yield client
 
 
-def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost]) -> None:
+def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
     until_s = time.monotonic() + ssh.START_S
     while True:
         told = client.scheduler_info(n_workers=-1)["workers"].values()
@@ -147,7 +149,7 @@ def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost]) -> None:
             host.require_running()
         if time.monotonic() > until_s:
             raise EnvironmentUnusable(
-                f"{missing[0].name}: its workers did not reach {client.scheduler.address} within "
+                f"{missing[0].name}: its workers did not reach {scheduler} within "
                 f"{ssh.START_S:g} s; is it an address that this host reaches?"
             )
         time.sleep(POLL_S)

@@ -88,7 +88,7 @@ def start_workers(address: SchedulerAddress, count: int, prefix: Sequence[str] =
     until_s = time.monotonic() + START_S
     while missing := started.keys() - joined(address):
         for process, log in started.values():
-            if process.poll() is not None:
+            if _has_ended(process):
                 raise EnvironmentUnusable(f"a worker ended at once: {_tail(log)} ({log})")
         if time.monotonic() > until_s:
             log = started[min(missing)][1]
@@ -109,9 +109,7 @@ def end(folder: Path) -> int:
     return len(found)
 
 
-def _start(
-    folder: Path, name: str, command: Sequence[str]
-) -> "tuple[subprocess.Popen[bytes], Path]":
+def _start(folder: Path, name: str, command: Sequence[str]) -> tuple[psutil.Process, Path]:
     log = folder / f"{name}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -121,23 +119,28 @@ def _start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    started_s = psutil.Process(process.pid).create_time()
+    found = psutil.Process(process.pid)
+    # It outlives this program; Popen would warn of that.
+    process.returncode = 0
+    started_s = found.create_time()
     known = (*running(folder), Daemon(name, process.pid, started_s))
     files.write(folder / STATE, json.dumps([asdict(one) for one in known]))
-    return process, log
+    return found, log
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def _tail(log: Path) -> str:
     return " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_TAIL:])
 
 
-def _await_scheduler(
-    process: "subprocess.Popen[bytes]", host: str, port: int, log: Path
-) -> None:
+def _await_scheduler(process: psutil.Process, host: str, port: int, log: Path) -> None:
     """Wait until the scheduler listens."""
     until_s = time.monotonic() + START_S
     while time.monotonic() < until_s:
-        if process.poll() is not None:
+        if _has_ended(process):
             raise EnvironmentUnusable(f"the scheduler ended at once: {_tail(log)} ({log})")
         with socket.socket() as probe:
             probe.settimeout(POLL_S)

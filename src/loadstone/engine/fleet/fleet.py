@@ -379,5 +379,3 @@ def most_parts(load: Load, hosts: int) -> int:
             return min(hosts, workers)
         case _:
             return hosts
-
-
