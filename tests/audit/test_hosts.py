@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -69,28 +71,45 @@ def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path, record_prope
     ]
 
 
+def inventory_of(hosts, folder):
+    # These hosts have no sftp, and end when no connection is left.
+    variables = {
+        "ansible_ssh_args": f"-F {hosts.config} -o ControlMaster=no",
+        "ansible_ssh_transfer_method": "piped",
+    }
+    inventory = folder / "hosts.yaml"
+    known = dict.fromkeys(hosts.names)
+    inventory.write_text(json.dumps({"all": {"hosts": known, "vars": variables}}))
+    return inventory
+
+
 def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     texts = {"ks-02": FAULTS["KS-02"], "healthy": GOOD, "broken": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
     commands["broken"] = "sh -c 'exit 7'"
-    inventory = tmp_path / "hosts.yaml"
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with ssh_hosts(tmp_path, commands) as hosts:
-        # These hosts have no sftp, and end when no connection is left.
-        variables = {
-            "ansible_ssh_args": f"-F {hosts.config} -o ControlMaster=no",
-            "ansible_ssh_transfer_method": "piped",
-        }
-        known = dict.fromkeys(hosts.names)
-        inventory.write_text(json.dumps({"all": {"hosts": known, "vars": variables}}))
-        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        inventory = inventory_of(hosts, tmp_path)
         _, tree = audited("--inventory", str(inventory), "--via", "ansible")
-        after = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    assert after == handlers  # else Ctrl-C does nothing from then on
+    assert handlers == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     found = {(row["host"], row["state"]) for row in tree["results"] if row["rule"] == "KS-02"}
     assert found == {("ks-02", "fail"), ("healthy", "pass")}
     [failed] = [host for host in tree["hosts"] if host["failure"]]
     assert failed["name"] == "broken"
     assert "hidden" not in json.dumps(tree)
+
+
+def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
+    reached = tmp_path / "reached"
+    with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 60'"}) as hosts:
+        inventory = inventory_of(hosts, tmp_path)
+        words = ("audit", "--inventory", str(inventory), "--via", "ansible")
+        process = subprocess.Popen([sys.executable, "-m", "loadstone", *words])
+        while not reached.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
 
 
 def test_ansible_without_an_inventory_is_refused(tmp_path):

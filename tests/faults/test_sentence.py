@@ -27,6 +27,8 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("take one node out for 10 seconds", (Verb.TAKE_OUT, "", "one", None, 10.0)),
         ("disconnect management network on one node with keystone service",
          (Verb.DISCONNECT, "keystone", "one", None, HOLD_S)),
+        ("disconnect storage network on one node with nova-compute service",
+         (Verb.DISCONNECT, "nova-compute", "one", None, HOLD_S)),
         ("rolling restart of keystone", (Verb.ROLL, "keystone", "all", None, 0.0)),
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),

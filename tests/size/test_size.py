@@ -12,6 +12,7 @@ from loadstone.cli import main
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.bottleneck import Bottleneck
 from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse
+from loadstone.monitor.identity_requests import IdentityRequests, KindCount, RequestKind
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.roles import Role
 from loadstone.result import Measurement, Run
@@ -21,6 +22,7 @@ from loadstone.store import Store
 
 RESULT, _ = keystone()
 ISSUE, VALIDATE = "Authenticate.keystone", "Keystone.validate_token"
+BOOT = "NovaServers.boot_and_list_server"
 # CPU seconds that one iteration really costs, and how long it holds a worker.
 COSTS = {
     ISSUE: {Role.KEYSTONE: 0.240, Role.DATABASE: 0.004, Role.GENERATOR: 0.0002},
@@ -75,6 +77,25 @@ def run(number: int, spread: float, random: np.random.Generator) -> Run:
         measurements=measurements,
         environment=environment,
     )
+
+
+def boots(*requests: tuple[int, int]) -> Run:
+    """Return a run of workloads with 25 boots each that caused so many logins and validations."""
+    made = run(2, 0.0, WITHOUT_NOISE)
+    measurement = made.measurements[0]
+    measurements = []
+    for logins, validations in requests:
+        kinds = (
+            KindCount(RequestKind.LOGIN, logins, 0.0),
+            KindCount(RequestKind.VALIDATION, validations, 0.0),
+            KindCount(RequestKind.SERVICE_LOGIN, 3, 0.0),
+        )
+        counted = IdentityRequests(25, kinds)
+        trial = replace(measurement.trials[0], resources=None, identity=counted)
+        measurements.append(replace(measurement, scenario=BOOT, trials=(trial,)))
+    cloud = (("middleware cache", "local"), ("service tokens", "on"))
+    environment = replace(made.environment, target=(*made.environment.target, *cloud))
+    return replace(made, measurements=tuple(measurements), environment=environment)
 
 
 def sized(runs: Sequence[Run], logins: float, validations: float) -> Sizing:
@@ -166,6 +187,26 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     assert (found["workers"]["value"], found["nodes"]["value"]) == (51, 5)
     assert found["demands"][0]["cpu_ms"]["keystone"]["value"] == pytest.approx(240.0)
     assert found["assumptions"]
+
+
+def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
+    code, _, told = command("--boots", "5/s")
+    assert code == 3
+    assert "no stored run says what a boot asks of Keystone" in told
+    with Store.open(tmp_path) as store:
+        store.begin(boots((1, 3), (25, 75)))  # tokens kept, new tokens
+    code, shown, _ = command("--boots", "5/s", "--logins", "60/min", "--json", "-")
+    assert code == 0
+    found = json.loads(shown)
+    assert found["rates_rps"] == {ISSUE: 6.0, VALIDATE: 15.0}
+    assert found["cores"]["keystone"]["value"] == pytest.approx((6 * 0.240 + 15 * 0.006) / 0.6)
+    assert (found["boots"]["logins"], found["boots"]["validations"]) == (1.0, 3.0)
+    assert found["boots"]["counted"] == 25
+    code, shown, _ = command("--boots", "300/min")
+    assert code == 0
+    assert "5/s boots of servers" in shown
+    assert "(middleware cache local, service tokens on)" in shown
+    assert "its cheapest asked for 0.16 requests" in shown
 
 
 @pytest.mark.parametrize(

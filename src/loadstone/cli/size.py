@@ -11,6 +11,8 @@ from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loadstone.result import Run
     from loadstone.store.location import StoreLocation
 
@@ -44,6 +46,9 @@ def per_second(text: str) -> float | None:
 @click.option("--logins", type=Rate(), help="Tokens issued by password: 40/s.")
 @click.option("--validations", type=Rate(), help="Tokens validated: 2000/s.")
 @click.option(
+    "--boots", type=Rate(), help="Servers booted: 5/s. What one asks of Keystone must be stored."
+)
+@click.option(
     "--mix",
     type=click.Path(path_type=Path, dir_okay=False),
     help="More scenarios: a YAML file with SCENARIO: RATE on each line.",
@@ -75,25 +80,35 @@ def size(
     """Say how many cores, workers, nodes and connections a load takes.
 
     What one login or validation costs is taken from stored runs of `loadstone capacity --lab`,
-    which watch the CPU of each server: runs with the same settings as the newest one. The
-    assumptions are printed with the result.
+    which watch the CPU of each server: runs with the same settings as the newest one. What one
+    boot asks of Keystone is taken from the newest run that booted servers on a lab with a compute
+    cloud. The assumptions are printed with the result.
 
     \b
     loadstone size --logins 40/s --validations 2000/s
+    loadstone size --boots 5/s
     loadstone size --mix load.yaml --cores-per-node 16 --json -
     """
     from loadstone.report import terminal
     from loadstone.size import show
+    from loadstone.size.boots import Boots, boot_cost, is_boot
     from loadstone.size.demand import demands
     from loadstone.size.sizing import Load
     from loadstone.size.sizing import size as sized
 
-    rates = _rates(logins, validations, mix)
-    names = [SCENARIOS[key].name for key in rates]
+    rates, boots = _rates(logins, validations, mix), None
+    if not rates and options["boots"] is None:
+        raise click.UsageError("give --logins, --validations, --boots or --mix")
     with open_to_read(location) as store:
-        found = demands(names, _runs(store, options["runs"], options["lab"], names))
+        if options["boots"] is not None:
+            runs = _runs(store, options["runs"], options["lab"], is_boot)
+            boots = Boots(options["boots"], boot_cost(runs))
+            for key, count in boots.cost.requests:
+                rates[key] = rates.get(key, 0.0) + count * boots.rate_rps
+        names = [SCENARIOS[key].name for key in rates]
+        found = demands(names, _runs(store, options["runs"], options["lab"], names.__contains__))
     loads = [Load(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
-    sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100)
+    sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100, boots)
     if to is not None:
         write_json(show.as_data(sizing), to)
     if to is None or to.name != "-":
@@ -109,8 +124,6 @@ def _rates(logins: float | None, validations: float | None, mix: Path | None) ->
         if key in rates:
             raise InvalidInput(f"{mix}: {key} is given twice: in the file and as an option")
         rates[key] = rate
-    if not rates:
-        raise click.UsageError("give --logins, --validations or --mix")
     return rates
 
 
@@ -138,8 +151,10 @@ def _of_file(path: Path) -> dict[str, float]:
     return rates
 
 
-def _runs(store: Any, named: tuple[str, ...], lab: str | None, names: list[str]) -> "list[Run]":
-    """Return the runs that may say what the scenarios cost, the newest first."""
+def _runs(
+    store: Any, named: tuple[str, ...], lab: str | None, is_wanted: "Callable[[str], bool]"
+) -> "list[Run]":
+    """Return the runs that may say what the wanted scenarios cost, the newest first."""
     from loadstone.result import LAB
 
     if named:
@@ -148,7 +163,7 @@ def _runs(store: Any, named: tuple[str, ...], lab: str | None, names: list[str])
     wanted = [
         entry
         for entry in store.every(NEWEST)
-        if any(one.scenario in names for one in (*entry.findings, *entry.performed))
+        if any(is_wanted(one.scenario) for one in (*entry.findings, *entry.performed))
         and (lab is None or dict(entry.configuration).get(LAB) == lab)
     ]
     return [store.get(entry.run_id) for entry in wanted]

@@ -17,7 +17,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, keys, parts
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.faults.proxy import CUT
-from loadstone.faults.sentence import Fault, Verb
+from loadstone.faults.sentence import KEYSTONE, Fault, Verb
 from loadstone.faults.undo import FAULT, undo
 from loadstone.keystone.deploy import manage
 from loadstone.lab import composition, processes, state
@@ -104,7 +104,7 @@ class LabInjector:
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
                 )
             case Verb.TAKE_OUT | Verb.ROLL | Verb.DISCONNECT | Verb.DELAY if (
-                not balancer.has_balancer(self.folder)
+                fault.service in KEYSTONE and not balancer.has_balancer(self.folder)
             ):
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
@@ -233,7 +233,7 @@ class _Carried:
             Verb.FREEZE: self._freeze,
             Verb.UNFREEZE: self._unfreeze,
             Verb.TAKE_OUT: self._take_out,
-            Verb.DISCONNECT: self._reroute,
+            Verb.DISCONNECT: self._disconnect,
             Verb.DELAY: self._reroute,
             Verb.ROLL: self._roll,
         }
@@ -279,6 +279,14 @@ class _Carried:
             self._noted(Undo.READY, server)
             take_out = partial(balancer.set_state, self.folder, server, "maint")
             self._act(f"took {server} out", take_out)
+
+    def _disconnect(self, records: Sequence[Record]) -> None:
+        if self.fault.service in KEYSTONE:
+            self._reroute(records)
+        else:
+            # No network of its own can be cut. To the others it is the same: connections stay
+            # open, and nothing answers.
+            self._freeze(records)
 
     def _reroute(self, records: Sequence[Record]) -> None:
         """Send haproxy to a process that delays, or never answers, in place of the node."""

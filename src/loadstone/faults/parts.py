@@ -15,18 +15,29 @@ from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
 from loadstone.lab.state import DeploymentState, Phase, Record
 
+# Keystone's, and the compute cloud's: in a cloud these are one server.
+_MARIADB = ("mariadb", "compute-database")
 # Names that a sentence may use -> kinds of parts.
 SERVICES = {
     "keystone": ("uwsgi", "apache", "gunicorn", "granian", "single"),
-    "mysql": ("mariadb",),
-    "mariadb": ("mariadb",),
+    "mysql": _MARIADB,
+    "mariadb": _MARIADB,
     "postgres": ("postgres",),
     "postgresql": ("postgres",),
-    "database": ("mariadb", "postgres"),
+    "database": (*_MARIADB, "postgres"),
     "memcached": ("memcached",),
     "haproxy": ("haproxy",),
     "nginx": ("nginx",),
     "ldap": ("slapd",),
+    # Of the compute cloud. With compute=nova one process has all services of Nova.
+    "nova-api": ("nova",),
+    "nova-conductor": ("nova-conductor",),
+    "nova-scheduler": ("nova-scheduler",),
+    "nova-compute": ("nova-compute",),
+    "placement-api": ("placement",),
+    "glance-api": ("glance",),
+    "neutron-server": ("neutron",),
+    "rabbitmq": ("rabbitmq",),
 }
 OF_A_NODE = (*SERVICES["keystone"], "nginx")  # what a reboot of a node takes with it
 

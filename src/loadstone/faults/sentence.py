@@ -30,7 +30,7 @@ class Verb(StrEnum):
     FREEZE = "freeze"  # SIGSTOP; SIGCONT at the end
     UNFREEZE = "unfreeze"
     REBOOT = "reboot"  # a node: all its parts killed; started at the end
-    DISCONNECT = "disconnect"  # the network between haproxy and a node
+    DISCONNECT = "disconnect"  # the network between haproxy and a node; another service: freeze
     DELAY = "delay"  # the same
     TAKE_OUT = "take out"  # of the balancer; put back at the end
     ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
@@ -59,6 +59,7 @@ OF_SERVICES = {
         )
     },
 }
+KEYSTONE = ("", "keystone")  # services behind haproxy
 # What os-faults has and a lab has not: its parts share one machine and one network.
 MISSING = {
     "plug": "network faults",
@@ -81,7 +82,7 @@ _SENTENCES = (
     (
         Verb.DISCONNECT,
         rf"disconnect\s+(?:\w+\s+)?network\s+on\s+{_ONE_NODE}"
-        rf"(?:\s+with\s+(?P<service>keystone)\s+service)?{_TIME}",
+        rf"(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}",
     ),
     (Verb.DELAY, rf"delay\s+network\s+on\s+{_ONE_NODE}\s+by\s+(?P<delay>\d+)\s*ms{_TIME}"),
     (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),

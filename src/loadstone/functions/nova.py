@@ -1,4 +1,4 @@
-"""Rally's NovaServers: boots, lists and deletes servers, and waits for each."""
+"""Rally's NovaServers: boots, lists and deletes servers, and waits for each; lists flavors."""
 
 import json
 import random
@@ -80,6 +80,19 @@ def list_servers(context: Context, detailed: bool = True) -> None:
     cloud = connect(context)
     with context.action("nova.list_servers"):
         list(cloud.compute.servers(details=detailed))
+
+
+def list_flavors(
+    context: Context, detailed: bool = True, is_public: bool = True, **query: Any
+) -> None:
+    """List flavors; the query is that of Nova's API."""
+    cloud = connect(context)
+    wanted = {name: value for name, value in query.items() if value is not None}
+    if not is_public:
+        wanted["is_public"] = False
+    with context.action("nova.list_flavors"):
+        # With a limit Rally reads the first page only.
+        list(cloud.compute.flavors(details=detailed, paginated="limit" not in wanted, **wanted))
 
 
 def boot_and_delete_server(

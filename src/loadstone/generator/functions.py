@@ -128,11 +128,13 @@ class Calls:
         # Clean-up is no part of the load time that the user gave.
         allowance = Allowance(SWEEP_RPS, SWEEP_S, target.access.beyond_loopback)
         called = gate.call(CallPlan(sweep.function, load, {}, own, own_settings), allowance)
-        if called.failures or called.measured.interrupted:
-            causes = [failure.cause for failure in called.failures]
-            say(f"  its users could not remove all of it: {(*causes, 'interrupted')[0]}")
-        else:
+        if called.failures:
+            say(f"  its users could not remove all of it: {called.failures[0].cause}")
+        elif not called.measured.interrupted:
             journal.removed(of_iterations(journal.run_id, sweep.made))
+        if called.measured.interrupted:
+            # The admin's clean-up removes the rest; then the run ends.
+            raise KeyboardInterrupt
 
 
 def _failure(failure: CallFailure) -> Failure:

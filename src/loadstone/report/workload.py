@@ -31,7 +31,7 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
         yield Padding(Text(words.stretch(measurement), "bold cyan"), (0, 0, 0, 2))
     stats = measurement.stats
     if stats is None:
-        yield Padding(Text(f"{measurement.status}: no iteration was made", "red"), (0, 0, 0, 2))
+        yield Padding(Text(_without_stats(measurement), "red"), (0, 0, 0, 2))
     else:
         yield Padding(_durations(stats), (0, 0, 0, 1))
         yield Padding(Text("\n".join(_lines(measurement, stats))), (0, 0, 1, 2))
@@ -43,6 +43,12 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
         yield Padding(_hooks(measurement), (0, 0, 1, 2))
     if not measurement.spec:
         yield Padding(points(words.shown(measurement)), (0, 0, 1, 2))
+
+
+def _without_stats(measurement: Measurement) -> str:
+    if measurement.status == "running":  # it goes on, or was lost before it could be stored
+        return "running: no result is stored yet"
+    return f"{measurement.status}: no iteration was made"
 
 
 def points(sentences: Sequence[str]) -> Table:

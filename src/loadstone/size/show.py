@@ -9,6 +9,7 @@ from rich.table import Table
 
 from loadstone.monitor.demand import NAMES
 from loadstone.report import figures
+from loadstone.size.boots import Boots
 from loadstone.size.demand import DemandEstimate
 from loadstone.size.sizing import Connections, Sizing, whole
 
@@ -16,6 +17,10 @@ from loadstone.size.sizing import Connections, Sizing, whole
 def show(found: Sizing, console: Console) -> None:
     """Print what the load takes, what one iteration costs, and what was assumed."""
     loads = ", ".join(f"{one.rate_rps:g}/s {one.demand.title}" for one in found.loads)
+    if found.boots is not None:
+        console.print(
+            f"{found.boots.rate_rps:g}/s boots of servers; with them Keystone is asked for"
+        )
     console.print(f"{loads}, at {figures.percent(found.utilisation)} utilisation:")
     table = Table("what", box=SIMPLE_HEAD)
     table.add_column("needed", justify="right")
@@ -33,6 +38,7 @@ def as_data(found: Sizing) -> dict[str, Any]:
     """Return the sizing as JSON values."""
     return {
         "utilisation": found.utilisation,
+        "boots": _boots(found.boots),
         "rates_rps": {one.demand.scenario: one.rate_rps for one in found.loads},
         "cores": {role.value: _estimate(one) for role, one in found.cores},
         "workers": _whole(found.workers),
@@ -59,6 +65,21 @@ def as_data(found: Sizing) -> dict[str, Any]:
             for one in found.loads
         ],
         "assumptions": list(found.assumptions),
+    }
+
+
+def _boots(found: Boots | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    cost = found.cost
+    return {
+        "rate_rps": found.rate_rps,
+        "logins": cost.logins,
+        "validations": cost.validations,
+        "others": cost.others,
+        "scenario": cost.scenario,
+        "counted": cost.counted,
+        "run_id": cost.run_id,
     }
 
 

@@ -12,6 +12,7 @@ from math import ceil, hypot
 
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
+from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
 UTILISATION = 0.6  # half as much again may come before anything is full
@@ -53,10 +54,19 @@ class Sizing:
     cache_gets_rps: float | None
     full_at: DemandEstimate  # times this load that the measured machine bears, everything on it
     assumptions: tuple[str, ...]
+    boots: Boots | None = None  # whose logins and validations are among the loads
 
 
-def size(loads: Sequence[Load], cores_per_node: int | None, utilisation: float) -> Sizing:
-    """Return what the loads take together; `cores_per_node` None: as the machine measured."""
+def size(
+    loads: Sequence[Load],
+    cores_per_node: int | None,
+    utilisation: float,
+    boots: Boots | None = None,
+) -> Sizing:
+    """Return what the loads take together; `cores_per_node` None: as the machine measured.
+
+    The loads contain what `boots` ask of Keystone.
+    """
     cores = tuple(
         (role, _scaled(total, 1 / utilisation))
         for role in ROLES
@@ -80,7 +90,8 @@ def size(loads: Sequence[Load], cores_per_node: int | None, utilisation: float) 
         statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
         cache_gets_rps=_rate([(one.rate_rps, one.demand.cache_gets) for one in loads]),
         full_at=_full_at(loads, measured_cores),
-        assumptions=tuple(_assumptions(loads, facts, utilisation)),
+        assumptions=(*_assumptions(loads, facts, utilisation), *_of_boots(boots)),
+        boots=boots,
     )
 
 
@@ -198,3 +209,23 @@ def _assumptions(
     for one in settings_that_differ([load.demand for load in loads]):
         values = ", ".join(value or "not known" for value in one.values)
         yield f"The scenarios were measured with different settings: {one.name} {values}."
+
+
+def _of_boots(boots: Boots | None) -> Iterable[str]:
+    if boots is None:
+        return
+    cost = boots.cost
+    cloud = ", ".join(f"{name} {value}" for name, value in cost.cloud)
+    yield (
+        f"A boot asks Keystone for {figures.rate(cost.logins)} logins and "
+        f"{figures.rate(cost.validations)} validations, as {cost.counted} iterations of "
+        f"{cost.scenario} did in run {cost.run_id}{f' ({cloud})' if cloud else ''}."
+    )
+    if cost.least < cost.total:
+        yield (
+            f"These are the run's most expensive boots; its cheapest asked for "
+            f"{figures.rate(cost.least)} requests, because their tokens were kept or their "
+            "iterations did less."
+        )
+    if cost.others > 0:
+        yield f"{figures.rate(cost.others)} requests of other kinds in each boot are left out."

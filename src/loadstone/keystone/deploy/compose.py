@@ -109,8 +109,10 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     options = CheckedOptions(place, settings.source.words, settings.conf)
     source = settings.source
     sources = (SourceTree(source, _sources(source)),) if source.tree else ()
+    if beside is None:
+        return (*sources, contents, options, *servers)
     # After Keystone, which its services need when they start.
-    return (*sources, contents, options, *servers, *(beside.parts if beside else ()))
+    return (*sources, contents, beside.environment, options, *servers, *beside.parts)
 
 
 def _compute_site(blueprint: Blueprint) -> ComputeSite:

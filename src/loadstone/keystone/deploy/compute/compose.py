@@ -58,6 +58,7 @@ class ComputeCloud:
     """The cloud, and its parts in the order in which they start."""
 
     cloud: Cloud
+    environment: Part  # made before anything is started: it takes the most room
     parts: tuple[Part, ...]
 
 
@@ -97,13 +98,13 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         name="compute-schema",
     )
     parts = (
-        *(contents, template, database, *cache, *_started_first(broker)),
+        *(template, database, *cache, *_started_first(broker)),
         Configuration(cloud, _facts(settings)),
         *(api(cloud, service) for service in ("placement", "glance", "neutron")),
         *_nova(cloud, is_split=is_split),
         Contents(cloud, site.admin_password),
     )
-    return ComputeCloud(cloud, parts)
+    return ComputeCloud(cloud, contents, parts)
 
 
 def _nova(cloud: Cloud, *, is_split: bool) -> tuple[Part, ...]:

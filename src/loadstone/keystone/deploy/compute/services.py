@@ -17,8 +17,10 @@ from loadstone.lab.server import Server, Site
 from loadstone.lab.uwsgi import Uwsgi
 
 INSIDE = Path(__file__).parent / "inside"
-IMAGE = "tiny"
-FLAVORS = ("m1.nano", "m1.tiny", "m1.small")  # all of the same size: the driver is a fake
+# All of the same size: the driver is a fake. TestVM and m1.micro are what the task files of
+# OpenStack's reliability tests ask for.
+IMAGES = ("tiny", "TestVM")
+FLAVORS = ("m1.nano", "m1.micro", "m1.tiny", "m1.small")
 # Service -> module of its WSGI application, path that answers 200, threads.
 WSGI = {
     "placement": ("placement.wsgi.api", "/", 4),
@@ -197,7 +199,7 @@ class Discovery(Part):
 
 @dataclass(frozen=True, slots=True)
 class Contents(Part):
-    """One tiny public image and some flavors, made once."""
+    """Tiny public images and some flavors, made once."""
 
     cloud: Cloud
     admin_password: str = field(repr=False)
@@ -215,16 +217,16 @@ class Contents(Part):
         """Make what is missing."""
         if self._done.exists():
             return
-        say(f"making the image {IMAGE} and the flavors {', '.join(FLAVORS)}")
+        say(f"making the images {', '.join(IMAGES)} and the flavors {', '.join(FLAVORS)}")
         order = {
             "auth_url": self.cloud.auth_url,
             "password": self.admin_password,
-            "image": IMAGE,
+            "images": IMAGES,
             "flavors": FLAVORS,
         }
         program = (self.cloud.program("python"), str(INSIDE / "contents.py"))
         command = Command(program, self._log, self.cloud.folder, self.cloud.variables)
-        failing = "the compute cloud's image and flavors could not be made"
+        failing = "the compute cloud's images and flavors could not be made"
         processes.complete(command, failing, json.dumps(order))
         self._done.touch()
 

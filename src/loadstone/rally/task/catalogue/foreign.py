@@ -39,7 +39,6 @@ SCENARIO_GROUPS = (
     "NeutronTrunks",
     "NovaAggregates",
     "NovaAvailabilityZones",
-    "NovaFlavors",
     "NovaHypervisors",
     "NovaKeypair",
     "NovaServerGroups",
@@ -59,6 +58,12 @@ SCENARIO_GROUPS = (
 # Unsupported scenarios of partly supported groups.
 SCENARIOS = (
     "Authenticate.validate_monasca",
+    "NovaFlavors.create_and_delete_flavor",
+    "NovaFlavors.create_and_get_flavor",
+    "NovaFlavors.create_and_list_flavor_access",
+    "NovaFlavors.create_flavor",
+    "NovaFlavors.create_flavor_and_add_tenant_access",
+    "NovaFlavors.create_flavor_and_set_keys",
     "NovaServers.boot_and_associate_floating_ip",
     "NovaServers.boot_and_bounce_server",
     "NovaServers.boot_and_delete_multiple_servers",

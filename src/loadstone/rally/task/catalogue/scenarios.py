@@ -16,7 +16,7 @@ IMAGE = Argument("image", ArgType.MAPPING, "id, name or regex of the image.", is
 FLAVOR = Argument("flavor", ArgType.MAPPING, "id, name or regex of the flavor.", is_required=True)
 
 
-def _whole(name: str, about: str, default: int, least: float | None = None) -> Argument:
+def _whole(name: str, about: str, default: int | None, least: float | None = None) -> Argument:
     return Argument(name, ArgType.WHOLE, about, default, least=least)
 
 
@@ -139,6 +139,22 @@ NOVA = (
         "List all servers of the user's project.",
         (Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),),
         actions=("nova.list_servers",),
+        service="compute",
+    ),
+    CatalogueEntry(
+        "NovaFlavors.list_flavors",
+        "List flavors.",
+        (
+            Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),
+            Argument("is_public", ArgType.FLAG, "Whether flavors of everybody are meant.", True),
+            Argument("marker", ArgType.TEXT, "The id of the flavor before the first one."),
+            _whole("min_disk", "Least disk in GiB.", None, 0),
+            _whole("min_ram", "Least memory in MB.", None, 0),
+            _whole("limit", "How many at most.", None, 1),
+            Argument("sort_key", ArgType.TEXT, "The attribute that they are sorted by."),
+            Argument("sort_dir", ArgType.TEXT, "asc or desc."),
+        ),
+        actions=("nova.list_flavors",),
         service="compute",
     ),
 )

@@ -1,6 +1,7 @@
-"""Makes one tiny public image and flavors, those that are missing.
+"""Makes tiny public images and flavors, those that are missing.
 
-Reads {"auth_url", "password" of the administrator, "image", "flavors"} as JSON from standard input.
+Reads {"auth_url", "password" of the administrator, "images", "flavors"} as JSON from standard
+input.
 """
 # mypy: ignore-errors
 # openstacksdk comes from the lab's environment.
@@ -34,14 +35,15 @@ def main() -> None:
     for name in order["flavors"]:
         if cloud.compute.find_flavor(name) is None:
             cloud.compute.create_flavor(name=name, **SIZE)
-    if cloud.image.find_image(order["image"]) is None:
-        cloud.image.create_image(
-            name=order["image"],
-            disk_format="raw",
-            container_format="bare",
-            visibility="public",
-            data=b"\0" * 512,
-        )
+    for name in order["images"]:
+        if cloud.image.find_image(name) is None:
+            cloud.image.create_image(
+                name=name,
+                disk_format="raw",
+                container_format="bare",
+                visibility="public",
+                data=b"\0" * 512,
+            )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""What one boot of a server asks of Keystone, from runs on a lab with a compute cloud."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor.identity_requests import IdentityRequests, RequestKind
+from loadstone.result import Measurement, Run
+
+BOOTS = "NovaServers.boot_"  # scenarios that boot one server in each iteration
+LEAST_BOOTS = 5
+_OF_CLOUD = ("middleware cache", "service tokens")  # facts of a lab that change the cost
+
+
+@dataclass(frozen=True, slots=True)
+class BootCost:
+    """Requests to Keystone of one boot, as the iterations of one workload caused them."""
+
+    scenario: str
+    run_id: str
+    counted: int  # boots
+    logins: float
+    validations: float
+    others: float  # of further kinds
+    cloud: tuple[tuple[str, str], ...]  # settings of the compute cloud
+    least: float  # requests of a boot in the run's cheapest workload
+
+    @property
+    def total(self) -> float:
+        """All requests of a boot."""
+        return self.logins + self.validations + self.others
+
+    @property
+    def requests(self) -> tuple[tuple[str, float], ...]:
+        """Scenario of `loadstone capacity` -> requests of one boot; those that occur."""
+        every = (("issue", self.logins), ("validate", self.validations))
+        return tuple((name, count) for name, count in every if count > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Boots:
+    """How many servers are booted."""
+
+    rate_rps: float
+    cost: BootCost
+
+
+def is_boot(scenario: str) -> bool:
+    """Return whether each iteration of a scenario boots a server."""
+    return scenario.startswith(BOOTS)
+
+
+def boot_cost(runs: Sequence[Run]) -> BootCost:
+    """Return the cost of the newest run's most expensive boots; `runs` are the newest first.
+
+    Raises EnvironmentUnusable when no run has counted what boots ask of Keystone.
+    """
+    for run in runs:
+        found = sorted(_costs(run), key=lambda pair: pair[1].total_per_iteration)
+        if found:
+            (_, least), (measurement, most) = found[0], found[-1]
+            cost = _cost(run, measurement, most, least.total_per_iteration)
+            if cost.requests:
+                return cost
+    raise EnvironmentUnusable(
+        "no stored run says what a boot asks of Keystone: run a task with "
+        "NovaServers.boot_and_list_server on a lab (loadstone lab up NAME --with compute=nova; "
+        "loadstone study run keystone-per-boot --quick), or name a run with --run"
+    )
+
+
+def _costs(run: Run) -> Iterator[tuple[Measurement, IdentityRequests]]:
+    for measurement in run.measurements:
+        for trial in measurement.trials if is_boot(measurement.scenario) else ():
+            counted = trial.identity
+            is_whole = trial.is_valid and trial.stats.failed == 0
+            if counted is not None and is_whole and counted.iterations >= LEAST_BOOTS:
+                yield measurement, counted
+
+
+def _cost(run: Run, measurement: Measurement, found: IdentityRequests, least: float) -> BootCost:
+    logins = found.per_iteration(RequestKind.LOGIN)
+    validations = found.per_iteration(RequestKind.VALIDATION)
+    facts = dict(run.environment.target)
+    return BootCost(
+        scenario=measurement.scenario,
+        run_id=run.run_id,
+        counted=found.iterations,
+        logins=logins,
+        validations=validations,
+        others=found.total_per_iteration - logins - validations,
+        cloud=tuple((name, facts[name]) for name in _OF_CLOUD if name in facts),
+        least=least,
+    )
