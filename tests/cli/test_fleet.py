@@ -25,6 +25,7 @@ from loadstone.engine.parquet import read
 
 pytestmark = pytest.mark.timeout(240)
 
+AtOnce = Callable[..., "subprocess.CompletedProcess[str]"]
 IS_ROOT = os.geteuid() == 0
 CONTEXT = """
 Authenticate.keystone:
@@ -121,8 +122,10 @@ def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> Non
         ("tcp://198.51.100.7:8786", "use tls://, or say --fleet-without-tls"),
     ],
 )
-def test_a_fleet_that_cannot_be_is_refused_in_one_line(home: Path, fleet: str, why: str) -> None:
-    told = loadstone(home, "capacity", f"--fleet={fleet}", **of_admin("127.0.0.1", 1))
+def test_a_fleet_that_cannot_be_is_refused_in_one_line(
+    at_once: AtOnce, fleet: str, why: str
+) -> None:
+    told = at_once("capacity", f"--fleet={fleet}")
     assert told.returncode == 2
     assert why in told.stderr
     assert "Traceback" not in told.stderr
@@ -297,9 +300,11 @@ def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(
         (": :", "not YAML"),
     ],
 )
-def test_a_mistake_in_a_file_of_hosts_is_told(home: Path, text: str, why: str) -> None:
-    (home / "fleet.yaml").write_text(text)
-    told = loadstone(home, "fleet", "status", "--fleet=fleet.yaml")
+def test_a_mistake_in_a_file_of_hosts_is_told(
+    at_once: AtOnce, tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(text)
+    told = at_once("fleet", "status", "--fleet=fleet.yaml")
     assert told.returncode == 2
     assert why in told.stderr
 
