@@ -4,8 +4,10 @@
 
 Starts a lab of two nodes behind haproxy, with MariaDB and memcached, and breaks it in all ways in
 turn; each command is ended by SIGKILL, SIGTERM or SIGINT at a random moment. Afterwards no part may
-be dead, stopped, out of haproxy or read-only, no busy loop may be left, and no step in the undo
-journal. Ends with 1 when something was. The seed is printed; the same one chooses the same moments.
+be dead, stopped, out of haproxy or read-only, no busy loop or proxy may be left, no full disk, no
+changed keystone.conf, and no step in the undo journal; an upgrade is finished, or has not begun.
+Ends with 1 when something was left. The seed is printed; the same one chooses the same moments.
+A full disk needs a small file system of its own, which root mounts for the lab's data.
 """
 
 import argparse
@@ -14,15 +16,17 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import psutil
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults import balancer
+from loadstone.faults import balancer, database, filling
 from loadstone.faults.journal import FILE
 from loadstone.faults.undo import FAULT
 from loadstone.keystone import deployment
@@ -42,11 +46,28 @@ SENTENCES = (
     "rotate fernet keys",
     "steal cpu",
     "reboot one node",
+    "terminate keystone service on node 2",
+    "disconnect network on one node",
+    "delay network on one node by 100 ms",
+    "lose 20% of packets on one node",
+    "rolling restart of keystone",
+    "rolling restart of keystone with token.expiration=7200",
+    "flush memcached",
+    "flush tokens",
+    "overload 2x for 4 seconds",
 )
+FILL = "fill disk of database"
+UPGRADE = "upgrade keystone to 30.0.0"
+ROLLING = ("rolling", "upgrade")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LONGEST_S = 16.0  # of a command that is not ended: start, baseline, fault, undoing
+LONGEST_ROLLING_S = 50.0
+DISK_MB = 700  # a MariaDB with Keystone's tables takes 200
 PATIENCE_S = 120.0
-LAB = (("nodes", "2"), ("workers", "1"), ("database", "mariadb"), ("cache", "memcached"))
+LAB = (
+    *(("release", "29.1.0"), ("nodes", "2"), ("workers", "1")),
+    *(("database", "mariadb"), ("cache", "memcached"), ("hash-rounds", "4")),
+)
 
 
 def ended(lab: Deployment, sentence: str, number: signal.Signals, after_s: float, to: Path) -> None:
@@ -54,7 +75,8 @@ def ended(lab: Deployment, sentence: str, number: signal.Signals, after_s: float
     words = (
         *(sys.executable, "-m", "loadstone", "fault", "--lab", lab.name, "--do", sentence),
         *("--rate", "20", "--users", "0", "--repeats", "1", "--baseline", "3s"),
-        *("--observe", "7s", "--timeout", "3s", "--store", str(to)),
+        *("--observe", "40s" if sentence.startswith(ROLLING) else "7s"),
+        *("--timeout", "3s", "--store", str(to)),
     )
     # In the background of a shell SIGINT is ignored, and what is started would ignore it, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,10 +110,28 @@ def _left(lab: Deployment) -> Iterator[str]:
             yield f"busy loop {process.pid}"
     down = _down(lab)
     yield from (f"not served: {name}" for name in down)
-    if list((lab.folder / "keys").glob("*.before")):
-        yield "a copy of the keys"
+    yield from _files(lab)
+    if len(set(_releases(now))) != 1:
+        yield f"nodes of {_releases(now)}"
     if not down and _is_read_only(lab):
         yield "the database is read-only"
+
+
+def _files(lab: Deployment) -> Iterator[str]:
+    if list((lab.folder / "keys").glob("*.before")):
+        yield "a copy of the keys"
+    if (lab.folder / "keystone.before").exists():
+        yield "a changed keystone.conf"
+    if filling.file(database.folder(lab.folder)).exists():
+        yield "a full disk"
+
+
+def _releases(lab: Deployment) -> list[str]:
+    """Return the environment of each node."""
+    servers = (one for one in lab.state.records if one.part.startswith("uwsgi") and one.process)
+    programs = (Path(f"/proc/{one.process.pid}/cmdline").read_text().split("\0")[0]
+                for one in servers)  # fmt: skip
+    return [Path(program).parent.parent.name for program in programs if program]
 
 
 def _down(lab: Deployment) -> list[str]:
@@ -102,10 +142,26 @@ def _down(lab: Deployment) -> list[str]:
 
 
 def _is_read_only(lab: Deployment) -> bool:
-    [tables] = lab.folder.glob("data/*/mysql-data")
+    tables = database.folder(lab.folder)
     words = ("mariadb", "--no-defaults", "--socket=mariadb.sock", "-Nse", "SELECT @@read_only")
     done = subprocess.run(words, cwd=tables, capture_output=True, text=True, check=False)
     return done.stdout.strip() != "0"
+
+
+@contextmanager
+def small_disk() -> Iterator[Path | None]:
+    """Mount a small file system; None for others than root."""
+    if os.geteuid() != 0:
+        print(f"not root: without {FILL!r}", flush=True)
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="loadstone-disk-") as folder:
+        words = ("mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=700", "tmpfs", folder)
+        subprocess.run(words, check=True)
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(("umount", folder), check=True)
 
 
 def main() -> int:
@@ -116,13 +172,27 @@ def main() -> int:
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     draw = Random(given.seed)
+    with small_disk() as disk:
+        bad = all_of(given.times, draw, disk)
+    print(f"{bad} of {given.times} left something")
+    return 1 if bad else 0
+
+
+def all_of(times: int, draw: Random, disk: Path | None) -> int:
+    """Break a lab so many times; return how many times something was left."""
     name = f"bench-{os.getpid()}"
-    lab = deployment.up(name, settings.read((*LAB, ("hash-rounds", "4"))), print)
+    storage = () if disk is None else (("storage", str(disk)),)
+    sentences = (*SENTENCES, *((FILL,) if disk else ()))
+    lab = deployment.up(name, settings.read((*LAB, *storage)), print)
     bad = 0
     try:
-        for number in range(given.times):
-            sentence = SENTENCES[number % len(SENTENCES)]
-            how, after_s = draw.choice(SIGNALS), draw.uniform(1.0, LONGEST_S)
+        for number in range(times):
+            # The last ones upgrade, until it has come to its end: there is no way back.
+            is_old = "30.0.0" not in _releases(deployment.known(name))[0]
+            is_upgrade = number >= times - 3 and is_old
+            sentence = UPGRADE if is_upgrade else sentences[number % len(sentences)]
+            longest_s = LONGEST_ROLLING_S if sentence.startswith(ROLLING) else LONGEST_S
+            how, after_s = draw.choice(SIGNALS), draw.uniform(1.0, longest_s)
             ended(lab, sentence, how, after_s, lab.folder / "results")
             found = left(lab)
             bad += bool(found)
@@ -132,8 +202,7 @@ def main() -> int:
             )
     finally:
         deployment.down(name, purge=True)
-    print(f"{bad} of {given.times} left something")
-    return 1 if bad else 0
+    return bad
 
 
 if __name__ == "__main__":

@@ -1,17 +1,13 @@
 """Keeps with each trial which requests to Keystone it caused."""
 
 import math
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from loadstone.analysis.model import Trial
-from loadstone.engine.parquet import SampleFile
-from loadstone.engine.samples import Samples
 from loadstone.monitor.identity_requests import AccessLogs, MeasuredCapacity, RequestKind
 from loadstone.observer import TrialObserver
 from loadstone.result import BESIDE, LAB, MeasurementSummary
-from loadstone.search.model import TrialRequest
 from loadstone.store.store import Store
 
 # Scenario of a search -> the requests that it consists of.
@@ -23,27 +19,21 @@ _MOST_RUNS = 200  # of the store, that are looked at for an N
 _OF_ONE_START = (LAB, BESIDE, "url")  # facts that differ from start to start
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class IdentityWatch(TrialObserver):
     """Counts requests to Keystone from the begin to the end of one trial's load."""
 
     logs: AccessLogs
     capacities: tuple[MeasuredCapacity, ...]
-    _began_s: float = field(default=0.0, init=False)
-    _ended_s: float = field(default=0.0, init=False)
-
-    def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
-        """Remember when."""
-        self._began_s = time.time()
-
-    def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
-        """Remember when."""
-        self._ended_s = time.time()
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add what was counted."""
-        iterations = trial.stats.total.count
-        found = self.logs.caused(self._began_s, self._ended_s, iterations)
+        if trial.start_s is None:
+            return trial
+        # Not from the trial's begin: what the clean-up before it caused may still be under way.
+        stats = trial.stats
+        ended_s = trial.start_s + stats.load_s
+        found = self.logs.caused(trial.start_s, ended_s, stats.total.count)
         return replace(trial, identity=replace(found, capacities=self.capacities))
 
 

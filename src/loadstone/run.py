@@ -42,7 +42,7 @@ from loadstone.policy import Search, Steps
 from loadstone.redaction import secrets_of_environment
 from loadstone.resource_watch import ResourceWatch
 from loadstone.result import BESIDE, Environment, Measurement, Run
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.profiling import PURPOSE
 from loadstone.search.repeats import combined
 from loadstone.sla_abort import SlaAbort
@@ -91,13 +91,14 @@ class _Flow:
     maker: str = field(init=False)  # the run that the users are named after
     index: int = field(default=-1, init=False)  # of the present measurement in the run
     present: Measurement = field(init=False)
+    found_rps: float | None = field(default=None, init=False)  # the last N with nothing broken
 
     def carry_out(self) -> None:
         """Make all measurements, and keep how the run ended."""
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
-            self._breaking.require_possible(one.faults, one.hooks)
+            self._breaking.require_possible(one.faults, one.hooks, one.held)
         if config.profiles:
             require_profiler(self.target.members)
         self.left_s, self.maker = config.budget_s, run_id
@@ -138,7 +139,8 @@ class _Flow:
             first.generator.require_usable(self.target)
             with self._resources(group) as actors:
                 self._measure(first, actors)
-                for one in others:
+                for later in others:
+                    one = self._at_capacity(later)
                     self._begin(one)
                     self._measure(one, actors)
             if group.is_repeated and others:
@@ -183,10 +185,21 @@ class _Flow:
         self._keep()
         self.display.say(config.heading)
 
+    def _at_capacity(self, config: MeasurementConfig) -> MeasurementConfig:
+        """Return a measurement whose load is a share of N, with its load."""
+        if config.at_capacity is None:
+            return config
+        if self.found_rps is None:
+            raise MeasurementInvalid("no N was found that the load could be a share of")
+        return config.at_capacity(self.found_rps)
+
     def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:
         began_s = time.monotonic()
         target, say = self.target, self.display.say
-        with config.generator.prepared(target, self.maker, actors, say) as load:
+        with (
+            config.generator.prepared(target, self.maker, actors, say) as load,
+            self._breaking.held(config.held, say),
+        ):
             if math.isfinite(config.budget_s):
                 self.display.begin(config.budget_s)
             capacity, _ = config.policy.carry_out(
@@ -201,7 +214,21 @@ class _Flow:
         )
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
-        self._keep(notes=(*notes, *beside))
+        self._keep(notes=(*notes, *beside, *self._left(config, capacity)))
+
+    def _left(self, config: MeasurementConfig, capacity: Capacity | None) -> tuple[str, ...]:
+        """Keep N; of one with something broken, say what is left of N."""
+        found_rps = None if capacity is None else capacity.rate_rps or capacity.low_rps
+        if found_rps is None:
+            return ()
+        if config.held is None:
+            self.found_rps = found_rps
+        elif self.found_rps is not None:
+            return (
+                f"{100 * found_rps / self.found_rps:.0f} % of the {self.found_rps:.1f}/s that it "
+                "bears with nothing broken",
+            )
+        return ()
 
     def _trial(self, request: TrialRequest, config: MeasurementConfig, load: Load) -> Trial:
         require_alive(self.target)
@@ -246,7 +273,7 @@ class _Flow:
         if self.config.aborts_on_sla_failure:
             observers.append(SlaAbort(config.criteria))
         inject = None
-        if self.config.has_faults:
+        if config.breaks:
             faults = self._breaking.begun(config.faults, self.display.say)
             inject = faults.inject_sentence
             observers.append(faults)

@@ -1,7 +1,11 @@
 """An audit in each format, read as its readers read it."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -128,3 +132,31 @@ def test_the_playbook_changes_files_that_it_first_copies(audit):
     assert all("never" in t["tags"] for t in tasks if "undo" in t["tags"])
     kernel = [t["ansible.posix.sysctl"] for t in tasks if "ansible.posix.sysctl" in t]
     assert {k["name"]: k["value"] for k in kernel} == {"net.core.somaxconn": "4096"}
+
+
+def test_promtool_finds_nothing_wrong_with_the_textfile(audit):
+    promtool = shutil.which("promtool")
+    if promtool is None and "CI" not in os.environ:
+        pytest.skip("apt-get install prometheus")
+    text = textfile.render(audit)
+    command = [promtool, "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_ansible_reads_the_playbook(audit, tmp_path):
+    """Modules of collections, which ansible-core does not have, are there by name only."""
+    for collection, module in (("community/general", "ini_file"), ("ansible/posix", "sysctl")):
+        folder = tmp_path / "ansible_collections" / collection / "plugins" / "modules"
+        folder.mkdir(parents=True)
+        (folder / f"{module}.py").write_text("")
+    playbook = tmp_path / "fixes.yaml"
+    playbook.write_text(fix_playbook.render(audit))
+    program = Path(sys.executable).parent / "ansible-playbook"
+    variables = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "ANSIBLE_HOME": str(tmp_path)}
+    command = [program, "-i", "control1,", "--syntax-check", playbook]
+    done = subprocess.run(
+        command, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr

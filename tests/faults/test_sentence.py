@@ -33,6 +33,7 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),
         ("reload haproxy", (Verb.RELOAD, "haproxy", "all", None, 0.0)),
+        ("fill the disk of the database", (Verb.FILL, "database", "all", None, HOLD_S)),
         ("make database read-only for 3 s", (Verb.READ_ONLY, "database", "all", None, 3.0)),
     ],
 )  # fmt: skip
@@ -59,6 +60,28 @@ def test_cpu_is_stolen_in_shares() -> None:
     )
 
 
+def test_an_overload_may_be_followed_by_another_load() -> None:
+    assert read("overload 2x for 60 seconds, then 0.8x").after == 0.8
+    assert read("overload 2x for 60 seconds").after == 1.0
+
+
+def test_rolling_changes_name_what_changes() -> None:
+    option = read("rolling restart of keystone with Token.expiration=7200")
+    assert (option.verb, option.option, option.value) == (
+        Verb.CONFIGURE,
+        ("Token", "expiration"),
+        "7200",
+    )
+    assert option.lasts_to_the_end
+    upgrade = read("upgrade keystone to 30.0.0")
+    assert (upgrade.verb, upgrade.value, upgrade.hold_s) == (Verb.UPGRADE, "30.0.0", 0.0)
+
+
+def test_packets_are_lost_in_shares() -> None:
+    found = read("lose 5% of packets on one node for 3 seconds")
+    assert (found.verb, found.share, found.which, found.hold_s) == (Verb.LOSE, 0.05, "one", 3.0)
+
+
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
@@ -68,6 +91,7 @@ def test_cpu_is_stolen_in_shares() -> None:
         ("restart keystone service for 5 seconds", "has no duration"),
         ("kill keystone service for 5000 seconds", "600 s at most"),
         ("steal 300% of the cpu", "at most 100 %"),
+        ("overload 2x for 5 s, then 3x", "at most 2x"),
     ],
 )
 def test_what_cannot_be_is_said(sentence: str, words: str) -> None:

@@ -127,6 +127,24 @@ def test_flavors_are_listed_as_the_task_file_asks(cloud, fake):
     assert asked == {"minRam": "512", "limit": "1", "is_public": "False"}
 
 
+def test_networks_are_created_listed_and_swept_by_name(cloud, fake):
+    name, given = "NeutronNetworks.create_and_list_networks", {"description": "mine"}
+    called = call(cloud, name, times=2, network_create_args=given)
+    assert called.failures == ()
+    assert actions(called) == {"neutron.create_network": 2, "neutron.list_networks": 2}
+    assert {made["name"] for made in fake.networks.values()} == {
+        "loadstone-r1-i1",
+        "loadstone-r1-i2",
+    }
+    assert {made["description"] for made in fake.networks.values()} == {"mine"}
+    fake.networks["n-x"] = {"id": "n-x", "name": "loadstone-r10-i1"}
+    plan = CallPlan(
+        sweep_of(name).function, ClosedLoad(1, iterations=1), rows=(USER,), settings=cloud[1]
+    )
+    assert run(plan).failures == ()
+    assert set(fake.networks) == {"n-x"}
+
+
 def test_what_a_task_file_says_of_a_server_reaches_nova(cloud, fake):
     called = call(
         cloud,

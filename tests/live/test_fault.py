@@ -32,12 +32,12 @@ with watched(Path(sys.argv[1])):
 """
 SENTENCES = (
     "kill keystone service on one node for 0.5 seconds",
-    "restart keystone service on one node",
     "freeze keystone service on node 2 for 0.5 seconds",
     "take one node out for 0.5 seconds",
-    "rolling restart of keystone",
+    "rolling restart of keystone with token.expiration=7200",
     "disconnect network on one node for 0.5 seconds",
     "delay network on one node by 50 ms for 0.5 seconds",
+    "lose 20% of packets on one node for 0.5 seconds",
     "reload haproxy",
     "restart memcached service on one node",
     "flush memcached",
@@ -73,10 +73,12 @@ def assert_whole(lab):
     assert psutil.STATUS_STOPPED not in states
     assert not (lab.folder / FILE).exists()
     assert not (lab.folder / "keys" / "fernet.before").exists()
+    assert not (lab.folder / "keystone.before").exists()
 
 
 def test_every_fault_is_undone(two_nodes, tmp_path):
     injector = LabInjector(two_nodes.folder)
+    injector.over.set()  # what lasts to the load's end is undone at once
     for sentence in SENTENCES:
         injector.check(read(sentence))
         done = injector.inject(read(sentence))
@@ -141,6 +143,13 @@ def assert_measured(lab, tmp_path):
     assert_whole(lab)
 
 
+def assert_as_logged(fault):
+    """Failures are those in haproxy's own log, but for those that it does not log."""
+    failed = fault["failed"] + fault["baseline_failed"]
+    closed = [one["count"] for one in fault["errors"] if one["kind"] == "connection closed early"]
+    assert fault["logged_failures"] == failed - sum(closed), fault
+
+
 def assert_task(lab, tmp_path):
     """A task file with the hook of os-faults, in the old form in which it was published."""
     hook = {
@@ -164,4 +173,36 @@ def assert_task(lab, tmp_path):
     [fault] = workload["faults"]
     assert fault["targets"] == ["memcached"]
     assert "plan_mttr_s" in fault
+    assert_as_logged(fault)
+    assert_whole(lab)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["mariadb", "postgres"])
+def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
+    lab = start("release=29.1.0", "nodes=2", "workers=1", f"database={database}")
+    ended = loadstone(
+        *("fault", "--lab", lab.name, "--do", "kill keystone on node 2 for 3 seconds"),
+        *("--do", "upgrade keystone to 30.0.0", "--rate", "8", "--users", "0", "--repeats", "1"),
+        *("--baseline", "8s", "--timeout", "60s", "--store", str(tmp_path), "--json", "-"),
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    killed, upgraded = [one["faults"][0] for one in json.loads(ended.stdout)["measurements"]]
+    assert killed["failed"] > 0
+    for fault in (killed, upgraded):
+        assert_as_logged(fault)
+    assert [one["words"] for one in upgraded["phases"]] == [
+        "the schema was expanded",
+        "the data were migrated",
+        "node 1 was out",
+        "node 2 was out",
+        "the schema was contracted",
+    ]
+    assert dict(deployment.known(lab.name).state.settings)["release"] == "30.0.0"
+    assert_whole(lab)
+    with pytest.raises(InvalidInput, match="already"):
+        LabInjector(lab.folder).check(read("upgrade keystone to 30.0.0"))
+    # The data are found under the name of the new release.
+    done = LabInjector(lab.folder).inject(read("make database read-only for 0.5 seconds"))
+    assert done.failure == ""
     assert_whole(lab)

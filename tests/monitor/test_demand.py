@@ -61,6 +61,8 @@ def test_what_neither_service_nor_generator_used_is_other_work():
         generator__cores_allowed=1,
     )
     assert seen.figure("others_cores") == pytest.approx(0.4)
+    # It is no cost of a request: 100 of them took 5 s of CPU, whatever else ran.
+    assert seen.use(BottleneckKind.CPU, "machine").demand_s == pytest.approx(0.05)
 
 
 def test_statements_per_request_come_from_the_databases_own_counters():
@@ -116,6 +118,17 @@ def test_nothing_measured_is_nothing_known():
     seen = observe(Recorder().metrics(), 10)
     assert seen.uses == ()
     assert seen.throughput_rps == 0.0
+
+
+def test_two_requests_do_not_tell_what_one_costs():
+    seen = observed(requests=2, keystone__cpu_seconds_total=1.0, keystone__cores_allowed=1)
+    assert seen.uses[0].utilisation == pytest.approx(0.1)
+    assert seen.uses[0].demand_s is None
+
+
+def test_a_machine_with_unknown_work_tells_no_demand():
+    seen = observed(machine_in_cpu0__cpu_busy_seconds_total=9.9)
+    assert seen.use(BottleneckKind.CPU, "machine").bound_rps is None
 
 
 def test_without_requests_there_is_no_demand():

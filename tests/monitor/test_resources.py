@@ -49,9 +49,9 @@ def test_a_second_trial_begins_anew():
             watched = watch.begin()
             source.cpu_s += cpu_s
             watched.stop()
-            outcome = LoadFigures(10, is_generator_valid=True, is_overloaded=False)
+            outcome = LoadFigures(100, is_generator_valid=True, is_overloaded=False)
             use = watched.resources(outcome).observation.use(BottleneckKind.CPU, "keystone")
-            assert use.demand_s == pytest.approx(cpu_s / 10)
+            assert use.demand_s == pytest.approx(cpu_s / 100)
 
 
 def test_a_timeline_follows_the_load():

@@ -1,7 +1,11 @@
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
-from loadstone.identity_watch import capacities
-from loadstone.monitor.identity_requests import RequestKind
+from realistic import keystone
+
+from loadstone.identity_watch import IdentityWatch, capacities
+from loadstone.monitor.identity_requests import AccessLogs, RequestKind
 from loadstone.result import Entry, MeasurementSummary
 
 HERE = {"lab": "c", "url": "http://127.0.0.1:1/v3", "workers": "2"}
@@ -26,3 +30,16 @@ def test_n_is_the_newest_that_was_found_on_this_configuration():
     store = SimpleNamespace(every=lambda _: stored)  # newest first
     found = {one.kind: (one.rate_rps, one.run_id) for one in capacities(store, HERE)}
     assert found == {RequestKind.LOGIN: (20.0, "r4"), RequestKind.VALIDATION: (90.0, "r2")}
+
+
+def test_what_came_before_and_after_the_load_is_not_counted(tmp_path: Path):
+    result, _ = keystone()
+    trial = replace(result.measurements[0].trials[0], start_s=1000.0)
+    ended_s = 1000.0 + trial.stats.load_s
+    begun_s = (999.99, 1000.02, ended_s - 0.01, ended_s + 0.01)
+    log = tmp_path / "access.log"
+    lines = (f"{1000 * at:.0f} GET /v3/auth/tokens?allow_expired=1 200 -" for at in begun_s)
+    log.write_text("\n".join(lines))
+    watched = IdentityWatch(AccessLogs((log,)), ()).on_trial_end(trial)
+    [validations] = watched.identity.kinds
+    assert (validations.kind, validations.count) == (RequestKind.VALIDATION, 2)

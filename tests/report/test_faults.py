@@ -10,10 +10,11 @@ import numpy as np
 from realistic import keystone
 from scripted import Scripted, made, simulated
 
-from loadstone.analysis.fault import FaultEffect, Injection
+from loadstone.analysis.fault import FaultEffect, Injection, Phase
 from loadstone.analysis.fault_effect import effect
 from loadstone.engine.outcome import Outcome
-from loadstone.report import html, terminal
+from loadstone.findings import Confidence, Finding
+from loadstone.report import faults, html, terminal
 from loadstone.report.data import as_data
 from loadstone.store import codec
 
@@ -78,3 +79,31 @@ def test_a_service_that_does_not_come_back_is_said() -> None:
 def test_effects_are_kept_as_they_are() -> None:
     one = killed(1.0)
     assert codec.loads(FaultEffect, codec.dumps(one)) == one
+
+
+def test_a_rolling_change_is_said_in_one_sentence() -> None:
+    due_s = np.arange(0, 30, 0.02)
+    is_slow = (due_s >= 14) & (due_s < 20)
+    phases = (Phase("node 1 was out", 10.0, 14.0), Phase("node 2 was out", 14.0, 20.5))
+    seen = effect(
+        made(due_s, due_s + np.where(is_slow, 0.91, 0.32)),
+        Injection("rolling restart of keystone", 10.0, 20.5, phases=phases),
+    )
+    said = faults.changed(seen)
+    assert said == (
+        "0 of 1,015 requests failed; p99 rose from 320 to 910 ms for 6 s while node 2 was out."
+    )
+    lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
+    assert "2 of 1,015 requests failed (2 while node 1 was out)" in faults.changed(lost)
+    text = io.StringIO()
+    terminal.show(run_of(replace(lost, logged_failures=2)), terminal.console(text, 120))
+    assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in text.getvalue()
+    jsonschema.validate(json.loads(json.dumps(as_data(run_of(seen)))), SCHEMA)
+    assert codec.loads(FaultEffect, codec.dumps(lost)) == lost
+
+
+def test_what_bounds_the_queues_is_a_finding() -> None:
+    finding = Finding("overload-queues", "It is slow.", (), Confidence.PROPOSED, "less.")
+    data = as_data(run_of(replace(killed(1.0), findings=(finding,))))
+    assert "overload-queues" in [one["id"] for one in data["findings"]]
+    jsonschema.validate(json.loads(json.dumps(data)), SCHEMA)

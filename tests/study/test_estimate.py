@@ -3,7 +3,15 @@
 import pytest
 from study_files import STEPS, TWO_BY_TWO
 
-from loadstone.study.estimate import CHECK_S, OVERHEAD_S, REQUEST_S, estimate_s
+from loadstone.study.estimate import (
+    BOOT_S,
+    CHECK_S,
+    CLOUD_S,
+    OVERHEAD_S,
+    REQUEST_S,
+    UNCACHED_BOOT_S,
+    estimate_s,
+)
 from loadstone.study.read import StudySource
 
 TASK = """\
@@ -55,3 +63,20 @@ def test_a_step_takes_no_longer_than_it_may():
 def test_of_a_task_it_counts_what_its_runners_ask_for():
     load_s = 20 * (REQUEST_S + CHECK_S) / 2 + 19.5 / 4 + 7
     assert about_s(TASK) == pytest.approx(2 * (load_s + OVERHEAD_S))
+
+
+def test_of_boots_it_counts_servers_and_the_cloud_that_is_started():
+    runner = "{type: constant, times: 30, concurrency: 10}"
+    arguments = "{image: {name: tiny}, flavor: {name: m1.nano}}"
+    boots = f"""\
+title: Boots
+settings: {{compute: nova}}
+factors: {{middleware-cache: [local, "off"]}}
+measurement:
+  kind: task
+  task:
+    NovaServers.boot_and_list_server:
+      - {{args: {arguments}, runner: {runner}}}
+"""
+    started_s = 2 * (OVERHEAD_S + CLOUD_S)
+    assert about_s(boots) == pytest.approx(started_s + 30 * (BOOT_S + UNCACHED_BOOT_S))

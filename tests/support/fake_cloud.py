@@ -35,7 +35,6 @@ LISTS = {
     "compute/v2.1/flavors/detail": ("flavors", FLAVORS),
     "image/v2/images": ("images", IMAGES),
     "volume/v3/types": ("volume_types", []),
-    "network/v2.0/networks": ("networks", []),
     "heat/v1/stacks": ("stacks", []),
     "lb/v2.0/lbaas/loadbalancers": ("loadbalancers", []),
     "lb/v2.0/v2.0/lbaas/loadbalancers": ("loadbalancers", []),
@@ -49,6 +48,7 @@ class FakeCloud:
 
     def __init__(self):
         self.servers = {}
+        self.networks = {}
         self.calls = Counter()
         self.requests = []
         self.refuse_boot = False
@@ -88,10 +88,15 @@ class FakeCloud:
         if path in LISTS:
             word, things = LISTS[path]
             return 200, {word: things}
-        if path.startswith("compute/v2.1/servers"):
-            query = dict(parse_qsl(urlsplit(request.path).query))
-            return self.nova(request.command, path.split("/")[3:], body, query)
+        if path.startswith(("compute/v2.1/servers", "network/v2.0/networks")):
+            return self.kept(request, path, body)
         return self.version(base, path)
+
+    def kept(self, request, path, body):
+        if path.startswith("network"):
+            return self.neutron(request.command, path.rpartition("/")[2], body)
+        query = dict(parse_qsl(urlsplit(request.path).query))
+        return self.nova(request.command, path.split("/")[3:], body, query)
 
     def version(self, base, path):
         for root in SERVICES.values():
@@ -109,6 +114,17 @@ class FakeCloud:
             links = [{"rel": "self", "href": f"{base}/{path}"}]
             return 200, {"version": {"id": "v3.14", "status": "stable", "links": links}}
         return 404, {"error": {"message": f"no {path}"}}
+
+    def neutron(self, method, identity, body):
+        match method:
+            case "POST":
+                made = {"id": f"n-{uuid.uuid4().hex}", **body["network"]}
+                self.networks[made["id"]] = made
+                return 201, {"network": made}
+            case "DELETE":
+                del self.networks[identity]
+                return 204, None
+        return 200, {"networks": list(self.networks.values())}
 
     def nova(self, method, rest, body, query):
         if rest and rest != ["detail"]:

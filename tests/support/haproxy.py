@@ -42,10 +42,6 @@ EVERY = "http-request set-var(txn.counted) bool(true)"
 ISSUES = (
     "http-request set-var(txn.counted) bool(true) if { method POST } { path -m end /auth/tokens }"
 )
-VALIDATIONS = (
-    "http-request set-var(txn.counted) bool(true) "
-    "if { method GET HEAD } { path -m end /auth/tokens }"
-)
 
 
 def limited(most: int, window: str, condition: str = EVERY) -> str:

@@ -1,8 +1,9 @@
 //! One connection: opened, then one request and its answer at a time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
+use std::mem::take;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -20,6 +21,24 @@ use crate::samples::Outcome;
 use crate::target::Target;
 
 const FIRST_BUFFER: usize = 16 * 1024;
+
+/// Buffers to read into, of one thread. A connection has one only from the first byte of an answer
+/// to the last, so a few serve all connections, and stay in the processor's cache.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers(RefCell<Vec<Vec<u8>>>);
+
+impl Buffers {
+    fn take(&self) -> Vec<u8> {
+        self.0.borrow_mut().pop().unwrap_or_else(|| vec![0; FIRST_BUFFER])
+    }
+
+    /// One that grew for a long head is not kept.
+    fn give_back(&self, buffer: Vec<u8>) {
+        if buffer.len() == FIRST_BUFFER {
+            self.0.borrow_mut().push(buffer);
+        }
+    }
+}
 
 enum Stream {
     Plain(TcpStream),
@@ -104,6 +123,7 @@ pub(crate) struct Question<'a> {
     pub sent_ns: i64,
     pub deadline: &'a Deadline,
     pub clock: Clock,
+    pub buffers: &'a Buffers,
     /// Where HTTP/2 keeps the head for the next iteration; none for one that will not come again.
     pub heads: Option<&'a Heads>,
 }
@@ -130,6 +150,7 @@ impl Answer {
 /// An open connection.
 pub(crate) struct Connection {
     stream: Stream,
+    /// Empty but while an answer is read.
     buffer: Vec<u8>,
     /// When its last answer was complete; none for a fresh connection.
     pub last_used_ns: Option<i64>,
@@ -151,7 +172,7 @@ impl Connection {
                 Stream::Tls(Box::new(tls.map_err(|_| Outcome::TlsFailed)?))
             }
         };
-        Ok(Self { stream, buffer: vec![0; FIRST_BUFFER], last_used_ns: None, is_kept: true })
+        Ok(Self { stream, buffer: Vec::new(), last_used_ns: None, is_kept: true })
     }
 
     /// The server has neither closed it nor said anything unasked, as far as is known: what the
@@ -170,7 +191,9 @@ impl Connection {
     ) -> Answer {
         let mut answer = Answer { sent_ns: question.sent_ns, ..Answer::none(None, -1) };
         self.is_kept = false;
-        match self.converse(question, &mut answer, listener).await {
+        let conversed = self.converse(question, &mut answer, listener).await;
+        question.buffers.give_back(take(&mut self.buffer));
+        match conversed {
             Ok(is_kept) => {
                 self.is_kept = is_kept;
                 self.last_used_ns = Some(answer.done_ns);
@@ -209,7 +232,7 @@ impl Connection {
         let mut reader = HeadReader::default();
         let mut filled = 0;
         loop {
-            if filled == self.buffer.len() {
+            if filled > 0 && filled == self.buffer.len() {
                 // Doubles up to the longest head that is read at all.
                 self.buffer.resize((filled * 2).min(MAX_HEAD + 1), 0);
             }
@@ -282,11 +305,18 @@ impl Connection {
         from: usize,
         late: Outcome,
     ) -> Result<usize, Outcome> {
-        let (stream, buffer) = (&mut self.stream, &mut self.buffer[from..]);
+        let (stream, buffer, buffers) = (&mut self.stream, &mut self.buffer, question.buffers);
         let read = poll_fn(|cx| {
             question.deadline.poll(cx, |cx| {
                 let _ = stream.poll_send(cx, sending);
-                stream.poll_read(cx, buffer)
+                if buffer.is_empty() {
+                    *buffer = buffers.take();
+                }
+                let read = stream.poll_read(cx, &mut buffer[from..]);
+                if from == 0 && read.is_pending() {
+                    buffers.give_back(take(buffer));
+                }
+                read
             })
         });
         match read.await {

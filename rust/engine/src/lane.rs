@@ -286,6 +286,7 @@ impl<'a> Carrier<'a> {
             sent_ns,
             deadline: &self.lane.deadline,
             clock: self.clock,
+            buffers: &self.worker.buffers,
             heads: request.has_fixed_head.then_some(&self.worker.heads),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
-use crate::connection::Connection;
+use crate::connection::{Buffers, Connection};
 use crate::health::Histogram;
 use crate::http2::{self, Heads, Shared};
 use crate::lane::{Lane, carry};
@@ -134,6 +134,7 @@ pub(crate) struct Worker {
     /// Index of the target's address that answered last.
     pub address: Cell<usize>,
     pub heads: Heads,
+    pub buffers: Buffers,
     spare: RefCell<Vec<Connection>>,
     whole: Share,
     most_lanes: usize,
@@ -178,6 +179,7 @@ impl Worker {
             shared: Shared::default(),
             address: Cell::default(),
             heads: Heads::default(),
+            buffers: Buffers::default(),
             spare: RefCell::default(),
             whole: given.whole,
             most_lanes: given.share.of(given.max_connections.into()) as usize,

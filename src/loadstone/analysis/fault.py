@@ -2,6 +2,17 @@
 
 from dataclasses import dataclass
 
+from loadstone.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a fault that takes several steps; seconds after the load's start."""
+
+    words: str  # "node 2 was out": what follows "while"
+    begin_s: float
+    end_s: float
+
 
 @dataclass(frozen=True, slots=True)
 class Injection:
@@ -13,6 +24,20 @@ class Injection:
     detected_s: float | None = None  # after `at_s`: the balancer stopped sending there
     targets: tuple[str, ...] = ()  # the parts that were hit
     steps: tuple[str, ...] = ()  # what was done, with its instants, in words
+    phases: tuple[Phase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEffect:
+    """What clients saw of the iterations that were due during one phase."""
+
+    words: str
+    begin_s: float
+    end_s: float
+    due: int
+    failed: int
+    p99_s: float | None  # of those that ended well; None: none did
+    slow_s: float  # time of the phase in which iterations were slower than before
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +78,11 @@ class FaultEffect:
     steps: tuple[str, ...] = ()
     # Iterations that ended well per second while the fault was held; None: it was an instant.
     goodput_rps: float | None = None
+    phases: tuple[PhaseEffect, ...] = ()
+    baseline_p99_s: float = 0.0
+    # Failed requests of the whole load in haproxy's own log; None: there is no haproxy.
+    logged_failures: int | None = None
+    findings: tuple[Finding, ...] = ()  # after an overload: what bounds the queues
 
     @property
     def failed_share(self) -> float:

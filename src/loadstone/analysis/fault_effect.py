@@ -20,6 +20,8 @@ from loadstone.analysis.fault import (
     FaultEffect,
     FaultSummary,
     Injection,
+    Phase,
+    PhaseEffect,
     RepeatEstimate,
 )
 from loadstone.analysis.iterations import Iterations
@@ -48,6 +50,7 @@ FALSE_ALARM = 0.001  # chance of a degraded stretch where nothing changed, arriv
 BASELINE_FACTOR = 1.5  # a stretch must stand out so much more than the baseline's own worst one
 LEAST_DEGRADED_S = 0.3  # what is shorter is a hiccup of the machine
 LEAST_HELD_S = 0.5  # of a fault whose goodput says something
+P99 = 0.99
 CHAIN_S = 5.0  # what begins later after the last effect is not the fault's
 
 
@@ -118,6 +121,8 @@ def effect(
         degraded=stretches,
         targets=injection.targets,
         steps=injection.steps,
+        phases=tuple(_phase(rows, stretches, one) for one in injection.phases),
+        baseline_p99_s=float(np.quantile(usual.latency_s, P99)),
     )
 
 
@@ -355,6 +360,21 @@ def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
     if drained >= len(later) or later_s[drained] > rows.due_s[-1]:
         return int(later[peak]) - usual, None
     return int(later[peak]) - usual, float(later_s[drained] - later_s[peak])
+
+
+def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: Phase) -> PhaseEffect:
+    own = rows.picked((rows.due_s >= phase.begin_s) & (rows.due_s < phase.end_s))
+    good_s = own.latency_s[own.is_ok]
+    overlaps = (min(end, phase.end_s) - max(begin, phase.begin_s) for begin, end in slow)
+    return PhaseEffect(
+        words=phase.words,
+        begin_s=phase.begin_s,
+        end_s=phase.end_s,
+        due=len(own),
+        failed=int((~own.is_ok).sum()),
+        p99_s=float(np.quantile(good_s, P99)) if len(good_s) else None,
+        slow_s=math.fsum(max(0.0, one) for one in overlaps),
+    )
 
 
 def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
+from loadstone.audit.gain import Gain
 from loadstone.audit.rule import Severity
 
 
@@ -36,10 +37,16 @@ def _result(result: RuleResult) -> dict[str, object]:
         "restart": rule.fix.restart or None,
         "tradeoff": rule.tradeoff or None,
         "confidence": rule.confidence.value,
-        "effect": rule.effect,
+        "effect": result.effect,
+        "gain": _gain(result.gain) if result.gain else None,
         "file": origin.path if origin else None,
         "line": origin.line if origin else None,
     }
+
+
+def _gain(gain: Gain) -> dict[str, object]:
+    interval = {} if gain.has_interval else {"low": None, "high": None}  # JSON has no infinity
+    return asdict(gain) | interval
 
 
 def _finding(result: RuleResult) -> dict[str, object]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
+from loadstone.audit.gain import Gain
 from loadstone.audit.rule import Rule, Severity, filled, shown
 from loadstone.findings import Evidence, Finding
 
@@ -38,6 +39,14 @@ class RuleResult:
     settings: tuple[
         tuple[str, str, str, str], ...
     ] = ()  # of the fix: where, section, option, value
+    gain: Gain | None = None  # what the fix brought where it was measured
+
+    @property
+    def effect(self) -> str:
+        """The measured gain of the fix; else "not measured", and what would measure it."""
+        if self.gain is not None:
+            return self.gain.sentence
+        return f"not measured ({self.rule.shown_by})" if self.rule.shown_by else "not measured"
 
     @property
     def is_finding(self) -> bool:
@@ -62,6 +71,11 @@ class Audit:
         """Return the results that found something wrong, the most severe first."""
         found = (result for result in self.results if result.is_finding)
         return tuple(sorted(found, key=lambda result: -result.severity.rank))
+
+    def with_gains(self, gains: Mapping[str, Gain]) -> "Audit":
+        """Return the audit with what fixes brought, by rule."""
+        results = (replace(one, gain=gains.get(one.rule.id)) for one in self.results)
+        return replace(self, results=tuple(results))
 
     def falls_short(self, fail_on: Severity) -> bool:
         """Return whether there is a finding at or above a severity."""

@@ -1,7 +1,10 @@
 """Turns a collected document into the facts that rules speak of."""
 
+from collections.abc import Mapping
+from math import isfinite
+
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, HostFacts, Value, merged
+from loadstone.audit.facts import Facts, HostFacts, SettingOrigin, Value, merged
 from loadstone.audit.readers import (
     balancer,
     cache,
@@ -14,9 +17,63 @@ from loadstone.audit.readers import (
 )
 
 READERS = (host, web, keystone, database, cache, balancer, others)
+MOST = 1e18  # no size, count or time of a host comes near
+# What readers raise of a document that no collector has printed.
+NOT_UNDERSTOOD = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def extract(name: str, document: Document, context: dict[str, Value]) -> HostFacts:
-    """Return a host's facts; `context` is what is known of the audit itself."""
-    known = merged((Facts(context), *(reader.read(document) for reader in READERS)))
-    return HostFacts(name, merged((known, capacity.read(known))))
+    """Return a host's facts; `context` is what is known of the audit itself.
+
+    A host whose answer only looks like the collector's has a failure, and costs the others nothing.
+    """
+    try:
+        known = merged(tuple(reader.read(document) for reader in READERS))
+        clean = merged((Facts(context), _checked(known)))
+        return HostFacts(name, merged((clean, capacity.read(clean))))
+    except NOT_UNDERSTOOD as wrong:
+        why = _printable(str(wrong))[:100]
+        return HostFacts(name, failure=f"the answer is not what the collector prints: {why}")
+
+
+def _checked(facts: Facts) -> Facts:
+    """Return the facts as terminals and files can take them; ValueError of a number that none is.
+
+    What comes from a host may hold control characters, which a terminal would obey.
+    """
+    origins = {
+        fact: SettingOrigin(_printable(origin.path), origin.line)
+        for fact, origin in facts.origins.items()
+    }
+    values = {fact: _value(fact, value) for fact, value in facts.values.items()}
+    return Facts(values, _plain(facts.missing), origins, facts.roles)
+
+
+def _plain(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: _printable(text) for name, text in texts.items()}
+
+
+def _value(fact: str, value: Value) -> Value:
+    match value:
+        case str():
+            return _printable(value)
+        case tuple():
+            return tuple(_value(fact, part) for part in value)
+        case bool():
+            return value
+        case int() | float():
+            if not isfinite(value) or abs(value) > MOST:
+                raise ValueError(f"{fact} is no number that a host can have")
+            return value
+    raise TypeError(f"{fact} is neither a number nor a text")
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -9,7 +9,11 @@ from loadstone.audit.rule import Rule, every, filled
 from loadstone.errors import MeasurementInvalid
 
 Pair = tuple[str, str]  # of `lab up --with`
+DEFAULT = "its default"
 LAB_OWN = "port"  # of the deployment itself; those of a proof are made beside it
+BEFORE, AFTER = "before", "after"  # the names of both sides
+# Parameters of both runs of a proof, by which `loadstone audit` finds them again.
+OF_RULE, OF_DEPLOYMENT, OF_CHANGES = "audit rule", "audit deployment", "audit changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,15 @@ def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int)
     return ProofSides(tuple(before), tuple(after), _changes(before, after), note)
 
 
+def parameters(rule: Rule, measured: ProofSides, deployment: str) -> tuple[Pair, ...]:
+    """Return what both runs of a proof keep of it; `deployment` is the one that was named."""
+    return (
+        (OF_RULE, rule.id),
+        (OF_DEPLOYMENT, deployment),
+        (OF_CHANGES, ", ".join(_steps(measured.before, measured.after))),
+    )
+
+
 def not_measured(rule: Rule) -> str:
     """Say that nothing here can show the effect of a rule, and of which rules it can."""
     listed = ", ".join(one.id for one in every() if one.proof is not None)
@@ -73,6 +86,16 @@ def _with(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
 
 
 def _changes(before: Sequence[Pair], after: Sequence[Pair]) -> tuple[str, ...]:
+    new = dict(after)
+    return tuple(f"{name}={new.get(name, DEFAULT)}" for name in _changed(before, after))
+
+
+def _steps(before: Sequence[Pair], after: Sequence[Pair]) -> tuple[str, ...]:
     old, new = dict(before), dict(after)
-    names = (name for name in {**old, **new} if old.get(name) != new.get(name))
-    return tuple(f"{name}={new.get(name, 'its default')}" for name in names)
+    names = _changed(before, after)
+    return tuple(f"{name} {old.get(name, DEFAULT)} -> {new.get(name, DEFAULT)}" for name in names)
+
+
+def _changed(before: Sequence[Pair], after: Sequence[Pair]) -> tuple[str, ...]:
+    old, new = dict(before), dict(after)
+    return tuple(name for name in {**old, **new} if old.get(name) != new.get(name))

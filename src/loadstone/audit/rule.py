@@ -112,11 +112,19 @@ class Rule(_Strict):
         return frozenset(name for text in texts for name in expression.parse(text).names)
 
     @property
+    def shown_by(self) -> str:
+        """The commands that measure the effect of the fix; empty where nothing can."""
+        commands = (
+            f"`loadstone audit prove {self.id}`" if self.proof else "",
+            f"`loadstone study run {self.study}`" if self.study else "",
+        )
+        words = " or ".join(one for one in commands if one)
+        return f"{words} measures it" if words else ""
+
+    @property
     def effect(self) -> str:
         """What shows the effect of the fix; "not measured" where nothing does."""
-        if self.study:
-            return f"study {self.study}"
-        return f"`loadstone audit prove {self.id}` measures it" if self.proof else "not measured"
+        return self.shown_by or "not measured"
 
     @property
     def highest(self) -> Severity:

@@ -1,13 +1,12 @@
 """`loadstone audit`: what in the set-up of an identity service costs performance."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from loadstone.cli.audit_options import AuditRequest, checked, host_options
-from loadstone.cli.audit_prove import prove
-from loadstone.cli.guests import guests
 from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
@@ -24,13 +23,28 @@ FORMATS = {
 }
 
 
+# Commands in modules of their own, which `loadstone audit` itself does not load.
+ELSEWHERE = {"guests": "loadstone.cli.guests", "prove": "loadstone.cli.audit_prove"}
+
+
 class WithDefault(click.Group):
     """Runs `check` where no command is named: `loadstone audit --lab NAME`."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        return sorted([*super().list_commands(ctx), *ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command where it is in a module of its own."""
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(ELSEWHERE[cmd_name]), cmd_name)
+        return command
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command in front of other words."""
-        helps = ctx.help_option_names
-        if not args or (args[0] not in self.commands and args[0] not in helps):
+        known = (*self.list_commands(ctx), *ctx.help_option_names)
+        if not args or args[0] not in known:
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -53,10 +67,6 @@ def audit() -> None:
     Exit codes: 1 there is a finding at or above --fail-on (critical); 4 something that could have
     been such a finding was not readable; 2 usage; 3 this machine cannot do it.
     """
-
-
-audit.add_command(guests)
-audit.add_command(prove)
 
 
 def _outputs(command: Any) -> Any:
@@ -120,8 +130,6 @@ def _exit_code(found: "Audit", fail_on: "Severity") -> int:
 
 
 def _rendered(name: str, found: "Audit") -> str:
-    from importlib import import_module
-
     view = import_module(f"loadstone.audit.views.{name}")
     text: str = view.render(found)
     return text

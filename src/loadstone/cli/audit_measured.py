@@ -1,10 +1,12 @@
-"""What Loadstone measured of a target before, for rules that compute with it."""
+"""What Loadstone measured before: for rules that compute with it, and what fixes brought."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from loadstone.cli.stored import open_to_read
 
 if TYPE_CHECKING:
+    from loadstone.audit.gain import Gain
     from loadstone.result import Run
     from loadstone.store import Store
     from loadstone.store.location import StoreLocation
@@ -42,3 +44,48 @@ def _lightest_s(result: "Run") -> float | None:
         if rated:
             found.append(min(rated, key=lambda trial: trial.rate_rps or 0.0).stats.service.mean_s)
     return max(found, default=None)
+
+
+def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]":
+    """Return what the newest proof of each rule found, by rule; nothing where no store is."""
+    from loadstone.audit.proof import AFTER, BEFORE, OF_RULE
+    from loadstone.compare.measure import PAIRED, SIDE
+    from loadstone.store import Store
+
+    found: dict[str, Gain] = {}
+    halves: dict[str, dict[str, str]] = {}  # comparison -> side -> run
+    with Store.open_to_read(location) as store:
+        for run_id, kept in store.with_parameter(OF_RULE):
+            rule, sides = kept[OF_RULE], halves.setdefault(kept[PAIRED], {})
+            sides[kept[SIDE]] = run_id
+            if rule in rules and rule not in found and sides.keys() == {BEFORE, AFTER}:
+                gain = _gain(store.get(sides[BEFORE]), store.get(sides[AFTER]))
+                found |= {rule: gain} if gain is not None else {}
+    return found
+
+
+def _gain(before: "Run", after: "Run") -> "Gain | None":
+    from loadstone.audit.gain import Gain
+    from loadstone.audit.proof import OF_CHANGES, OF_DEPLOYMENT
+    from loadstone.compare.answer import Answer, Criteria
+    from loadstone.compare.stored import compared
+    from loadstone.errors import InvalidInput
+
+    try:
+        [(title, rows)] = compared(before, after, Criteria()).metrics
+    except InvalidInput:
+        return None  # no trial of it is usable
+    row, kept = rows[0], dict(before.measurements[0].parameters)
+    return Gain(
+        metric=row.metric.name,
+        scenario=title,
+        changes=kept[OF_CHANGES],
+        ratio=row.ratio,
+        low=row.low,
+        high=row.high,
+        pairs=row.pairs,
+        is_sure=row.answer is not Answer.UNKNOWN,
+        measured_on=before.started_at[:10],
+        deployment=kept[OF_DEPLOYMENT],
+        runs=(before.run_id, after.run_id),
+    )

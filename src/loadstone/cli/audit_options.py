@@ -100,7 +100,24 @@ def checked(files: tuple[Path, ...], wanted: AuditRequest) -> "Audit":
     else:
         found, is_lab = collected(wanted.options), wanted.options["lab"] is not None
     hosts = _facts(found, wanted, is_lab=is_lab)
-    return waivers.apply(evaluate(chosen, hosts), accepted, dt.datetime.now().astimezone().date())
+    today = dt.datetime.now().astimezone().date()
+    return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), wanted.location)
+
+
+def _with_gains(audit: "Audit", location: "StoreLocation") -> "Audit":
+    """Return the audit with what fixes of its findings brought where that was measured."""
+    provable = {one.rule.id for one in audit.findings() if one.rule.proof is not None}
+    has_store = location.database is not None or location.folder.exists()
+    if not provable or not has_store:  # loading what reads a store takes longer than all rules
+        return audit
+    from loadstone.cli.audit_measured import gains
+    from loadstone.errors import EnvironmentUnusable
+
+    try:
+        return audit.with_gains(gains(location, provable))
+    except EnvironmentUnusable as unusable:  # the findings hold without the store
+        click.echo(f"loadstone: what was measured is not shown: {unusable}", err=True)
+        return audit
 
 
 def _facts(found: "tuple[Collected, ...]", wanted: AuditRequest, *, is_lab: bool) -> Any:

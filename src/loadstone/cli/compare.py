@@ -1,12 +1,12 @@
 """`loadstone compare`: is B faster than A?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command
-from loadstone.cli.duration import Number
+from loadstone.cli.duration import Number, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -29,25 +29,6 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
 
-class ShareParam(click.ParamType[float]):
-    """3%, 0.5% or 0.03: a share."""
-
-    name = "share"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the share, 0 to 1."""
-        text = str(value).strip()
-        try:
-            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            share = float("nan")
-        if not 0 < share < 1:
-            self.fail(f"{value!r} is no share; write it like 3% or 0.03", param, ctx)
-        return share
-
-
 class LoadOptions(TypedDict):
     """How the targets are loaded."""
 
@@ -58,6 +39,7 @@ class LoadOptions(TypedDict):
     rate_rps: float | None
     seconds: float
     pairs: int
+    fewest_pairs: int
     same_within: float
     cores: tuple[int, ...]
     http: Http
@@ -97,6 +79,8 @@ def load_options(command: Command) -> Command:
          "closed loop, whose throughput is compared."),
         ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
         ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), 4, "Pairs at least: more "
+         "make the interval narrower where the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
     )  # fmt: skip
     command = generator_options(fleet_options(command))
@@ -216,7 +200,11 @@ def criteria(options: LoadOptions) -> "Criteria":
     """Return when the comparison has its answer."""
     from loadstone.compare.answer import Criteria
 
-    return Criteria(most_pairs=options["pairs"], same_within=options["same_within"])
+    return Criteria(
+        most_pairs=options["pairs"],
+        fewest_pairs=options["fewest_pairs"],
+        same_within=options["same_within"],
+    )
 
 
 def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
@@ -237,8 +225,9 @@ def measure(
     options: LoadOptions,
     location: "StoreLocation",
     most_slower: float | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
 ) -> "MeasuredComparison":
-    """Measure two targets in pairs."""
+    """Measure two targets in pairs; `parameters` are kept with both runs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import ComparisonConfig, measure
     from loadstone.config.capacity import by_name
@@ -262,6 +251,7 @@ def measure(
         fleet=fleet_address(
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
+        parameters=parameters,
     )
     with open_store(location) as store, Screen() as screen:
         return measure(config, store, screen)
@@ -274,20 +264,22 @@ def shown(
     notes: tuple[str, ...] = (),
 ) -> "Compared":
     """Return what is shown of a comparison that was measured."""
+    from loadstone.compare import disturbance
+    from loadstone.compare.measure import SIDE
     from loadstone.compare.show import Compared
     from loadstone.report.settings import differences
 
     a, b = measured.runs
     [one], [other] = a.measurements, b.measurements
     return Compared(
-        names=(dict(one.parameters)["side"], dict(other.parameters)["side"]),
+        names=(dict(one.parameters)[SIDE], dict(other.parameters)[SIDE]),
         settings=differences([a.environment.settings, b.environment.settings]),
         metrics=((one.title, measured.comparison.metrics),),
         criteria=criteria(options),
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
-        notes=notes,
+        notes=(*notes, *disturbance.notes(measured.runs)),
     )
 
 

@@ -57,3 +57,25 @@ class Number(click.FloatRange):
             # It is in every range, as it is neither above nor below, and no ceiling would hold.
             self.fail(f"{value} is no number", param, ctx)
         return number
+
+
+class ShareParam(click.ParamType[float]):
+    """3%, 0.5% or 0.03: a share, below `limit`."""
+
+    name = "share"
+
+    def __init__(self, limit: float = 1.0) -> None:
+        self.limit = limit
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share."""
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = float("nan")
+        if not 0 < share < self.limit:
+            self.fail(f"{value!r} is no share; write it like 3% or 0.03", param, ctx)
+        return share

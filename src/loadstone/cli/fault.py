@@ -12,7 +12,7 @@ from loadstone.cli.choose import (
     fault_options,
     target_options,
 )
-from loadstone.cli.duration import Number, Span
+from loadstone.cli.duration import Number, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -42,10 +42,12 @@ class Options(TypedDict):
     scenario: str
     given: tuple[str, ...]
     users: int
-    rate_rps: float
+    rate_rps: float | None
+    load: float
+    capacity_left: bool
     repeats: int
     baseline_s: float
-    observe_s: float
+    observe_s: float | None
     timeout_s: float
     cores: tuple[int, ...]
     http: Http
@@ -87,9 +89,19 @@ class Options(TypedDict):
     "--rate",
     "rate_rps",
     type=Number(0.1, HIGHEST_RPS),
-    default=20.0,
+    help="Iterations due per second, well below the target's N; else N is measured first.",
+)
+@click.option(
+    "--load",
+    type=ShareParam(limit=10.0),
+    default="60%",
     show_default=True,
-    help="Iterations due per second; well below the target's N.",
+    help="Share of N that is offered, where --rate is not given.",
+)
+@click.option(
+    "--capacity-left",
+    is_flag=True,
+    help="Also measure N while each fault is held.",
 )
 @click.option(
     "--repeats",
@@ -110,9 +122,7 @@ class Options(TypedDict):
     "--observe",
     "observe_s",
     type=Span(),
-    default="20s",
-    show_default=True,
-    help="Load from the fault on.",
+    help="Load from the fault on; else 20s, and longer where the fault lasts.",
 )
 @click.option(
     "--timeout",
@@ -134,12 +144,14 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     """Say what a fault does to those who ask meanwhile, and when all is as before.
 
     Offers a steady load, breaks something at a recorded instant, undoes it, and watches. Everything
-    is undone also after Ctrl-C and when this process is killed.
+    is undone also after Ctrl-C and when this process is killed. Without --rate, N is measured first
+    (a minute), and 60 % of it is offered.
 
     \b
     loadstone fault --lab NAME --do "kill keystone service on one node"
     loadstone fault --lab NAME --do "freeze memcached service for 5 seconds" --rate 40
-    loadstone fault --lab NAME --do "take one node out" --do "rotate fernet keys" --repeats 3
+    loadstone fault --lab NAME --do "take one node out" --capacity-left --repeats 3
+    loadstone fault --lab NAME --do "upgrade keystone to 30.0.0" --repeats 1
 
     Ends with 0 when the service recovered each time, with 1 when it did not, with 4 when there are
     no figures.
@@ -163,7 +175,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
 
 def _config(options: Options) -> "RunConfig":
     from loadstone.config.capacity import by_name
-    from loadstone.config.fault import FaultTerms, fault_groups, load_s
+    from loadstone.config.fault import FaultTerms, fault_groups, most_load_s
     from loadstone.config.model import RunConfig
     from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
@@ -171,6 +183,8 @@ def _config(options: Options) -> "RunConfig":
     terms = FaultTerms(
         sentences=options["sentences"],
         rate_rps=options["rate_rps"],
+        load=options["load"],
+        measures_left=options["capacity_left"],
         repeats=options["repeats"],
         baseline_s=options["baseline_s"],
         observe_s=options["observe_s"],
@@ -183,7 +197,7 @@ def _config(options: Options) -> "RunConfig":
         target=NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
         groups=fault_groups(searched, terms),
         command=command_line(),
-        budget_s=load_s(terms) + len(terms.sentences),
+        budget_s=most_load_s(terms),
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         fleet=fleet_address(
             options["fleet"], options["certificates"], without_tls=options["without_tls"]

@@ -83,11 +83,15 @@ def state_gain(
     changes: tuple[str, ...],
     options: ProofOptions,
     notes: tuple[str, ...] = (),
+    parameters: tuple[tuple[str, str], ...] = (),
 ) -> int:
-    """Measure both sides, write the comparison and its paragraph; return the exit code."""
+    """Measure both sides, write the comparison and its paragraph; return the exit code.
+
+    `parameters` are kept with both runs.
+    """
     from loadstone.compare.proof import paragraph
 
-    measured = measure(sides, options, options["location"])
+    measured = measure(sides, options, options["location"], parameters=parameters)
     found = shown(measured, options, notes=notes)
     give(found, options["to"], options["markdown"], options["junit"])
     if options["to"] is None or options["to"].name != "-":

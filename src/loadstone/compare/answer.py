@@ -32,6 +32,7 @@ class Criteria:
     """When a comparison has its answer."""
 
     most_pairs: int = 40
+    fewest_pairs: int = FEWEST_PAIRS  # more make the interval of a large difference narrower
     alpha: float = 0.05  # chance of any false "faster" or "slower", over all metrics together
     same_within: float = 0.03  # a ratio this near to 1 is the same
 

@@ -31,6 +31,7 @@ from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 
 PAIRED = "comparison"  # parameter that both runs of a comparison share
+SIDE = "side"  # parameter: the name of the run's side
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over so many
 
 
@@ -54,6 +55,7 @@ class ComparisonConfig:
     most_slower: float | None = None  # a guard's question; None: is there a difference
     placement: Placement = field(default_factory=Placement)
     fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
+    parameters: tuple[tuple[str, str], ...] = ()  # kept with both runs: what asked for it
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -132,8 +134,9 @@ class _Session:
             policy="fixed",
             parameters=(
                 (PAIRED, config.label),
-                ("side", side.name),
+                (SIDE, side.name),
                 (MOST_PAIRS, str(config.criteria.most_pairs)),
+                *config.parameters,
                 *searched.parameters,
                 ("load of a trial", config.load_words),
                 ("users", searched.users),

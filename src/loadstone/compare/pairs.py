@@ -85,7 +85,9 @@ def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
 
 
 def is_answered(found: PairComparison, most_slower: float | None) -> bool:
-    """Return whether the primary metric has its answer."""
+    """Return whether the primary metric has its answer, after pairs enough."""
+    if found.pairs < found.criteria.fewest_pairs:
+        return False
     if most_slower is not None:
         return verdict(found.primary, most_slower) is not GuardOutcome.UNDECIDED
     return found.primary.answer is not Answer.UNKNOWN

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -11,6 +12,7 @@ from loadstone.analysis.goal import Goal
 from loadstone.engine.fleet.address import FleetAddress
 from loadstone.faults.commands import FaultCommands
 from loadstone.faults.observer import Planned
+from loadstone.faults.sentence import Fault
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.target import TargetChoice
@@ -40,6 +42,14 @@ class MeasurementConfig:
     hooks: tuple[Hook, ...] = ()
     faults: tuple[Planned, ...] = ()  # of each trial
     budget_s: float = math.inf  # of load, over all its trials
+    held: Fault | None = None  # over all its trials
+    # What it becomes once the run has measured N, per second: its load is a share of it.
+    at_capacity: Callable[[float], "MeasurementConfig"] | None = None
+
+    @property
+    def breaks(self) -> bool:
+        """Whether its trials have faults."""
+        return bool(self.faults) or has_faults(self.hooks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,7 @@ class RunConfig:
     @property
     def has_faults(self) -> bool:
         """Whether something is broken on purpose."""
-        return any(one.faults or has_faults(one.hooks) for one in self.measurements)
+        return any(one.breaks or one.held for one in self.measurements)
 
     @property
     def measurements(self) -> tuple[MeasurementConfig, ...]:

@@ -1,12 +1,13 @@
 """The lab's haproxy: which servers get requests, and taking one out."""
 
 import csv
+import re
 import time
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.lab.haproxy import Haproxy
+from loadstone.lab.haproxy import REQUEST, Haproxy
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.monitor.source import Unreadable
@@ -14,6 +15,8 @@ from loadstone.monitor.sources.address import Address, read_address
 from loadstone.monitor.sources.sockets import ask
 
 BACKEND = "nodes"
+# Status and termination state, which is -- where neither side gave up (haproxy's manual, 8.5).
+_REQUEST = re.compile(rf"{REQUEST} \S+ status=(-?\d)\d* ended=(\S+)".encode())
 POLL_S = 0.02
 PATIENCE_S = 120.0  # for a node that has just started on a busy machine
 
@@ -88,6 +91,19 @@ def await_all(folder: Path) -> None:
     nodes = {parts.node_of(one.part) for one in parts.known(folder).records if "-" in one.part}
     for node in sorted(nodes):
         await_up(folder, server_of(node))
+
+
+def logged_failures(folder: Path) -> int | None:
+    """Return how many requests failed by haproxy's own logs; None: there is no haproxy."""
+    if not has_balancer(folder):
+        return None
+    failed = 0
+    for path in (folder / "logs").glob("haproxy*.log"):
+        with path.open("rb") as log:
+            found = (_REQUEST.match(line) for line in log)
+            ends = [(one[1], one[2]) for one in found if one is not None]
+        failed += sum(status not in b"23" or ended != b"--" for status, ended in ends)
+    return failed
 
 
 def reload(folder: Path) -> Process:

@@ -1,11 +1,13 @@
 """Faults in a run: what is checked before, and who undoes them whatever happens."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.commands import CommandInjector, FaultCommands
 from loadstone.faults.inject import LabInjector, LoadInjector
 from loadstone.faults.observer import Faults, Injector, Planned
@@ -16,6 +18,8 @@ from loadstone.keystone.target import Target
 from loadstone.plan.hooks import FaultInjection, Hook
 
 Say = Callable[[str], None]
+HELD_S = 3600.0  # longer than any measurement
+NOTICED_S = 12.0  # three failed checks of the lab's haproxy, 2 s apart, with a slow one between
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +30,12 @@ class Breaking:
     commands: FaultCommands | None  # None: on a lab
     folder: Path  # of the run, for the undo journal of commands
 
-    def require_possible(self, planned: Sequence[Planned], hooks: Sequence[Hook]) -> None:
+    def require_possible(
+        self, planned: Sequence[Planned], hooks: Sequence[Hook], held: Fault | None
+    ) -> None:
         """Raise InvalidInput for a fault that the target cannot have, before any load."""
         actions = (one.action for one in hooks)
-        faults = [one.fault for one in planned]
+        faults = [one.fault for one in planned] + ([held] if held else [])
         faults += [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
         for fault in faults:
             self._injector(fault).check(fault)
@@ -47,13 +53,32 @@ class Breaking:
         """Return the observer that carries out the faults of one trial."""
         return Faults(self._injector(planned[0].fault if planned else None), planned, say)
 
+    @contextmanager
+    def held(self, fault: Fault | None, say: Say) -> Iterator[None]:
+        """Hold a fault during this block, once clients no longer notice that it has just begun."""
+        if fault is None:
+            yield
+            return
+        injector = self._injector(fault)
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(injector.inject, replace(fault, hold_s=HELD_S))
+            try:
+                say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
+                time.sleep(NOTICED_S)
+                yield
+            finally:
+                injector.over.set()
+        if done.result().failure:
+            raise EnvironmentUnusable(f"fault {fault.sentence!r}: {done.result().failure}")
+        injector.settle()
+
     @property
     def _journal_folder(self) -> Path:
         return self.folder if self.commands or self.target.lab is None else self.target.lab
 
     def _injector(self, fault: Fault | None) -> Injector:
         if fault is not None and fault.verb is Verb.OVERLOAD:
-            return LoadInjector()
+            return LoadInjector(folder=self.target.lab)
         if self.commands is not None:
             return CommandInjector(self.folder, self.commands)
         return LabInjector(self._lab(fault))

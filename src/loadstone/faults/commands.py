@@ -9,13 +9,16 @@ from random import Random
 from threading import Event
 from typing import Any
 
+from loadstone.analysis.fault import FaultEffect
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, carry_out
 from loadstone.faults.inject import Done
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import undo
+from loadstone.findings import Finding
 from loadstone.lab import processes
+from loadstone.lab.part import Say
 
 HOSTS = "hosts"
 
@@ -120,6 +123,16 @@ class CommandInjector:
         """Raise InvalidInput for a fault that the file does not have."""
         service, _ = self.commands.found(fault)
         self._hosts(fault, service)
+
+    def prepare(self, fault: Fault, say: Say) -> None:
+        """Nothing is needed."""
+
+    def logged_failures(self) -> None:
+        """No balancer's log is known."""
+
+    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
+        """What was broken is known."""
+        return ()
 
     def settle(self) -> None:
         """Nothing is known of when the service is whole again."""

@@ -1,6 +1,8 @@
-"""The lab's MariaDB: read-only, as its superuser."""
+"""The lab's database: where its data are, and making it read-only."""
 
 import getpass
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -12,21 +14,40 @@ from loadstone.lab.programs import Program
 
 CLIENT = Program("mariadb", "mariadb-client")
 PATIENCE_S = 30.0
+READ_ONLY = "default_transaction_read_only = on  # loadstone fault"
 
 
-def set_read_only(folder: Path, *, is_read_only: bool) -> None:
+def kind(folder: Path) -> str:
+    """Return the database's part: mariadb or postgres; InvalidInput if there is none."""
+    for record in parts.known(folder).records:
+        if record.part in ("mariadb", "postgres"):
+            return record.part
+    raise InvalidInput(
+        f"lab {folder.name} has no database server; it needs --with database=mariadb or postgres"
+    )
+
+
+def folder(of: Path) -> Path:
+    """Return the folder of the database's data."""
+    tables = "mysql-data" if kind(of) == "mariadb" else "postgres-data"
+    chosen = settings.read(parts.known(of).settings)
+    return storage_folder(of, chosen) / f"{chosen.source.title}-{chosen.database}" / tables
+
+
+def set_read_only(of: Path, *, is_read_only: bool) -> None:
     """Make the database refuse writes, or take them again."""
-    found = parts.known(folder)
-    if not any(record.part == "mariadb" for record in found.records):
-        raise InvalidInput(f"lab {folder.name} has no MariaDB: the one database made read-only")
-    chosen = settings.read(found.settings)
-    kind = f"{chosen.source.title}-{chosen.database}"
+    if kind(of) == "mariadb":
+        _set_mariadb(of, is_read_only=is_read_only)
+    else:
+        _set_postgres(folder(of), is_read_only=is_read_only)
+
+
+def _set_mariadb(of: Path, *, is_read_only: bool) -> None:
     # The socket's full path may be longer than the kernel allows.
-    tables = storage_folder(folder, chosen) / kind / "mysql-data"
     words = (CLIENT.path(), "--no-defaults", "--socket=mariadb.sock", f"--user={getpass.getuser()}")
     done = subprocess.run(
         (*words, "--execute", f"SET GLOBAL read_only = {int(is_read_only)}"),
-        cwd=tables,
+        cwd=folder(of),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -34,6 +55,19 @@ def set_read_only(folder: Path, *, is_read_only: bool) -> None:
     )
     if done.returncode != 0:
         raise EnvironmentUnusable(
-            f"mariadb of lab {folder.name} does not become "
+            f"mariadb of lab {of.name} does not become "
             f"{'read-only' if is_read_only else 'writable'}: {done.stderr.strip()}"
         )
+
+
+def _set_postgres(tables: Path, *, is_read_only: bool) -> None:
+    """Set PostgreSQL's default for transactions, which its sessions take over at once."""
+    conf = tables / "postgresql.auto.conf"  # is read last
+    others = [line for line in conf.read_text().splitlines() if line != READ_ONLY]
+    lines = [*others, READ_ONLY] if is_read_only else others
+    conf.write_text("\n".join(lines) + "\n")
+    pid = int((tables / "postmaster.pid").read_text().split()[0])
+    try:
+        os.kill(pid, signal.SIGHUP)
+    except ProcessLookupError:
+        return  # it reads the file when it starts

@@ -6,28 +6,31 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
 
+from loadstone.analysis.fault import FaultEffect, Phase
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
-from loadstone.faults import balancer, database, keys, parts
+from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
-from loadstone.faults.proxy import CUT
-from loadstone.faults.sentence import KEYSTONE, Fault, Verb
+from loadstone.faults.proxy import CUT, LOSS
+from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo
+from loadstone.findings import Finding
 from loadstone.keystone.deploy import manage
 from loadstone.lab import composition, processes, state
+from loadstone.lab.part import Say
 from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 
 ANSWER_S = 5.0  # of memcached
 PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
-DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
 SPARE_S = 60.0  # a busy loop ends by itself so long after it should have been ended
 # Verbs after which haproxy should stop sending requests to the node.
 _TAKES_DOWN = (
@@ -52,6 +55,7 @@ class Done:
     targets: tuple[str, ...]
     steps: tuple[tuple[float, str], ...]  # when, what
     failure: str = ""  # why it could not be carried out or undone
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,9 +63,21 @@ class LoadInjector:
     """For faults that are of the load: there is nothing to break."""
 
     over: Event = field(default_factory=Event)  # the load has ended
+    folder: Path | None = None  # of the lab, where it is one
 
     def check(self, fault: Fault) -> None:
         """Every target can be overloaded."""
+
+    def prepare(self, fault: Fault, say: Say) -> None:
+        """Nothing is needed."""
+
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by haproxy's log."""
+        return None if self.folder is None else balancer.logged_failures(self.folder)
+
+    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
+        """Say which queues of a lab an overload fills."""
+        return () if self.folder is None else (queues.finding(self.folder, fault, seen),)
 
     def settle(self) -> None:
         """Nothing was broken."""
@@ -93,25 +109,38 @@ class LabInjector:
             case Verb.FLUSH | Verb.ROTATE | Verb.STEAL_CPU:
                 return
             case Verb.READ_ONLY:
-                found = parts.known(self.folder)
-                if not any(record.part == "mariadb" for record in found.records):
-                    raise InvalidInput(
-                        f"fault {fault.sentence!r}: lab {self.folder.name} has no MariaDB, the one "
-                        "database that can be made read-only"
-                    )
+                database.kind(self.folder)
+            case Verb.FILL:
+                filling.require_small(database.folder(self.folder))
             case Verb.RELOAD if fault.service != "haproxy":
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
                 )
-            case Verb.TAKE_OUT | Verb.ROLL | Verb.DISCONNECT | Verb.DELAY if (
-                fault.service in KEYSTONE and not balancer.has_balancer(self.folder)
-            ):
+            case (
+                Verb.TAKE_OUT | Verb.DISCONNECT | Verb.DELAY | Verb.LOSE
+                | Verb.ROLL | Verb.CONFIGURE | Verb.UPGRADE
+            ) if fault.service in KEYSTONE and not balancer.has_balancer(self.folder):  # fmt: skip
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
                     "--with nodes=2"
                 )
+            case Verb.UPGRADE:
+                rolling.require_upgrade(self.folder, fault)
             case _:
                 parts.hit(fault, parts.known(self.folder), self.random)
+
+    def prepare(self, fault: Fault, say: Say) -> None:
+        """Make what takes long before the load begins."""
+        if fault.verb in ROLLING:
+            rolling.prepare(self.folder, fault, say)
+
+    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
+        """What was broken is known."""
+        return ()
+
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by haproxy's log; None: there is no haproxy."""
+        return balancer.logged_failures(self.folder)
 
     def inject(self, fault: Fault) -> Done:
         """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
@@ -149,6 +178,7 @@ class _Carried:
     targets: tuple[str, ...] = ()
     steps: list[tuple[float, str]] = field(default_factory=list)
     to_undo: list[UndoStep] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -164,6 +194,7 @@ class _Carried:
             self.targets,
             tuple(self.steps),
             failure,
+            tuple(self.phases),
         )
 
     def carry_out(self) -> None:
@@ -176,10 +207,13 @@ class _Carried:
                 case Verb.ROTATE:
                     self._rotate()
                 case Verb.READ_ONLY:
-                    self._noted(Undo.WRITABLE, "mariadb")
+                    self.targets = (database.kind(folder),)
+                    self._noted(Undo.WRITABLE, self.targets[0])
                     self._act(
                         "read-only", lambda: database.set_read_only(folder, is_read_only=True)
                     )
+                case Verb.FILL:
+                    self._fill()
                 case Verb.STEAL_CPU:
                     self._steal_cpu()
                 case _:
@@ -192,9 +226,10 @@ class _Carried:
         # Detection goes on also after the fault was undone, which haproxy may not have noticed.
         self.injector.over.wait(self.fault.hold_s)
 
-    def _undo(self) -> None:
-        is_needed = bool(self.to_undo)
-        while self.to_undo:
+    def _undo(self, but: int = 0) -> None:
+        """Undo what was done, the last step first, but the first ones."""
+        is_needed = len(self.to_undo) > but
+        while len(self.to_undo) > but:
             step = self.to_undo[-1]
             undo(step, self.folder)
             self.injector.forget(self.to_undo.pop())
@@ -235,7 +270,10 @@ class _Carried:
             Verb.TAKE_OUT: self._take_out,
             Verb.DISCONNECT: self._disconnect,
             Verb.DELAY: self._reroute,
+            Verb.LOSE: self._reroute,
             Verb.ROLL: self._roll,
+            Verb.CONFIGURE: self._configure,
+            Verb.UPGRADE: self._upgrade,
         }
         acts[self.fault.verb](records)
 
@@ -291,7 +329,8 @@ class _Carried:
     def _reroute(self, records: Sequence[Record]) -> None:
         """Send haproxy to a process that delays, or never answers, in place of the node."""
         fault, folder = self.fault, self.folder
-        how = CUT if fault.verb is Verb.DISCONNECT else str(fault.delay_s)
+        how = {Verb.DISCONNECT: CUT, Verb.LOSE: f"{LOSS}{fault.share}"}.get(fault.verb)
+        how = how or str(fault.delay_s)
         for node in sorted({parts.node_of(record.part) for record in records}):
             server = balancer.server_of(node)
             target = parts.known(folder).port(server)
@@ -311,19 +350,65 @@ class _Carried:
             reroute = partial(balancer.set_port, folder, server, between)
             self._act(f"{fault.verb} {server}", reroute)
 
+    @contextmanager
+    def _phase(self, words: str) -> Iterator[None]:
+        began_s = time.time()
+        try:
+            yield
+        finally:
+            self.phases.append(Phase(words, began_s, time.time()))
+
     def _roll(self, records: Sequence[Record]) -> None:
+        before = len(self.to_undo)
         for node in sorted({parts.node_of(record.part) for record in records}):
             own = [record for record in records if parts.node_of(record.part) == node]
             server = balancer.server_of(node)
-            self._noted(Undo.READY, server)
-            take_out = partial(balancer.set_state, self.folder, server, "maint")
-            self._act(f"took {server} out", take_out)
-            if not balancer.await_idle(self.folder, server, DRAIN_S):
-                self._said(f"{server} still has requests after {DRAIN_S:.0f} s")
-            self._stop(own)
-            self._undo()  # starts it, waits until it serves, puts it back
-            balancer.await_up(self.folder, server)
+            with self._phase(f"node {node} was out"):
+                self._noted(Undo.READY, server)
+                self._drain(node)
+                self._stop(own)
+                self._undo(before)  # starts it, waits until it serves, puts it back
+                balancer.await_up(self.folder, server)
             self._said(f"{server} is served again")
+
+    def _drain(self, node: int) -> None:
+        server = balancer.server_of(node)
+        self._act(f"took {server} out", lambda: None)
+        if not rolling.take_out(self.folder, node):
+            self._said(f"{server} still has requests after {rolling.DRAIN_S:.0f} s")
+
+    def _configure(self, records: Sequence[Record]) -> None:
+        section, name = self.fault.option
+        option = (section, name, self.fault.value)
+        self._noted(Undo.CONF, "as it was")
+        set_option = partial(rolling.set_option, self.folder, option)
+        self._act(f"set [{section}] {name} = {self.fault.value}", set_option)
+        self._roll(records)
+
+    def _upgrade(self, records: Sequence[Record]) -> None:
+        folder, release = self.folder, self.fault.value
+        self._noted(Undo.UPGRADE, release)
+        for how, words in (("expand", "schema was expanded"), ("migrate", "data were migrated")):
+            with self._phase(f"the {words}"):
+                self._act(f"db_sync --{how}", partial(rolling.sync, folder, release, how))
+        rolling.switch(folder, release)
+        for node in sorted({parts.node_of(record.part) for record in records}):
+            with self._phase(f"node {node} was out"):
+                self._drain(node)
+                self._act(f"restarted node {node}", partial(rolling.restart, folder, node))
+                rolling.put_back(folder, node)
+            self._said(f"node {node} serves with {release}")
+        with self._phase("the schema was contracted"):
+            self._act("db_sync --contract", partial(rolling.sync, folder, release, "contract"))
+        self.injector.forget(self.to_undo.pop())
+        self.undone_s = time.time()
+        self._said(f"all is of {release}")
+
+    def _fill(self) -> None:
+        data = database.folder(self.folder)
+        self.targets = (database.kind(self.folder),)
+        self._noted(Undo.FREE, str(filling.file(data)))
+        self._act("filled the disk", lambda: filling.fill(data))
 
     def _reload(self, _: Sequence[Record]) -> None:
         # If a crash comes before the new process is recorded, START ends it and starts another.

@@ -1,11 +1,12 @@
 """Observes a trial in which faults happen: carries them out, and computes what they did."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Condition, Event, Thread
 from typing import Protocol
 
-from loadstone.analysis.fault import FaultEffect, Injection
+from loadstone.analysis.fault import FaultEffect, Injection, Phase
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
@@ -15,10 +16,13 @@ from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults.inject import Done
-from loadstone.faults.sentence import Fault, read
+from loadstone.faults.sentence import ROLLING, Fault, read
+from loadstone.findings import Finding
 from loadstone.observer import TrialObserver
+from loadstone.search.model import TrialRequest
 
 Say = Callable[[str], None]
+AFTER_S = 15.0  # of load after a rolling change: what comes later is not its doing
 
 
 class Injector(Protocol):
@@ -32,8 +36,17 @@ class Injector(Protocol):
     def inject(self, fault: Fault) -> Done:
         """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
 
+    def prepare(self, fault: Fault, say: Say) -> None:
+        """Make what a fault needs and takes long, before the load."""
+
     def settle(self) -> None:
         """Wait until the service is whole."""
+
+    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
+        """Return what the effect of a fault shows of the target's settings."""
+
+    def logged_failures(self) -> int | None:
+        """Return how many requests failed by the balancer's own log; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +69,16 @@ class Faults(TrialObserver):
     _running: int = field(default=0, init=False)  # faults that are not undone yet
     _changed: Condition = field(default_factory=Condition, init=False)
     _samples: Samples | SampleFile | None = field(default=None, init=False)
+    _logged: int | None = field(default=None, init=False)  # failures before the load
+
+    def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
+        """Make ready what the faults need."""
+        for one in self.planned:
+            self.injector.prepare(one.fault, self.say)
+        self._logged = self.injector.logged_failures()
 
     def on_progress(self, progress: Progress) -> bool:
-        """Begin the faults that are due."""
+        """Begin the faults that are due; end the load when a rolling change is over."""
         for one in self.planned[len(self._threads) :]:
             if progress.elapsed_s < one.at_s:
                 break
@@ -66,7 +86,15 @@ class Faults(TrialObserver):
             thread = Thread(target=self.inject, args=(one.fault,), name="fault")
             self._threads.append(thread)
             thread.start()
-        return True
+        return not self._is_seen()
+
+    def _is_seen(self) -> bool:
+        """Return whether all that is planned are changes that ended long enough ago."""
+        ended = [done.phases[-1].end_s for done in self._done if done.phases]
+        lasting = all(one.fault.verb in ROLLING for one in self.planned)
+        return (
+            lasting and 0 < len(self.planned) == len(ended) and time.time() > max(ended) + AFTER_S
+        )
 
     def inject(self, fault: Fault) -> Done:
         """Carry a fault out, in the thread of the caller; it is undone when this returns."""
@@ -117,10 +145,15 @@ class Faults(TrialObserver):
         file = self._samples
         samples = parquet.read(file.path) if isinstance(file, SampleFile) else file
         rows = iterations(samples)
+        logged = self.injector.logged_failures()
+        if logged is not None:
+            logged -= self._logged or 0
         found = []
         for done in sorted(self._done, key=lambda one: one.began_s):
             try:
-                found.append(effect(rows, _injection(done, trial.start_s)))
+                seen = effect(rows, _injection(done, trial.start_s))
+                findings = self.injector.findings(done.fault, seen)
+                found.append(replace(seen, logged_failures=logged, findings=findings))
             except ValueError as problem:
                 self.say(f"  {done.fault.sentence}: no figures: {problem}")
         return found
@@ -134,4 +167,7 @@ def _injection(done: Done, start_s: float) -> Injection:
         detected_s=None if done.detected_s is None else done.detected_s - done.began_s,
         targets=done.targets,
         steps=tuple(f"{at_s - start_s:.2f} s {words}" for at_s, words in done.steps),
+        phases=tuple(
+            Phase(one.words, one.begin_s - start_s, one.end_s - start_s) for one in done.phases
+        ),
     )

@@ -108,13 +108,13 @@ def _nodes(fault: Fault, nodes: Sequence[int], random: Random) -> Sequence[int]:
             return nodes[:1]
 
 
-def part(folder: Path, name: str) -> Part:
-    """Return a part of a deployment, which can be started again but not prepared."""
+def blueprint(folder: Path) -> Blueprint:
+    """Return what a running deployment is built from, without passwords."""
     found = known(folder)
     ports = dict(found.ports)
     port = ports[WEB]
     # Passwords are in the files that the parts read, which the first start has written.
-    blueprint = Blueprint(
+    return Blueprint(
         folder=folder,
         settings=settings.read(found.settings),
         ports=Ports({}, ports),
@@ -125,7 +125,11 @@ def part(folder: Path, name: str) -> Part:
         directory_password="",
         services_password="",
     )
-    return next(one for one in compose.parts(blueprint) if one.name == name)
+
+
+def part(folder: Path, name: str) -> Part:
+    """Return a part of a deployment, which can be started again but not prepared."""
+    return next(one for one in compose.parts(blueprint(folder)) if one.name == name)
 
 
 def start_again(folder: Path, name: str) -> None:

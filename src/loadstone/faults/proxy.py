@@ -2,15 +2,19 @@
 
 Where the kernel can neither delay nor drop packets of one peer, haproxy is sent to this process
 instead of the node. With a delay in seconds it forwards each direction so much later. With `cut` it
-accepts nothing, so that who connects is never answered, as with a partition. It ends after
-LONGEST_S if nobody is left to end it.
+accepts nothing, so that who connects is never answered, as with a partition. With `loss=SHARE` what
+TCP makes of lost packets: a connection whose first packet is lost comes a second later, any other
+piece after the retransmission time-out, each time twice as late. It ends after LONGEST_S if nobody
+is left to end it.
 """
 
 import asyncio
+import random
 import signal
 import socket
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 
 from loadstone.lab.ports import HOST
 
@@ -19,22 +23,45 @@ LAST_S = 4.0  # for requests on their way at the end
 CHUNK = 65_536
 FILL = 8  # connections that fill a listen queue of length 0, so that the kernel drops further ones
 CUT = "cut"
+LOSS = "loss="
+# RFC 6298: the first time-out of a connection, and the least one that Linux has (TCP_RTO_MIN).
+FIRST_S, LEAST_S = 1.0, 0.2
+MOST_LOSSES = 6  # of one packet in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What happens to packets on their way."""
+
+    delay_s: float = 0.0
+    loss: float = 0.0  # share
+
+    def late_s(self, time_out_s: float) -> float:
+        """Return how much later a packet comes whose loss is noticed after a time-out."""
+        late_s = self.delay_s
+        for number in range(MOST_LOSSES):
+            if random.random() >= self.loss:  # noqa: S311  # no secret
+                break
+            late_s += time_out_s * 2**number
+        return late_s
 
 
 def _main() -> None:
     port, target, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     with suppress(TimeoutError):
-        asyncio.run(_until_the_end(port, target, None if how == CUT else float(how)))
+        if how == CUT:
+            asyncio.run(_cut(port))
+        elif how.startswith(LOSS):
+            asyncio.run(_until_the_end(port, target, Way(loss=float(how.removeprefix(LOSS)))))
+        else:
+            asyncio.run(_until_the_end(port, target, Way(float(how))))
 
 
-async def _until_the_end(port: int, target: int, delay_s: float | None) -> None:
-    if delay_s is None:
-        await _cut(port)
-        return
+async def _until_the_end(port: int, target: int, way: Way) -> None:
     open_now: set[asyncio.Task[None]] = set()
 
     def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(_forward(reader, writer, target, delay_s))
+        task = asyncio.create_task(_forward(reader, writer, target, way))
         open_now.add(task)
         task.add_done_callback(open_now.discard)
 
@@ -63,17 +90,19 @@ async def _cut(port: int) -> None:
 
 
 async def _forward(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: int, delay_s: float
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: int, way: Way
 ) -> None:
+    if way.loss:
+        await asyncio.sleep(way.late_s(FIRST_S))
     try:
         to_reader, to_writer = await asyncio.open_connection(HOST, target)
     except OSError:
         writer.close()
         return
-    await asyncio.gather(_pipe(reader, to_writer, delay_s), _pipe(to_reader, writer, delay_s))
+    await asyncio.gather(_pipe(reader, to_writer, way), _pipe(to_reader, writer, way))
 
 
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
     """Forward what comes so much later, each piece by itself, so that throughput is kept."""
     waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -94,7 +123,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, dela
                 chunk = await reader.read(CHUNK)
             except OSError:
                 chunk = b""
-            waiting.put_nowait((loop.time() + delay_s, chunk))
+            waiting.put_nowait((loop.time() + way.late_s(LEAST_S), chunk))
 
     with suppress(OSError):
         await asyncio.gather(send(), receive())

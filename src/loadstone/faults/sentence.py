@@ -33,16 +33,26 @@ class Verb(StrEnum):
     DISCONNECT = "disconnect"  # the network between haproxy and a node; another service: freeze
     DELAY = "delay"  # the same
     TAKE_OUT = "take out"  # of the balancer; put back at the end
+    LOSE = "lose"  # a share of the packets between haproxy and a node
     ROLL = "rolling restart"  # of the nodes, each out of the balancer meanwhile
+    CONFIGURE = "configure"  # the same for an option of keystone.conf; put back at the end
+    UPGRADE = "upgrade"  # to another release, node after node; it stays
     FLUSH = "flush"  # memcached, or the table of tokens
     ROTATE = "rotate"  # Fernet keys; the old ones are put back at the end
     READ_ONLY = "read-only"  # the database
+    FILL = "fill"  # the database's file system
     STEAL_CPU = "steal cpu"
     OVERLOAD = "overload"  # the load itself is so many times as high
 
 
 # Faults that are over when they are done: there is nothing to hold.
-MOMENTARY = (Verb.ROLL, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH)
+MOMENTARY = (
+    *(Verb.ROLL, Verb.UPGRADE, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH),
+)
+# Faults that last to the load's end if their sentence does not say how long.
+LASTING = (Verb.ROTATE, Verb.CONFIGURE)
+# Changes that go from node to node while clients go on.
+ROLLING = (Verb.ROLL, Verb.CONFIGURE, Verb.UPGRADE)
 OF_SERVICES = {
     "hang": Verb.FREEZE,
     **{
@@ -74,6 +84,7 @@ MISSING = {
 _NODES = r"(?:\s+on\s+(?:(?P<which>one|single|random|all|\d+)\s+)?nodes?(?:\s+(?P<number>\d+))?)?"
 _TIME = r"(?:\s+for\s+(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|seconds?))?"
 _ONE_NODE = r"(?P<which>one|single|random|all|\d+)(?:\s+of(?:\s+the)?)?\s+nodes?"
+_SHARE = r"(?P<share>\d+(?:\.\d+)?)\s*%"
 _SERVICE = rf"(?P<verb>{'|'.join(OF_SERVICES)})\s+(?P<service>[\w-]+)(?:\s+service)?"
 _SENTENCES = (
     (None, rf"{_SERVICE}{_NODES}{_TIME}"),
@@ -85,13 +96,24 @@ _SENTENCES = (
         rf"(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}",
     ),
     (Verb.DELAY, rf"delay\s+network\s+on\s+{_ONE_NODE}\s+by\s+(?P<delay>\d+)\s*ms{_TIME}"),
+    (Verb.LOSE, rf"lose\s+{_SHARE}\s+of\s+(?:the\s+)?packets\s+on\s+{_ONE_NODE}{_TIME}"),
     (Verb.TAKE_OUT, rf"take\s+{_ONE_NODE}\s+out{_TIME}"),
     (Verb.ROLL, r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"),
+    (
+        Verb.CONFIGURE,
+        r"rolling\s+restart\s+of\s+(?P<service>keystone)(?:\s+service)?"
+        r"\s+with\s+(?P<option>[\w-]+\.\w+)=(?P<value>\S+)",
+    ),
+    (Verb.UPGRADE, r"upgrade\s+(?P<service>keystone)\s+to\s+(?P<value>\d+\.\d+\.\d+)"),
     (Verb.FLUSH, r"flush\s+(?P<service>memcached|tokens)(?:\s+service)?"),
     (Verb.ROTATE, rf"rotate\s+(?P<service>fernet)\s+keys{_TIME}"),
     (Verb.READ_ONLY, rf"make\s+(?:the\s+)?(?P<service>database)\s+read-only{_TIME}"),
-    (Verb.OVERLOAD, rf"overload\s+(?P<factor>\d+(?:\.\d+)?)x{_TIME}"),
-    (Verb.STEAL_CPU, rf"steal\s+(?:(?P<share>\d+(?:\.\d+)?)\s*%\s+of\s+)?(?:the\s+)?cpu{_TIME}"),
+    (Verb.FILL, rf"fill\s+(?:the\s+)?disk\s+of\s+(?:the\s+)?(?P<service>database){_TIME}"),
+    (
+        Verb.OVERLOAD,
+        rf"overload\s+(?P<factor>\d+(?:\.\d+)?)x{_TIME}(?:,?\s+then\s+(?P<after>\d+(?:\.\d+)?)x)?",
+    ),
+    (Verb.STEAL_CPU, rf"steal\s+(?:{_SHARE}\s+of\s+)?(?:the\s+)?cpu{_TIME}"),
 )  # fmt: skip
 Which = Literal["all", "one", "random"]
 
@@ -106,19 +128,31 @@ class Fault:
     which: Which = "all"
     node: int | None = None  # from 1; None: as `which` says
     hold_s: float = HOLD_S  # until it is undone
-    share: float = 1.0  # of the machine's CPU
+    share: float = 1.0  # of the machine's CPU, or of packets
     factor: float = 1.0  # of the load
+    after: float = 1.0  # of the load, once the overload is over
     delay_s: float = 0.0  # of each direction
+    option: tuple[str, str] = ("", "")  # of keystone.conf: section, name
+    value: str = ""  # of the option; the release
+
+    @property
+    def lasts_to_the_end(self) -> bool:
+        """Whether it is undone after the load."""
+        return self.verb in LASTING and self.hold_s == LONGEST_S
 
 
 def read(sentence: str) -> Fault:
     """Return the fault that a sentence names; InvalidInput says what is wrong with it."""
-    plain = " ".join(sentence.lower().split())
+    plain = " ".join(sentence.split())
     for verb, pattern in _SENTENCES:
-        match = re.fullmatch(pattern, plain)
+        match = re.fullmatch(pattern, plain, re.IGNORECASE)
         if match is not None:
-            return _fault(sentence, verb, match.groupdict())
-    first = plain.partition(" ")[0]
+            parts = match.groupdict()
+            # Options of keystone.conf and their values keep their case.
+            kept = {name: parts.get(name) for name in ("option", "value")}
+            lower = {name: one and one.lower() for name, one in parts.items()}
+            return _fault(sentence, verb, lower | kept)
+    first = plain.lower().partition(" ")[0]
     if first in MISSING:
         raise InvalidInput(
             f"fault {sentence!r}: {first} needs {MISSING[first]}, which a lab on one machine has "
@@ -127,9 +161,11 @@ def read(sentence: str) -> Fault:
     raise InvalidInput(
         f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
         "memcached service for 5 seconds`, `reboot one node`, `take one node out`, "
-        "`disconnect network on one node`, `delay network on one node by 100 ms`, `rolling "
-        "restart of keystone`, `flush memcached`, `flush tokens`, `rotate fernet keys`, `make "
-        "database read-only`, `steal cpu`, `overload 2x for 60 seconds`; "
+        "`disconnect network on one node`, `delay network on one node by 100 ms`, `lose 10% of "
+        "packets on one node`, `rolling restart of keystone`, `rolling restart of keystone with "
+        "token.expiration=7200`, `upgrade keystone to 30.0.0`, `flush memcached`, `flush tokens`, "
+        "`rotate fernet keys`, `make database read-only`, `fill disk of database`, `steal cpu`, "
+        "`overload 2x for 60 seconds, then 0.8x`; "
         f"verbs are {', '.join(OF_SERVICES)}"
     )
 
@@ -140,8 +176,8 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     if seconds is not None and verb in MOMENTARY:
         raise InvalidInput(f"fault {sentence!r}: {verb} has no duration; leave out `for`")
     hold_s = 0.0 if verb in MOMENTARY else float(seconds or HOLD_S)
-    if verb is Verb.ROTATE and seconds is None:
-        hold_s = LONGEST_S  # tokens of the new key are valid until the load's end
+    if verb in LASTING and seconds is None:
+        hold_s = LONGEST_S  # tokens of a new key are valid until the load's end
     if hold_s > LONGEST_S:
         raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
     number = parts.get("number")
@@ -149,10 +185,14 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     node = int(number) if number else int(which) if which.isdigit() else None
     share = float(parts.get("share") or 100.0) / 100.0
     if not 0 < share <= 1:
-        raise InvalidInput(f"fault {sentence!r}: a share of the CPU is above 0 and at most 100 %")
+        raise InvalidInput(f"fault {sentence!r}: a share is above 0 and at most 100 %")
     factor = float(parts.get("factor") or 1.0)
     if not MOST_FACTOR >= factor >= 1:
         raise InvalidInput(f"fault {sentence!r}: overload is from 1x to {MOST_FACTOR:.0f}x")
+    after = float(parts.get("after") or 1.0)
+    if not 0 < after <= factor:
+        raise InvalidInput(f"fault {sentence!r}: afterwards the load is at most {factor:g}x")
+    section, _, name = (parts.get("option") or "").partition(".")
     return Fault(
         sentence=" ".join(sentence.split()),
         verb=verb,
@@ -162,7 +202,10 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         hold_s=hold_s,
         share=share,
         factor=factor,
+        after=after,
         delay_s=float(parts.get("delay") or 0.0) / 1000,
+        option=(section, name),
+        value=parts.get("value") or "",
     )
 
 

@@ -1,10 +1,10 @@
 """Undoes faults from their journal, whoever carried them out and however that process ended."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import assert_never
 
-from loadstone.faults import balancer, database, keys, parts
+from loadstone.faults import balancer, database, filling, keys, parts, rolling
 from loadstone.faults.host import carry_out
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes
@@ -15,29 +15,9 @@ FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault 
 
 def undo(step: UndoStep, folder: Path) -> None:
     """Undo one step; what is undone already is left alone."""
-    if step.boot != processes.boot_id() and step.undo is not Undo.COMMAND:
+    if step.boot != processes.boot_id() and step.undo not in _OUTLIVE_A_BOOT:
         return  # its processes ended with the machine
-    match step.undo:
-        case Undo.CONTINUE:
-            continue_(folder, step.what)
-        case Undo.START:
-            parts.start_again(folder, step.what)
-        case Undo.READY:
-            balancer.set_state(folder, step.what, "ready")
-        case Undo.ADDRESS:
-            server, port = step.what.split()
-            balancer.set_port(folder, server, int(port))
-        case Undo.KEYS:
-            keys.put_back(Path(step.what))
-        case Undo.WRITABLE:
-            database.set_read_only(folder, is_read_only=False)
-        case Undo.END:
-            processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
-        case Undo.COMMAND:
-            what = json.loads(step.what)
-            carry_out(what["host"], what["command"])
-        case _:
-            assert_never(step.undo)
+    _WAYS[step.undo](folder, step.what)
 
 
 def undo_all(folder: Path) -> tuple[str, ...]:
@@ -57,3 +37,30 @@ def continue_(folder: Path, name: str) -> None:
     for record in found.records:
         if record.part == name and record.process is not None:
             processes.continue_(processes.family(record.process))
+
+
+def _send_again(folder: Path, what: str) -> None:
+    server, port = what.split()
+    balancer.set_port(folder, server, int(port))
+
+
+def _carry_out(_: Path, what: str) -> None:
+    command = json.loads(what)
+    carry_out(command["host"], command["command"])
+
+
+# Each with the deployment's folder, and what is undone.
+_WAYS: dict[Undo, Callable[[Path, str], None]] = {
+    Undo.CONTINUE: continue_,
+    Undo.START: parts.start_again,
+    Undo.READY: lambda folder, server: balancer.set_state(folder, server, "ready"),
+    Undo.ADDRESS: _send_again,
+    Undo.KEYS: lambda _, repository: keys.put_back(Path(repository)),
+    Undo.WRITABLE: lambda folder, _: database.set_read_only(folder, is_read_only=False),
+    Undo.FREE: lambda _, file: filling.free(Path(file)),
+    Undo.CONF: lambda folder, _: rolling.put_back_conf(folder),
+    Undo.UPGRADE: rolling.finish_upgrade,
+    Undo.END: lambda _, mark: processes.end(processes.with_variable(FAULT, mark), grace_s=GRACE_S),
+    Undo.COMMAND: _carry_out,
+}
+_OUTLIVE_A_BOOT = (Undo.COMMAND, Undo.FREE)

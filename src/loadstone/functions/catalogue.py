@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadstone.engine.callables.model import Function
 from loadstone.keystone.resources import CreatedByIterations, ResourceKind
 from loadstone.rally.task.catalogue.identity import VALIDATED
-from loadstone.rally.task.catalogue.scenarios import DUMMY, NOVA
+from loadstone.rally.task.catalogue.scenarios import DUMMY, NEUTRON, NOVA
 
 _HERE = "loadstone.functions"
 # openstacksdk takes the better part of a second to import.
@@ -24,12 +24,14 @@ FUNCTIONS: dict[str, Function] = {
         for name in VALIDATED
     },
     **{entry.name: Function(f"{_HERE}.nova", _last(entry.name), _CLOUD) for entry in NOVA},
+    **{entry.name: Function(f"{_HERE}.neutron", _last(entry.name), _CLOUD) for entry in NEUTRON},
 }
 
 # Other services that scenarios need, by their type in the catalog.
 SERVICES: dict[str, str] = {
     **{f"Authenticate.validate_{name}": service for name, service in VALIDATED.items()},
     **{entry.name: "compute" for entry in NOVA},
+    **{entry.name: "network" for entry in NEUTRON},
 }
 
 
@@ -44,12 +46,13 @@ class Sweep:
     made: CreatedByIterations
 
 
+def _sweep(module: str, kind: ResourceKind) -> Sweep:
+    return Sweep(Function(f"{_HERE}.{module}", "sweep", _CLOUD), CreatedByIterations(kind))
+
+
 SWEEPS: dict[str, Sweep] = {
-    entry.name: Sweep(
-        Function(f"{_HERE}.nova", "sweep", _CLOUD), CreatedByIterations(ResourceKind.SERVER)
-    )
-    for entry in NOVA
-    if entry.cleanup is not None
+    **{e.name: _sweep("nova", ResourceKind.SERVER) for e in NOVA if e.cleanup is not None},
+    **{entry.name: _sweep("neutron", ResourceKind.NETWORK) for entry in NEUTRON},
 }
 
 

@@ -1,21 +1,28 @@
 """haproxy in front of several nodes."""
 
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 
+from loadstone.lab import processes
 from loadstone.lab.part import Facts, Say
 from loadstone.lab.ports import HOST
-from loadstone.lab.processes import Process
+from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.server import Server, answers
 
 HAPROXY = Program("haproxy", "haproxy")
+REQUEST = "request"  # first word of its log's lines about requests
 CONF = """\
 global
     maxconn 4096
     nbthread 1
+    log stdout format raw local0
 {statistics}
 defaults
     mode http
+    log global
+    log-format "{request} %Ts.%ms status=%ST ended=%ts to=%s ms=%Tt"
     timeout connect 5s
     timeout client 60s
     timeout server 60s
@@ -50,6 +57,7 @@ class Haproxy(Server):
         )
         path = self.statistics_socket
         text = CONF.format(
+            request=REQUEST,
             host=HOST,
             port=self.site.port,
             balance=self.balance,
@@ -64,8 +72,17 @@ class Haproxy(Server):
         return self.run((HAPROXY.path(), "-db", "-f", str(self.conf)))
 
     def take_over(self, other: Process) -> Process:
-        """Start a process that takes over from another one, which ends with its connections."""
-        return self.run((HAPROXY.path(), "-db", "-f", str(self.conf), "-sf", str(other.pid)))
+        """Start a process that takes over from another one, which ends with its connections.
+
+        Each logs to a file of its own: haproxy does not append, so that they would overwrite what
+        the other one wrote.
+        """
+        words = (HAPROXY.path(), "-db", "-f", str(self.conf), "-sf", str(other.pid))
+        return processes.start(Command(words, self._own_log(), self.site.folder))
+
+    def _own_log(self) -> Path:
+        names = (self.log.with_name(f"{self.name}-{number}.log") for number in count(2))
+        return next(path for path in names if not path.exists())
 
     def healthy(self) -> bool:
         """Return whether a node answers through haproxy."""

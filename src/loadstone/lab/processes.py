@@ -61,6 +61,7 @@ def start(command: Command) -> Process:
     """Start a process in a session of its own, so that Ctrl-C does not reach it."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.lseek(log, 0, os.SEEK_END)  # haproxy takes the flag to append away
     try:
         child = subprocess.Popen(
             command.arguments,

@@ -429,7 +429,7 @@ RULES: tuple[Rule, ...] = (
 
 def _none(case: Case) -> FoundLimit:
     """Say that nothing is saturated, and what comes nearest."""
-    shared = [one for one in case.seen.uses if one.demand_s is not None]
+    shared = [one for one in case.seen.uses if one.is_time_shared]
     nearest = max(shared, key=lambda one: one.utilisation, default=None)
     sentence = "Nothing that was watched is saturated."
     if nearest is not None:

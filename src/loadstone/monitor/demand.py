@@ -16,6 +16,7 @@ from loadstone.monitor.roles import Role
 
 NEGLIGIBLE = 1e-9
 EDGES = 2  # readings before and after the load
+LEAST_REQUESTS = 20  # fewer do not tell what one costs
 
 
 class BottleneckKind(StrEnum):
@@ -70,7 +71,14 @@ class ResourceUse:
     busy: float  # mean amount in use
     capacity: float
     unit: str  # of both: "cores", "connections"
-    demand_s: float | None = None  # busy seconds per request; None: not shared in time
+    demand_s: float | None = None  # busy seconds per request; None: unknown
+
+    @property
+    def is_time_shared(self) -> bool:
+        """Whether requests occupy it for a while, one after another."""
+        if self.kind in (BottleneckKind.WORKERS, BottleneckKind.CONNECTIONS):
+            return self.role == Role.KEYSTONE
+        return self.kind in (BottleneckKind.CPU, BottleneckKind.DISK, BottleneckKind.BALANCER)
 
     @property
     def utilisation(self) -> float:
@@ -179,8 +187,10 @@ class _View:
         return sum(found) if found else None
 
     def demand(self, busy: float) -> float | None:
-        """Return the busy seconds per request."""
-        return busy * self.duration_s / self.requests if self.requests else None
+        """Return the busy seconds per request, or None for too few requests."""
+        if self.requests < LEAST_REQUESTS:
+            return None
+        return busy * self.duration_s / self.requests
 
     def shared(
         self, name: str, kind: BottleneckKind, role: str, amounts: tuple[float, float], unit: str
@@ -200,9 +210,14 @@ class _View:
         cores = self.cores(prefix)
         busy = self.total(cores, "cpu_busy_seconds_total")
         if busy is not None:
-            amounts = (busy, float(len(cores)))
-            yield self.shared(
-                f"the machine's CPU{of}", BottleneckKind.CPU, MACHINE, amounts, "cores"
+            yield ResourceUse(
+                f"the machine's CPU{of}",
+                BottleneckKind.CPU,
+                MACHINE,
+                busy,
+                float(len(cores)),
+                "cores",
+                self.machine_demand(host),
             )
         memory = self.level(prefix, "memory_total_bytes")
         free = self.level(prefix, "memory_available_bytes")
@@ -216,6 +231,17 @@ class _View:
             if share:
                 name = f"disk {disk.rpartition('/')[2]}{of}"
                 yield self.shared(name, BottleneckKind.DISK, MACHINE, (share, 1.0), "disks")
+
+    def machine_demand(self, host: str) -> float | None:
+        """Return the CPU of a request on one machine: what other programs use is not its cost."""
+        heads = tuple(
+            head
+            for role in NAMES
+            for head in self.heads(role.value)
+            if head.partition("@")[2] == host
+        )
+        busy = self.total(heads, "cpu_seconds_total")
+        return None if busy is None else self.demand(busy)
 
     def role_cpu(self, role: Role, name: str, prefix: str) -> Iterator[ResourceUse]:
         """Yield the CPU of one role's processes."""

@@ -78,9 +78,15 @@ def _measurement(measurement: Measurement) -> dict[str, Any]:
         "generator": _generator(generator_of(measurement)),
         "trials": [_trial(trial) for trial in measurement.trials],
         "words": list(words.of(measurement)),
-        **resources.of(measurement),
-        **faults.as_data(measurement),
+        **_observed(measurement),
     }
+
+
+def _observed(measurement: Measurement) -> dict[str, Any]:
+    """Return what was seen of resources and faults; their findings stand together."""
+    data = resources.of(measurement) | faults.as_data(measurement)
+    found = resources.findings_as_data(faults.findings(measurement))
+    return data | {"findings": [*(data["findings"] or ()), *found]} if found else data
 
 
 def _workload(measurement: Measurement) -> dict[str, Any]:
@@ -125,8 +131,7 @@ def _workload(measurement: Measurement) -> dict[str, Any]:
         "outputs_dropped": trial.outputs_dropped if trial else 0,
         "hooks": list(hooks(measurement, spec.get("hooks") or [])),
         "profile": profile.as_data(measurement),
-        **resources.of(measurement),
-        **faults.as_data(measurement),
+        **_observed(measurement),
     }
 
 

@@ -12,6 +12,9 @@ from rich.text import Text
 
 from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
 from loadstone.analysis.fault_effect import summarize
+from loadstone.analysis.stats import WORDS
+from loadstone.engine.outcome import Outcome
+from loadstone.findings import Finding
 from loadstone.result import Measurement
 
 # OpenStack's performance-docs, reliability testing, version 2, on Keystone (Fuel, 2016/17): means
@@ -36,6 +39,8 @@ PUBLISHED = {
     },
     "kill mysql service on one node": {"downtime_s": (14.7, 1.4)},
 }
+# haproxy closes a kept connection silently where its server does: clients should ask again.
+CLOSED = WORDS[Outcome.CLOSED_EARLY]
 # Figure -> its words and unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
@@ -65,12 +70,24 @@ def as_data(measurement: Measurement) -> dict[str, Any]:
         return {}
     return {
         "faults": [
-            asdict(one) | {"repeat": trial.number, "failed_share": one.failed_share}
+            _effect(one) | {"repeat": trial.number}
             for trial in measurement.trials
             for one in trial.faults
         ],
         "faults_summary": [_summary(one) for one in summarize(found)],
     }
+
+
+def findings(measurement: Measurement) -> tuple[Finding, ...]:
+    """Return what overloads showed, each once."""
+    by_id = {found.id: found for one in effects(measurement) for found in one.findings}
+    return tuple(by_id.values())
+
+
+def _effect(one: FaultEffect) -> dict[str, Any]:
+    data = asdict(one) | {"failed_share": one.failed_share}
+    del data["findings"]  # stand with the others of the measurement
+    return data
 
 
 def _summary(summary: FaultSummary) -> dict[str, Any]:
@@ -139,7 +156,21 @@ def _interval(one: RepeatEstimate, unit: str) -> str:
 def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
     """Yield what clients saw."""
     failed, due = sum(one.failed for one in own), sum(one.due for one in own)
-    yield f"{failed:,} of {due:,} requests failed from the fault on."
+    if any(one.phases for one in own):
+        for one in own:
+            yield changed(one)
+            yield from phases(one)
+    else:
+        yield f"{failed:,} of {due:,} requests failed from the fault on."
+    logged = [one.logged_failures for one in own if one.logged_failures is not None]
+    if len(logged) == len(own):
+        counted = failed + sum(one.baseline_failed for one in own)
+        closed = sum(kind.count for one in own for kind in one.errors if kind.kind == CLOSED)
+        said = f", {closed:,} of them closed without an answer, which it does not log"
+        yield (
+            f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
+            f"counted {counted:,}{said if closed else ''}."
+        )
     kinds: dict[str, tuple[int, float]] = {}
     for effect in own:
         for kind in effect.errors:
@@ -147,9 +178,42 @@ def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
     for words, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
         yield f"{count:,} times: {words}, told after {worst_s:.2f} s at most."
+    for finding in {one.id: one for effect in own for one in effect.findings}.values():
+        yield f"{finding.sentence} Try: {finding.advice}"
     missing = summary.repeats - summary.recovered
     if missing:
         yield (
             f"{missing} of {summary.repeats} times it was not as before at the end, "
             f"{max(one.observed_s for one in own):.0f} s after the fault."
+        )
+
+
+def changed(effect: FaultEffect) -> str:
+    """Say in one sentence what a rolling change cost: failures and p99, and when."""
+    said = f"{effect.failed:,} of {effect.due:,} requests failed"
+    where = [f"{one.failed:,} while {one.words}" for one in effect.phases if one.failed]
+    if where:
+        said += f" ({', '.join(where)})"
+    usual_ms = 1000 * effect.baseline_p99_s
+    known = [one for one in effect.phases if one.p99_s is not None]
+    if not known:
+        return f"{said}."
+    slow = [one for one in known if one.slow_s > 0]
+    worst = max(slow or known, key=lambda one: one.p99_s or 0.0)
+    worst_ms = 1000 * (worst.p99_s or 0.0)
+    if not slow:
+        return f"{said}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
+    return (
+        f"{said}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {worst.slow_s:.0f} s while "
+        f"{worst.words}."
+    )
+
+
+def phases(effect: FaultEffect) -> Iterator[str]:
+    """Yield the timeline of a rolling change, a line for each of its phases."""
+    for one in effect.phases:
+        p99 = "none ended well" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
+        yield (
+            f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; {one.failed:,} of {one.due:,} "
+            f"failed, {p99}"
         )

@@ -46,6 +46,7 @@ CONFIGURATION = {
 
 MOST_RESOURCES = 6
 LEAST_WIDTH = 80  # of a table, where it has so much in it
+WIDE = 72  # columns in which a line of a listing fits without being folded
 # Wider than any table; a width to measure in.
 _UNBOUNDED = 10_000
 
@@ -139,9 +140,10 @@ def listing(entries: Sequence[Entry], to: Console) -> None:
             to.print(Padding(Text(line, "dim"), (0, 0, 0, 2)))
         # Of a capacity N and its interval, of a task's workload its median, success and SLA.
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(min_width=34, overflow="fold")
-        table.add_column(justify="right", no_wrap=True, min_width=12)
-        table.add_column(no_wrap=True)
+        is_wide = to.width >= WIDE
+        table.add_column(min_width=34 if is_wide else None, overflow="fold")
+        table.add_column(justify="right", no_wrap=is_wide, min_width=12)
+        table.add_column(no_wrap=is_wide)
         for found in (*map(_listed, entry.findings), *workload.listed(entry.performed)):
             table.add_row(*found)
         to.print(Padding(table, (0, 0, 1, 2)))
@@ -185,7 +187,7 @@ def _search(measurement: Measurement) -> Iterator[RenderableType]:
         yield Padding(_trials(measurement.trials), (0, 0, 0, 1))
         yield Padding(_why(measurement.trials), (0, 0, 1, 2))
     if measurement.resources:
-        shown = [one for one in measurement.resources.observation.uses if one.demand_s is not None]
+        shown = [one for one in measurement.resources.observation.uses if one.is_time_shared]
         yield Padding(resources.table(shown[:MOST_RESOURCES]), (0, 0, 0, 1))
     yield Padding(workload.points(words.shown(measurement)), (0, 0, 1, 2))
 

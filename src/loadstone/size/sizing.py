@@ -18,6 +18,7 @@ from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_d
 UTILISATION = 0.6  # half as much again may come before anything is full
 # Defaults of oslo.db and oslo.cache, where the facts of a run do not say.
 POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
+NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
 POOLED = "oslo_cache.memcache_pool"
 
 
@@ -227,5 +228,5 @@ def _of_boots(boots: Boots | None) -> Iterable[str]:
             f"{figures.rate(cost.least)} requests, because their tokens were kept or their "
             "iterations did less."
         )
-    if cost.others > 0:
+    if cost.others >= NEGLIGIBLE:
         yield f"{figures.rate(cost.others)} requests of other kinds in each boot are left out."

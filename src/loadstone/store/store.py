@@ -203,6 +203,19 @@ class Store:
             }
         return list(found.values())
 
+    def with_parameter(self, name: str) -> list[tuple[str, dict[str, str]]]:
+        """List finished runs that keep a parameter, newest first, with all their parameters."""
+        with database.reading(self._engine) as connection:
+            wanted = (
+                select(measurements.c.run_id, measurements.c.body)
+                .join(runs, runs.c.run_id == measurements.c.run_id)
+                .where(runs.c.status == "finished", measurements.c.body.contains(f'["{name}",'))
+                .order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
+            )
+            bodies = connection.execute(wanted).all()
+        found = ((run_id, codec.loads(Measurement, body).parameters) for run_id, body in bodies)
+        return [(run_id, dict(kept)) for run_id, kept in found if name in dict(kept)]
+
     def require_files(self, run_id: str) -> None:
         """Raise EnvironmentUnusable when the files of a run are on another machine."""
         if not database.is_postgresql(self._engine) or self.folder(run_id).is_dir():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from loadstone.analysis.goal import Goal
 from loadstone.config.capacity import SearchTerms, by_name, search_group
+from loadstone.config.fault import fault_groups
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.config.task import TaskTerms, task_groups
 from loadstone.generator.requests import Requests
@@ -23,6 +24,7 @@ from loadstone.search.model import TrialRequest
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
+    FaultMeasurement,
     Measurement,
     SearchMeasurement,
     StepsMeasurement,
@@ -73,6 +75,9 @@ def groups_of(
                 objectives=measurement.objectives,
             )
             return (search_group((by_name(cell.scenario, measurement.users),), terms),)
+        case FaultMeasurement():
+            wanted = by_name(measurement.scenario, measurement.users)
+            return fault_groups(wanted, replace(measurement.terms, max_rate_rps=max_rate_rps))
 
 
 def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:
@@ -118,11 +123,19 @@ def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
 
 def _labelled(group: MeasurementGroup, about: tuple[tuple[str, str], ...]) -> MeasurementGroup:
     """Return the measurements with the study that they are a part of, for reports."""
-    labelled = (
-        replace(one, record=replace(one.record, parameters=about + one.record.parameters))
-        for one in group.measurements
-    )
+    labelled = (_with_parameters(one, about) for one in group.measurements)
     return replace(group, measurements=tuple(labelled))
+
+
+def _with_parameters(
+    one: MeasurementConfig, about: tuple[tuple[str, str], ...]
+) -> MeasurementConfig:
+    later = one.at_capacity
+    return replace(
+        one,
+        record=replace(one.record, parameters=about + one.record.parameters),
+        at_capacity=None if later is None else lambda n: _with_parameters(later(n), about),
+    )
 
 
 def _target(cell: Cell, name: str) -> TargetChoice:

@@ -2,15 +2,18 @@
 
 from typing import assert_never
 
+from loadstone.config.fault import load_s
+from loadstone.keystone.deploy.settings import MiddlewareCache
 from loadstone.keystone.hashing import DEFAULT_ROUNDS
 from loadstone.keystone.scenarios import named
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
-from loadstone.rally.task.model import Runner
+from loadstone.rally.task.model import Workload
 from loadstone.study.cell import task_of
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
+    FaultMeasurement,
     Measurement,
     SearchMeasurement,
     StepsMeasurement,
@@ -28,6 +31,12 @@ OVERHEAD_S = 12.0
 REQUEST_S = 0.05
 CACHED_S = 0.01
 CHECK_S = 0.25
+# A compute cloud takes this long to be started and removed, a boot so long whatever is booted
+# beside it, on two cores with other work. Without the middleware's cache each request of a service
+# to another is validated.
+CLOUD_S = 45.0
+BOOT_S, UNCACHED_BOOT_S = 1.2, 5.0
+BOOTS = "NovaServers.boot_"
 CORES = 2  # so many requests at once are each as fast as one alone
 
 
@@ -38,7 +47,8 @@ def estimate_s(study: Study) -> float:
 
 def turn_s(study: Study, cell: Cell) -> float:
     """Return about how long one measurement of a cell takes, with the pause after it."""
-    return OVERHEAD_S + _load_s(study.measurement, cell) + study.pause_s
+    cloud_s = CLOUD_S if "compute" in dict(cell.settings) else 0.0
+    return OVERHEAD_S + cloud_s + _load_s(study.measurement, cell) + study.pause_s
 
 
 def about(seconds: float) -> str:
@@ -56,8 +66,10 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
             return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
             subtasks = task_of(measurement).subtasks
-            runners = (one.runner for subtask in subtasks for one in subtask.workloads)
-            return sum(_runner_s(runner, cell) for runner in runners)
+            workloads = [one for subtask in subtasks for one in subtask.workloads]
+            return sum(_workload_s(one, cell) for one in workloads)
+        case FaultMeasurement(terms=terms, users=users):
+            return _users_s(users, cell) + load_s(terms)
         case _:
             assert_never(measurement)
 
@@ -75,8 +87,11 @@ def _step_s(step: ClosedLoopStep, users: int, cell: Cell) -> float:
     return load_s
 
 
-def _runner_s(runner: Runner, cell: Cell) -> float:
-    match pacing(runner).load:
+def _workload_s(workload: Workload, cell: Cell) -> float:
+    match pacing(workload.runner).load:
+        case ClosedLoad(iterations=int(count)) if workload.scenario.name.startswith(BOOTS):
+            is_cached = dict(cell.settings).get("middleware-cache") != MiddlewareCache.OFF
+            return count * (BOOT_S if is_cached else UNCACHED_BOOT_S)
         case ClosedLoad(workers=at_once, iterations=int(count)):
             return _closed_s(count, at_once, _each_s("", cell))
         case ClosedLoad(duration_s=duration_s):

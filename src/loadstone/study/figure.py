@@ -8,6 +8,7 @@ from typing import assert_never
 
 from scipy import stats
 
+from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.monitor.demand import KINDS
@@ -16,6 +17,8 @@ from loadstone.result import Measurement as Measured
 from loadstone.result import Run
 from loadstone.study.model import (
     ClosedLoopStep,
+    FaultMeasurement,
+    FaultRow,
     Figure,
     Measurement,
     SearchMeasurement,
@@ -64,6 +67,8 @@ def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
         case Tasks(figure=figure, names=names, warm_ups=warm_ups):
             performed = zip(names, run.measurements[warm_ups:], strict=False)
             return {name: _of_workload(one, figure) for name, one in performed}
+        case FaultMeasurement(rows=rows):
+            return {row.name: _of_faults(row, run) for row in rows}
         case _:
             assert_never(measurement)
 
@@ -142,6 +147,28 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
         return TurnFigure(estimate, True)  # a late iteration asks for as much
     why = _limit(one.health.limits) if one.health and not valid else None
     return TurnFigure(estimate, valid, why, _gave_way(one))
+
+
+def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
+    found = [
+        (one, trial)
+        for one in run.measurements
+        for trial in one.trials
+        if any(effect.action == row.sentence for effect in trial.faults)
+    ]
+    if not found:
+        failures = [one.failure for one in run.measurements if one.failure]
+        return TurnFigure(None, None, (failures or ["no figures"])[0])
+    measurement = found[0][0]
+    effects = [one for _, trial in found for one in trial.faults if one.action == row.sentence]
+    [summary] = summarize(effects)
+    estimate = summary.figure(row.figure)
+    if estimate is None:
+        return TurnFigure(None, True, f"{row.sentence}: no {row.words} in any repeat")
+    confidence = CONFIDENCE if estimate.low is not None else 0.0
+    scale = 100.0 if row.words.endswith("%") else 1.0
+    low, high = (None if side is None else scale * side for side in (estimate.low, estimate.high))
+    return _found(Estimate(scale * estimate.mean, low, high, confidence), measurement, None)
 
 
 def _limit(reasons: Sequence[str]) -> str:

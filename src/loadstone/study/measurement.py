@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from loadstone.analysis.goal import goal
+from loadstone.config.capacity import by_name
+from loadstone.config.fault import FaultTerms, fault_groups
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
@@ -15,23 +17,33 @@ from loadstone.rally.task.model import Task, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
+from loadstone.report.faults import ROWS
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import strategy
 from loadstone.study.model import (
     ClosedLoopStep,
+    FaultMeasurement,
+    FaultRow,
     Figure,
     Measurement,
     SearchMeasurement,
     StepsMeasurement,
     Tasks,
 )
-from loadstone.study.shape import QuickShape, SearchShape, StepsShape, StudyTaskShape
+from loadstone.study.shape import (
+    FaultsShape,
+    QuickShape,
+    SearchShape,
+    StepsShape,
+    StudyTaskShape,
+)
 
 PATH: Path = ("measurement",)
-SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape]] = {
+SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]] = {
     "capacity": SearchShape,
     "steps": StepsShape,
     "task": StudyTaskShape,
+    "faults": FaultsShape,
 }
 
 
@@ -70,7 +82,11 @@ class Reader:
         except ValidationError as wrong:
             self.problems.extend(messages.problems(wrong, self.tree, PATH, "the measurement", form))
             shape = SearchShape()
+        if not isinstance(shape, FaultsShape):
+            self._refuse(quick, "times", "only faults have times")
         match shape:
+            case FaultsShape():
+                return self._faults(shape, quick), ""
             case SearchShape():
                 return self._search(shape, quick), shape.scenario
             case StepsShape():
@@ -119,6 +135,35 @@ class Reader:
         if not any(step.timed for step in steps):
             self.wrong(("steps",), "no step is timed: the table would be empty")
         return StepsMeasurement(self._figure(given.figure), given.users, steps)
+
+    def _faults(self, given: FaultsShape, quick: QuickShape | None) -> FaultMeasurement:
+        for key in ("budget_s", "iterations"):
+            self._refuse(quick, key, f"faults have no {key} in their quick form: times has")
+        require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
+        terms = FaultTerms(
+            sentences=tuple(" ".join(one.split()) for one in given.do),
+            rate_rps=given.rate_rps,
+            load=given.load,
+            repeats=(quick.times if quick else None) or given.times,
+            baseline_s=given.baseline_s,
+            observe_s=given.observe_s,
+            timeout_s=given.timeout_s,
+            search_s=given.budget_s,
+            measures_left=given.capacity_left,
+        )
+        self._try("do", lambda: fault_groups(by_name("issue", given.users), terms))
+        known = {name: f"{words}, {unit}".removesuffix(", ") for name, words, unit in ROWS}
+        for name in given.figures:
+            if name not in known:
+                said = messages.meant(name, known, "figures")
+                self.wrong(("figures",), f'there is no figure "{name}"; {said}')
+        rows = tuple(
+            FaultRow(sentence, name, known[name])
+            for sentence in terms.sentences
+            for name in given.figures
+            if name in known
+        )
+        return FaultMeasurement(terms, given.scenario, given.users, rows)
 
     def _figure(self, name: str) -> Figure:
         if name not in list(Figure):

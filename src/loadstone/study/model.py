@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadstone.config.fault import FaultTerms
 from loadstone.redaction import is_secret_option
 
 Pairs = tuple[tuple[str, str], ...]
@@ -116,7 +117,31 @@ class Tasks:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-Measurement = SearchMeasurement | StepsMeasurement | Tasks
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A figure of a fault: a row of the table."""
+
+    sentence: str
+    figure: str  # of analysis.fault.FIGURES
+    words: str  # with its unit
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return f"{self.sentence}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultMeasurement:
+    """Faults under a steady load, one after the other, and which figures count."""
+
+    terms: FaultTerms
+    scenario: str
+    users: int
+    rows: tuple[FaultRow, ...]
+
+
+Measurement = SearchMeasurement | StepsMeasurement | Tasks | FaultMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +193,8 @@ class Study:
                 return "N", "per s"
             case StepsMeasurement(figure=figure) | Tasks(figure=figure):
                 return figure.value, figure.unit
+            case FaultMeasurement():
+                return "figure", ""  # each row names its unit
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -196,3 +223,5 @@ def rows_of(measurement: Measurement) -> tuple[str | None, ...]:
             return tuple(step.name for step in steps.timed)
         case Tasks(names=names):
             return names
+        case FaultMeasurement(rows=rows):
+            return tuple(row.name for row in rows)

@@ -57,6 +57,24 @@ class StudyTaskShape(Form):
     task: dict[str, Any]
 
 
+class FaultsShape(Form):
+    """Faults under a steady open load in every cell."""
+
+    kind: Literal["faults"]
+    do: Annotated[list[str], Field(min_length=1)]
+    figures: Annotated[list[str], Field(min_length=1)]
+    scenario: str = "issue"
+    rate_rps: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    load: Annotated[float, Field(gt=0, le=10)] = 0.6  # share of N, without a rate
+    times: Repeats = 5  # that each fault is repeated on the same deployment
+    baseline_s: Annotated[float, Field(ge=1, le=600)] = 10.0
+    observe_s: Annotated[float, Field(ge=1, le=3000)] | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
+    budget_s: Budget = 60.0  # of a search for N
+    capacity_left: bool = False
+    users: Users = 10
+
+
 class ComparisonShape(Form):
     """Two levels of a factor; the second is divided by the first."""
 
@@ -88,6 +106,7 @@ class QuickShape(Form):
     pause_s: Pause | None = None
     budget_s: Budget | None = None
     iterations: Iterations | None = None  # of each step, at most
+    times: Repeats | None = None  # of each fault
     levels: dict[str, list[Any]] = Field(default_factory=dict)
 
 

@@ -15,8 +15,15 @@ from loadstone.store.location import StoreLocation, usual
 from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
+from loadstone.study.faulted import faulted
 from loadstone.study.journal import StudyJournal, find
-from loadstone.study.model import SearchMeasurement, StepsMeasurement, Study, Tasks
+from loadstone.study.model import (
+    FaultMeasurement,
+    SearchMeasurement,
+    StepsMeasurement,
+    Study,
+    Tasks,
+)
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import TableRow, TurnOutcome, differences, rows
@@ -84,7 +91,13 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -
         to.print(line, style="red", soft_wrap=True)
     for line in published(lines):
         to.print(line, style="dim")
-    for line in (*compared(study, outcomes), *counted(study, outcomes), *disturbed(outcomes)):
+    below = (
+        *compared(study, outcomes),
+        *counted(study, outcomes),
+        *faulted(study, outcomes),
+        *disturbed(outcomes),
+    )
+    for line in below:
         to.print(line, soft_wrap=True)
     missing = sum(one.result is None for one in outcomes)
     if missing:
@@ -157,6 +170,8 @@ def _measuring(study: Study) -> str:
             return f"lists of steps ({said})"
         case Tasks(names=names):
             return f"tasks ({', '.join(names)})"
+        case FaultMeasurement(terms=terms):
+            return f"loads with faults ({'; '.join(terms.sentences)}; each {terms.repeats} times)"
 
 
 def _factors(study: Study) -> list[str]:

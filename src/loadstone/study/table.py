@@ -133,6 +133,9 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     """Return the mean with a t interval over repeats, or what the only one says itself."""
+    values = [one.value for one in estimates if one.value is not None]
+    if len(values) > 1 and min(values) <= 0:  # no rate: no failures, or no downtime
+        return Estimate(fmean(values), None, None, 0.0)
     found = [one for one in estimates if one.value]
     if len(found) < 2:
         return next(iter(found or estimates), None)

@@ -36,7 +36,7 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     factors = tuple(factor.name for factor in study.factors)
     limit = ("which saturates?",) if study.names_limits else ()
     return (*factors, *step, *limit), (
-        " ".join(study.figure),
+        " ".join(study.figure).strip(),
         "interval",
         "found",
         "published",

@@ -90,6 +90,10 @@ def _limits(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     values["haproxy.frontend_maxconn"] = min((limit or default for limit in own), default=default)
     explicit = [limit for limit in own if limit is not None]
     values["haproxy.frontends_sum"] = sum(explicit)
+    queues = [block.first("backlog") for block in _of(blocks, "defaults", "frontend", "listen")]
+    lengths = [length for words in queues if words and (length := number(words[0])) is not None]
+    if lengths:
+        values["haproxy.backlog"] = max(lengths)
     threads = [block.first("nbthread") for block in _of(blocks, "global")]
     known = [number(words[0]) for words in threads if words]
     values["haproxy.threads"] = int(known[0] or 1) if known else 0  # 0: one per core, the default
@@ -113,7 +117,8 @@ def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     block, usual = chosen[0], _of(blocks, "defaults")
     options = [words for one in (block, *usual) for words in one.all("option")]
     balance = next((b.first("balance") for b in (block, *usual) if b.first("balance")), None)
-    limits = [int(w[w.index("maxconn") + 1]) for w in block.all("server") if "maxconn" in w[:-1]]
+    known = (number(w[w.index("maxconn") + 1]) for w in block.all("server") if "maxconn" in w[:-1])
+    limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
         "haproxy.balance": balance[0] if balance else "roundrobin",
         "haproxy.has_http_check": any(words[:1] == ["httpchk"] for words in options),

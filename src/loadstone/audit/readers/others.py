@@ -83,7 +83,7 @@ def _nova(document: Document) -> Facts:
 def _rabbit(document: Document) -> Facts:
     text = document.text("rabbitmq")
     if not text.strip():
-        return Facts(missing={"rabbitmq.": "no rabbitmqctl that answers on this host"})
+        return Facts(missing={"rabbitmq.": "no RabbitMQ that answers on this host"})
     values: dict[str, Value] = {}
     # "Total: 2, limit: 32671" since 3.8; "{total_limit,32671}" before.
     limit = re.search(r"(?:limit: |total_limit,)(\d+)", text)

@@ -22,6 +22,12 @@ UWSGI: dict[str, Value] = {
 }
 HTTPD = ("apache2", "httpd")
 NOT_FOUND = "no running web server of Keystone was found"
+# Options of WSGIDaemonProcess with mod_wsgi's defaults.
+DAEMON = (
+    ("web.processes", "processes", "1"),
+    ("web.threads", "threads", "15"),
+    ("web.max_requests", "maximum-requests", "0"),
+)
 
 
 def read(document: Document) -> Facts:
@@ -122,7 +128,7 @@ def _apache(
         "apache.mpm": _mpm(words, every),
         "apache.mode": _mode(every),
     }
-    origins = {}
+    origins, missing = {}, dict[str, str]()
     daemon = [
         (file, number, fields)
         for file, number, fields in every
@@ -131,9 +137,12 @@ def _apache(
     if daemon:
         file, number, fields = daemon[0]
         chosen = dict(word.partition("=")[::2] for word in fields[2:])
-        values["web.processes"] = int(chosen.get("processes", "1"))
-        values["web.threads"] = int(chosen.get("threads", "15"))  # mod_wsgi's default
-        values["web.max_requests"] = int(chosen.get("maximum-requests", "0"))
+        for fact, option, default in DAEMON:
+            limit = sections.number(chosen.get(option, default))
+            if limit is None:  # a variable of Apache's own
+                missing[fact] = f"{file.path} says {option}={chosen[option]}"
+            else:
+                values[fact] = limit
         origins = dict.fromkeys(("web.processes", "web.threads"), SettingOrigin(file.path, number))
     for fact, names in (
         ("apache.max_request_workers", ("maxrequestworkers", "maxclients")),
@@ -146,8 +155,8 @@ def _apache(
     values.setdefault("apache.max_connections_per_child", 0)
     leader = processes.leaders(servers)[0]
     values |= _footprint((leader, *(daemons or servers)))
-    reason = {"uwsgi.": "Keystone runs under Apache", "apache.": "Apache's files do not set it"}
-    return Facts(values, reason, origins, frozenset({"keystone"}))
+    missing |= {"uwsgi.": "Keystone runs under Apache", "apache.": "Apache's files do not set it"}
+    return Facts(values, missing, origins, frozenset({"keystone"}))
 
 
 def _serves_keystone(file: File) -> bool:
@@ -183,8 +192,10 @@ def _python_server(
         children = tuple(p for p in own if p.parent == leader.pid)
         name = "wsgiref" if kind == "single_server" else kind
         values: dict[str, Value] = {"web.server": name}
-        values["web.processes"] = int(leader.option(*options) or 1) if options else 1
-        values["web.threads"] = int(leader.option("--threads", "--blocking-threads") or 1)
+        asked = sections.number(leader.option(*options)) if options else None
+        threads = sections.number(leader.option("--threads", "--blocking-threads"))
+        values["web.processes"] = asked or max(1, len(children))
+        values["web.threads"] = threads or 1
         values |= _footprint((leader, *children))
         reason = f"Keystone runs under {name}"
         missing = {"uwsgi.": reason, "apache.": reason}

@@ -34,8 +34,7 @@ def _finding(result: RuleResult) -> str:
     if rule.tradeoff:
         lines.append(f"**Trade-off:** {_plain(rule.tradeoff)}")
     where = f"`{origin.path}:{origin.line}`; " if origin else ""
-    effect = rule.effect
-    lines.append(f"{where}threshold {rule.confidence.value}; effect: {effect}")
+    lines.append(f"{where}threshold {rule.confidence.value}; effect: {result.effect}")
     return "\n\n".join(lines)
 
 

@@ -66,7 +66,11 @@ def _result(result: RuleResult, place: int) -> dict[str, object]:
         "kind": KINDS[result.state],
         "level": LEVELS[result.severity] if is_fail else "none",
         "message": {"text": f"{result.host}: {result.message or result.rule.title}"},
-        "properties": {"host": result.host, "state": result.state.value},
+        "properties": {
+            "host": result.host,
+            "state": result.state.value,
+            "effect": result.effect,
+        },
     }
     if result.state is RuleState.WAIVED:
         tree["suppressions"] = [{"kind": "external", "justification": result.message}]

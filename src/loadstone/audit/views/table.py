@@ -74,11 +74,12 @@ def _words(row: RuleResult) -> RenderableType:
     if not row.is_finding:
         return Text(row.message)
     rule = row.rule
-    effect = f"effect: {rule.effect}"
     where = f"{row.origin.path}:{row.origin.line}; " if row.origin else ""
     restart = f" Restart: {rule.fix.restart}." if rule.fix.restart else ""
     parts = [Text(row.message), Text(f"fix: {rule.fix.text}{restart}", style="green")]
     if rule.tradeoff:
         parts.append(Text(f"trade-off: {rule.tradeoff}"))
-    parts.append(Text(f"{where}threshold {rule.confidence.value}; {effect}", style="dim"))
+    parts.append(
+        Text(f"{where}threshold {rule.confidence.value}; effect: {row.effect}", style="dim")
+    )
     return Group(*parts)

@@ -83,9 +83,12 @@ def _chart(trial: Trial, points: series.Points, prefix: str) -> Chart:
 def spans(effect: FaultEffect) -> tuple[MarkedSpan, ...]:
     """Return when the fault was, and the stretches that were slower than before."""
     end_s = max(effect.undone_s or effect.at_s, effect.at_s + SHORTEST_S)
-    fault = MarkedSpan(round(effect.at_s, 3), round(end_s, 3), effect.action, "degraded")
+    marked = [(effect.at_s, end_s, effect.action)]
+    if effect.phases:
+        marked = [(one.begin_s, one.end_s, one.words) for one in effect.phases]
+    fault = (MarkedSpan(round(a, 3), round(b, 3), words, "degraded") for a, b, words in marked)
     slower = (
         MarkedSpan(round(begin, 3), round(end, 3), "slower than before", "undecided")
         for begin, end in effect.degraded
     )
-    return (fault, *slower)
+    return (*fault, *slower)

@@ -159,4 +159,24 @@ NOVA = (
     ),
 )
 
-SCENARIOS = {entry.name: entry for entry in (*AUTHENTICATE, *KEYSTONE, *DUMMY, *HTTP, *NOVA)}
+NEUTRON = (
+    CatalogueEntry(
+        "NeutronNetworks.create_and_list_networks",
+        "Create a network and list all networks.",
+        (
+            Argument(
+                "network_create_args",
+                ArgType.MAPPING,
+                "For the creation, without a name.",
+                takes_null=True,
+            ),
+        ),
+        actions=("neutron.create_network", "neutron.list_networks"),
+        cleanup="cleanup",
+        cleanup_of=("neutron",),
+        service="network",
+    ),
+)
+SCENARIOS = {
+    entry.name: entry for entry in (*AUTHENTICATE, *KEYSTONE, *DUMMY, *HTTP, *NOVA, *NEUTRON)
+}

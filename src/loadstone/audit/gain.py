@@ -1,0 +1,37 @@
+"""What the fix of a rule brought, where `loadstone audit prove` measured it."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One metric after the fix as a multiple of before, with its 95 % interval."""
+
+    metric: str  # "throughput"
+    scenario: str  # "token issue"
+    changes: str  # KEY=VALUE of the lab's settings, as measured
+    ratio: float
+    low: float
+    high: float  # infinite: too few pairs for an interval
+    pairs: int
+    is_sure: bool  # the interval is apart from 1, or all of it so near that the two are the same
+    measured_on: str  # YYYY-MM-DD
+    deployment: str  # whose settings were measured
+    runs: tuple[str, str]  # before and after, in the store
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there were enough pairs for one."""
+        return math.isfinite(self.high)
+
+    @property
+    def sentence(self) -> str:
+        """The gain in words: what was measured, by how much it changed, and where."""
+        within = f"95 % interval {self.low:.3g} to {self.high:.3g}"
+        doubt = "" if self.is_sure else ", no difference that is sure"
+        return (
+            f"measured: {self.metric} of {self.scenario} {self.ratio:.3g} times with "
+            f"{self.changes} ({within if self.has_interval else 'too few pairs for an interval'}, "
+            f"{self.pairs} pairs{doubt}) on lab deployment {self.deployment}, {self.measured_on}"
+        )

@@ -1,0 +1,32 @@
+"""Other work on the machine while two services are compared on it."""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from loadstone.compare.pairs import is_usable
+from loadstone.result import Run
+
+MOST_CORES = 0.3  # an idle machine with its kernel's work for the load stays below
+
+
+def notes(runs: Sequence[Run]) -> Iterator[str]:
+    """Say how much of the machine other work took, where that may hide a difference.
+
+    A change that lets the service use more processors (workers, threads) brings nothing where the
+    others leave none.
+    """
+    used = [
+        (usage.others_busy * usage.cores, usage.cores)
+        for run in runs
+        for one in run.measurements
+        for trial in one.trials
+        if is_usable(trial) and (usage := trial.usage) and usage.others_busy is not None
+    ]
+    if not used:
+        return
+    taken = fmean(cores for cores, _ in used)
+    if taken > MOST_CORES:
+        yield (
+            f"Other work used {taken:.1f} of the machine's {used[0][1]} cores during the trials: a "
+            "gain that needs processors shows less or not at all. Measure again when it is quiet."
+        )

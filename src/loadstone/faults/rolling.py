@@ -1,0 +1,187 @@
+"""Changes of Keystone that go from node to node: another release, another keystone.conf."""
+
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.faults import balancer, parts
+from loadstone.faults.sentence import Fault, Verb
+from loadstone.keystone.deploy import compose, conf, manage, settings
+from loadstone.keystone.deploy.compose import Blueprint
+from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.settings import DatabaseBackend, LabSettings, Option
+from loadstone.keystone.deploy.web import Web
+from loadstone.lab import composition, locks, processes, state, watcher
+from loadstone.lab.part import Say
+from loadstone.lab.processes import Command
+from loadstone.lab.state import Record
+
+# Of these the command line of a process tells the environment.
+UPGRADED = (Web.UWSGI, Web.NGINX_UWSGI, Web.GUNICORN, Web.GRANIAN)
+# What is made ready before the load: the environment of the other release, checked options.
+_BEFORE = ("sources", "environment", "options")
+DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
+
+
+def require_upgrade(folder: Path, fault: Fault) -> None:
+    """Raise InvalidInput for an upgrade that this deployment cannot have."""
+    chosen = settings.read(parts.known(folder).settings)
+    place = f"fault {fault.sentence!r}: lab {folder.name}"
+    if chosen.release == fault.value:
+        raise InvalidInput(f"{place} has release {fault.value} already: an upgrade happens once")
+    if chosen.database is DatabaseBackend.SQLITE or chosen.web not in UPGRADED:
+        raise InvalidInput(
+            f"{place} needs database=mariadb or postgres, and web={', '.join(UPGRADED)}"
+        )
+
+
+def prepare(folder: Path, fault: Fault, say: Say) -> None:
+    """Make what the change needs and takes long, before the load."""
+    chosen, option = _chosen(folder), fault.option
+    if fault.verb is Verb.UPGRADE:
+        chosen = replace(chosen, release=fault.value)
+    elif fault.verb is Verb.CONFIGURE:
+        chosen = replace(chosen, conf=(*chosen.conf, (*option, fault.value)))
+    for part in compose.parts(_blueprint(folder, chosen)):
+        if part.name in _BEFORE:
+            part.prepare(say)
+
+
+def sync(folder: Path, release: str, how: str) -> None:
+    """Carry out a step of a release's db_sync: expand, migrate or contract."""
+    python = compose.environment(folder, replace(_chosen(folder), release=release)).python
+    files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
+    words = (str(python.parent / "keystone-manage"), *manage.options(*files), "db_sync")
+    log = folder / "logs" / "fault.log"
+    command = Command((*words, f"--{how}"), log, folder, {"PYTHONWARNINGS": "ignore"})
+    processes.complete(command, f"db_sync --{how} of Keystone {release} failed")
+
+
+def switch(folder: Path, release: str) -> None:
+    """Let what starts from here on be of a release; what runs goes on."""
+    with locks.held(folder / watcher.LOCK):
+        found = parts.known(folder)
+        old, new = settings.read(found.settings), replace(_chosen(folder), release=release)
+        _link(_data(folder, old), _data(folder, new))
+        facts = dict(found.facts) | {"release": f"keystone {new.source.words}"}
+        python = compose.environment(folder, new).python
+        changed = replace(
+            found, settings=new.pairs(), python=str(python), facts=tuple(facts.items())
+        )
+        state.write(folder, changed)
+
+
+def nodes(folder: Path) -> tuple[int, ...]:
+    """Return the numbers of the nodes that serve Keystone."""
+    return tuple(sorted({parts.node_of(record.part) for record in _servers(folder)}))
+
+
+def take_out(folder: Path, node: int) -> bool:
+    """Send no more requests to a node; False: it still answers some after DRAIN_S."""
+    server = balancer.server_of(node)
+    balancer.set_state(folder, server, "maint")
+    return balancer.await_idle(folder, server, DRAIN_S)
+
+
+def put_back(folder: Path, node: int) -> None:
+    """Send requests to a node again, and wait until haproxy does so."""
+    server = balancer.server_of(node)
+    balancer.set_state(folder, server, "ready")
+    balancer.await_up(folder, server)
+
+
+def restart(folder: Path, node: int) -> None:
+    """Restart the servers of a node as the present settings say, and wait until they serve."""
+    for record in _servers(folder):
+        if parts.node_of(record.part) != node:
+            continue
+        if record.process is not None:
+            processes.stop(record.process, ask=signal.Signals(record.ask))
+        part = parts.part(folder, record.part)
+        part.prepare(lambda _: None)
+        with locks.held(folder / watcher.LOCK):
+            process = part.start()
+            found = parts.known(folder)
+            state.write(folder, found.with_record(replace(record, process=process)))
+        if process is not None:
+            composition.await_health(part, process)
+
+
+def finish_upgrade(folder: Path, release: str) -> None:
+    """Carry out what is left of an upgrade; every step may be repeated."""
+    sync(folder, release, "expand")
+    sync(folder, release, "migrate")
+    switch(folder, release)
+    _each(folder, partial(_restart_old, folder))
+    sync(folder, release, "contract")
+
+
+def set_option(folder: Path, option: Option) -> None:
+    """Set an option of keystone.conf, and keep the file as it was."""
+    file, before = _conf(folder)
+    if not before.exists():
+        shutil.copy2(file, before)
+    # Of an option that is set twice the last value counts.
+    file.write_text(before.read_text() + "\n" + conf.render((option,)))
+
+
+def put_back_conf(folder: Path) -> None:
+    """Put keystone.conf back, and restart the nodes one after the other."""
+    file, before = _conf(folder)
+    if before.exists():
+        shutil.copy2(before, file)
+        _each(folder, partial(restart, folder))
+        before.unlink()
+
+
+def _conf(folder: Path) -> tuple[Path, Path]:
+    file = folder / "keystone.conf"
+    return file, file.with_suffix(".before")
+
+
+def _each(folder: Path, change: Callable[[int], None]) -> None:
+    for node in nodes(folder):
+        take_out(folder, node)
+        change(node)
+        put_back(folder, node)
+
+
+def _restart_old(folder: Path, node: int) -> None:
+    """Restart a node that is not of the present release, or does not run."""
+    environment = str(Path(parts.known(folder).python).parent)
+    own = [one for one in _servers(folder) if parts.node_of(one.part) == node]
+    if not all(_is_from(environment, record) for record in own):
+        restart(folder, node)
+
+
+def _is_from(environment: str, record: Record) -> bool:
+    if record.process is None or not processes.alive(record.process):
+        return False
+    return environment in Path(f"/proc/{record.process.pid}/cmdline").read_text(errors="replace")
+
+
+def _servers(folder: Path) -> tuple[Record, ...]:
+    kinds = parts.SERVICES["keystone"]
+    return tuple(one for one in parts.known(folder).records if parts.kind_of(one.part) in kinds)
+
+
+def _chosen(folder: Path) -> LabSettings:
+    return settings.read(parts.known(folder).settings)
+
+
+def _blueprint(folder: Path, chosen: LabSettings) -> Blueprint:
+    return replace(parts.blueprint(folder), settings=chosen)
+
+
+def _data(folder: Path, chosen: LabSettings) -> Path:
+    return storage_folder(folder, chosen) / f"{chosen.source.title}-{chosen.database}"
+
+
+def _link(old: Path, new: Path) -> None:
+    """Let the data be found under the name of the new release, too: its folder is in use."""
+    if old != new and not new.exists():
+        new.symlink_to(old.name)

@@ -1,0 +1,33 @@
+"""What clients saw of faults, for a study of them."""
+
+from collections.abc import Iterator, Sequence
+
+from loadstone.analysis.fault_effect import summarize
+from loadstone.report import faults, figures
+from loadstone.result import Measurement
+from loadstone.study.model import FaultMeasurement, Study
+from loadstone.study.table import TurnOutcome
+
+
+def faulted(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Say for each cell, from its last repeat, what N was and what each fault did."""
+    if not isinstance(study.measurement, FaultMeasurement):
+        return
+    last = {one.turn.cell: one.result for one in outcomes if one.result is not None}
+    for cell, run in last.items():
+        for measurement in run.measurements:
+            for line in _lines(measurement):
+                yield f"{cell}: {line}"
+
+
+def _lines(measurement: Measurement) -> Iterator[str]:
+    if measurement.policy == "search":
+        shown = figures.n(measurement.capacity)
+        notes = "".join(f" ({note})" for note in measurement.notes if "nothing broken" in note)
+        yield f"{measurement.title}: N = {shown}/s{notes}"
+        return
+    found = faults.effects(measurement)
+    for summary in summarize(found):
+        own = [one for one in found if one.action == summary.action]
+        for sentence in faults.sentences(summary, own):
+            yield f"{summary.action}: {sentence}"

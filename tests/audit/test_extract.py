@@ -1,0 +1,103 @@
+"""Documents that no collector has printed cost their own host, and no other."""
+
+import json
+from random import Random
+
+import pytest
+from audited import CONTEXT, document
+
+from loadstone.audit import data
+from loadstone.audit import rule as rules
+from loadstone.audit.document import Document
+from loadstone.audit.evaluate import RuleState, evaluate
+from loadstone.audit.extract import extract
+from loadstone.audit.views import browbeat, fix_playbook, junit, markdown, sarif, textfile
+
+VIEWS = (sarif, junit, markdown, textfile, browbeat, fix_playbook)
+ODD = (None, [], {}, "x", -1, 10**400, 1e308, float("nan"), True, [1, None], "9" * 400, "nan", "²")
+HEALTHY = document().sections
+
+
+def judged(sections):
+    """Judge a host with these sections beside a healthy one, and write all formats."""
+    context = {**CONTEXT, "audit.rate_per_s": 10.0, "audit.service_s": 0.1}
+    hosts = [extract("odd", Document(sections), context), extract("good", document(), context)]
+    audit = evaluate(rules.chosen(("refarch",)), hosts)
+    json.dumps(data.as_tree(audit, rules.Severity.CRITICAL, 0), allow_nan=False)
+    for view in VIEWS:
+        view.render(audit)
+    return audit
+
+
+def other(value, random):
+    """Return JSON with some of its values replaced by odd ones."""
+    if random.random() < 0.12:
+        return random.choice(ODD)
+    if isinstance(value, dict):
+        return {key: other(one, random) for key, one in value.items()}
+    return [other(one, random) for one in value] if isinstance(value, list) else value
+
+
+def damaged(text, random):
+    signs = list(text)
+    for _ in range(len(signs) // 20 + 1):
+        place = random.randrange(len(signs) + 1)
+        signs[place : place + 1] = random.choice("0 \t\n=[]@!:/\\%é²-\x1b")
+    return "".join(signs)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_damaged_documents_end_no_audit_and_change_nothing_for_others(seed):
+    random = Random(seed)
+    for _ in range(20):
+        sections = {
+            name: text if random.random() < 0.6 else damaged(text, random)
+            for name, text in HEALTHY.items()
+        }
+        if random.random() < 0.5:
+            sections["service"] = json.dumps(other(json.loads(HEALTHY["service"]), random))
+        audit = judged(sections)
+        states = {
+            r.state for r in audit.results if r.host == "good" and "hosts." not in r.rule.check
+        }
+        assert RuleState.UNKNOWN not in states
+
+
+def test_a_number_that_no_host_has_makes_the_host_unknown():
+    service = json.loads(HEALTHY["service"])
+    service["password"]["verify_ms"] = float("nan")
+    audit = judged({**HEALTHY, "service": json.dumps(service)})
+    [row] = [r for r in audit.results if r.host == "odd"]
+    assert (row.rule.id, row.state) == ("HOST-00", RuleState.UNKNOWN)
+    assert "keystone.password_check_ms is no number" in row.message
+
+
+def test_control_characters_of_a_host_reach_no_terminal():
+    conf = {"keystone": {"/etc/k\x1b[31m.conf": "[token]\nprovider = \x1b]0;owned\x07\n"}}
+    host = extract("a", document(conf), CONTEXT)
+    assert "\x1b" not in repr(sorted(host.facts.values.items())) + repr(host.facts.origins)
+    assert host.facts.values["conf.token.provider"] == "?]0;owned?"
+
+
+def test_variables_in_files_of_apache_are_unknown_and_leave_the_rest_known():
+    apache = "WSGIDaemonProcess keystone processes=${WORKERS} threads=2\nWSGIScriptAlias / /k\n"
+    running = "900\t1\t60000\t1\t65536\tapache2\t/usr/sbin/apache2\n"
+    changes = {"apache": {"/etc/apache2/keystone.conf": apache}, "processes": running, "uwsgi": {}}
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["web.threads"] == 2
+    assert "processes=${WORKERS}" in facts.missing["web.processes"]
+
+
+def test_what_the_slow_programs_did_not_let_end_leaves_the_rest_known():
+    """The Python part prints twice; a time-out cuts the second line off, or keeps it away."""
+    service = json.loads(HEALTHY["service"])
+    slow = {name: service.pop(name) for name in ("doctor", "validator")}
+    first = json.dumps(service)
+    for second in ("", json.dumps({**service, **slow})[:-9]):
+        document_ = Document({**HEALTHY, "service": f"{first}\n{second}"})
+        facts = extract("a", document_, CONTEXT).facts
+        assert facts.values["db.max_connections"] == 1000
+        assert "did not end in time" in facts.missing["keystone.symptoms"]
+    whole = f"{first}\n{json.dumps({**service, **slow})}\n"
+    facts = extract("a", Document({**HEALTHY, "service": whole}), CONTEXT).facts
+    assert facts.values["keystone.symptoms"] == ()

@@ -1,0 +1,34 @@
+"""File systems that are filled."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.faults import filling
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    words = ("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path))
+    if os.geteuid() != 0 or subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("mounts a file system, which only root may")
+    yield tmp_path
+    subprocess.run(("umount", str(tmp_path)), check=True)
+
+
+def test_all_space_is_taken_and_given_back(small: Path) -> None:
+    filling.require_small(small)
+    filling.fill(small)
+    with pytest.raises(OSError, match="No space"):
+        (small / "more").write_bytes(b"x" * 65536)
+    filling.free(filling.file(small))
+    (small / "more").write_bytes(b"x" * 65536)
+
+
+def test_a_file_system_that_others_use_is_not_filled() -> None:
+    with pytest.raises(InvalidInput, match="one of its own"):
+        filling.require_small(Path.home())
