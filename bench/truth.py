@@ -203,6 +203,7 @@ def _draw_to(path: Path) -> None:
         outcome=np.zeros(SUMMARISED, dtype=np.uint8),
         action=np.zeros(SUMMARISED, dtype=np.uint8),
         retried=np.zeros(SUMMARISED, dtype=np.uint8),
+        generator=np.zeros(SUMMARISED, dtype=np.uint16),
     )
     parquet.write(path, samples)
 

@@ -7,7 +7,7 @@ judged and stored as soon as it has ended, resources are removed.
 import math
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -61,15 +61,22 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
         return run_on(target, config, hiding, display)
 
 
-def run_on(target: Target, config: RunConfig, store: Store, display: Display) -> Run:
-    """Make the measurements on a target that is connected already."""
+def run_on(
+    target: Target,
+    config: RunConfig,
+    store: Store,
+    display: Display,
+    engine: Engine | None = None,
+) -> Run:
+    """Make the measurements on a target, and with an engine, that are connected already."""
     for one in config.measurements:
         if config.fleet is not None and not one.generator.can_use_fleet:
             raise InvalidInput(
                 f"{one.heading}: Python functions run on this machine, without --fleet"
             )
-    with hidden(target.secrets, store, display) as hiding, gate.fleet(config.fleet) as engine:
-        _Flow(config, target, hiding, display, engine).carry_out()
+    opened = gate.fleet(config.fleet) if engine is None else nullcontext(engine)
+    with hidden(target.secrets, store, display) as hiding, opened as sending:
+        _Flow(config, target, hiding, display, sending).carry_out()
         return hiding.get(config.run_id)
 
 

@@ -20,6 +20,7 @@ def table(numbers: list[int]) -> Samples:
         outcome=np.full(len(numbers), Outcome.OK, np.uint8),
         action=np.zeros(len(numbers), np.uint8),
         retried=np.zeros(len(numbers), np.uint8),
+        generator=np.zeros(len(numbers), np.uint16),
     )
 
 

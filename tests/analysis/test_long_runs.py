@@ -41,6 +41,7 @@ def table(steps: int) -> Samples:
         outcome=np.where(status == 200, Outcome.OK, Outcome.HTTP_STATUS)[order].astype(np.uint8),
         action=action[order].astype(np.uint8),
         retried=np.zeros(len(due), np.uint8),
+        generator=np.zeros(len(due), np.uint16),
     )
 
 

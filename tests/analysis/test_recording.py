@@ -54,6 +54,7 @@ def test_a_sample_file_is_replayed_as_its_iterations_were_due(tmp_path: Path) ->
         outcome=np.full(3, Outcome.OK, dtype=np.uint8),
         action=np.array([0, 0, 1], dtype=np.uint8),
         retried=np.zeros(3, dtype=np.uint8),
+        generator=np.zeros(3, dtype=np.uint16),
     )
     write(path, table)
     assert recorded(path).offsets_s == (0.125, 0.25)

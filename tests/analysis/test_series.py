@@ -23,6 +23,7 @@ def of(due_s, latency_s, outcome=None) -> Samples:
         outcome=np.array(outcome if outcome is not None else [Outcome.OK] * n, np.uint8),
         action=np.zeros(n, np.uint8),
         retried=np.zeros(n, np.uint8),
+        generator=np.zeros(n, np.uint16),
     )
 
 

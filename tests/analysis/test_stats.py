@@ -23,6 +23,7 @@ def paced(latencies_ms: list[float], rate_rps: float, wait_ms: float = 0.0) -> S
         outcome=np.zeros(n, dtype=np.uint8),
         action=np.zeros(n, dtype=np.uint8),
         retried=np.zeros(n, dtype=np.uint8),
+        generator=np.zeros(n, dtype=np.uint16),
     )
 
 

@@ -30,6 +30,7 @@ def samples(rows: list[tuple[int, int, float, float, Outcome]]) -> Samples:
         outcome=np.array([row[4] for row in ordered], dtype=np.uint8),
         action=np.array([row[1] for row in ordered], dtype=np.uint8),
         retried=np.zeros(len(rows), dtype=np.uint8),
+        generator=np.zeros(len(rows), dtype=np.uint16),
     )
 
 

@@ -25,6 +25,7 @@ def one_after_the_other(count: int, each_s: float) -> Samples:
         outcome=np.full(count, Outcome.OK, np.uint8),
         action=np.zeros(count, np.uint8),
         retried=np.zeros(count, np.uint8),
+        generator=np.zeros(count, np.uint16),
     )
 
 

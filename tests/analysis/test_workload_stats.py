@@ -20,6 +20,7 @@ def table(*rows):
         outcome=outcome.astype(np.uint8),
         action=action.astype(np.uint8),
         retried=np.zeros(len(due), np.uint8),
+        generator=np.zeros(len(due), np.uint16),
     )
 
 

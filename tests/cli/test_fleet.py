@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,14 @@ import pytest
 from command_line import PASSWORD
 from known_service import NAME, serving
 from network_hosts import HERE, NetworkHost, network
+from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
+from loadstone.engine.parquet import read
 
 pytestmark = pytest.mark.timeout(240)
 
+AtOnce = Callable[..., "subprocess.CompletedProcess[str]"]
 IS_ROOT = os.geteuid() == 0
 CONTEXT = """
 Authenticate.keystone:
@@ -118,8 +122,10 @@ def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> Non
         ("tcp://198.51.100.7:8786", "use tls://, or say --fleet-without-tls"),
     ],
 )
-def test_a_fleet_that_cannot_be_is_refused_in_one_line(home: Path, fleet: str, why: str) -> None:
-    told = loadstone(home, "capacity", f"--fleet={fleet}", **of_admin("127.0.0.1", 1))
+def test_a_fleet_that_cannot_be_is_refused_in_one_line(
+    at_once: AtOnce, fleet: str, why: str
+) -> None:
+    told = at_once("capacity", f"--fleet={fleet}")
     assert told.returncode == 2
     assert why in told.stderr
     assert "Traceback" not in told.stderr
@@ -206,6 +212,108 @@ def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
     assert f"({hosts[1].address}:" in told.stderr
     assert "was lost under load: no answer within 2 s" in told.stderr
     assert "removed all that the run made" in told.stderr
+
+
+def ssh_file(home: Path, address: str, config: Path, hosts: Sequence[object]) -> str:
+    tree = {"address": address, "ssh_config": str(config), "hosts": list(hosts)}
+    (home / "fleet.yaml").write_text(json.dumps(tree))
+    return "fleet.yaml"
+
+
+def workers_left() -> list[str]:
+    return [line for line in command_lines() if "loadstone.engine.fleet.host_process" in line]
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
+def test_hosts_by_ssh_are_started_for_a_run_and_ended(home: Path) -> None:
+    options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
+    names = ("first", "second")
+    with (
+        network(2) as hosts,
+        serving(*options) as (served, _),
+        ssh_hosts(home, dict.fromkeys(names, ""), dict(zip(names, hosts, strict=True))) as reached,
+    ):
+        (home / "task.yaml").write_text(CONTEXT)
+        each = [{"name": name, "workers": 2, "python": sys.executable} for name in names]
+        file = ssh_file(home, HERE, reached.config, each)
+        words = ("run", "task.yaml", f"--fleet={file}", "--yes-load-this-target")
+        done = loadstone(home, *words, **of_admin(HERE, served))
+        assert done.returncode == 0, done.stderr
+    [samples] = [read(path) for path in home.rglob("samples/*.parquet")]
+    assert len(samples) == 60
+    assert set(samples.generator.tolist()) == {0, 1, 2, 3}
+    assert not workers_left()
+    assert not list(Path("/dev/shm").glob("loadstone-fleet-*"))
+
+
+def test_hosts_by_ssh_end_when_the_client_is_killed(home: Path) -> None:
+    with (
+        serving(f"--user={NAME}", f"--project={NAME}") as (served, _),
+        ssh_hosts(home, {"one": ""}) as reached,
+    ):
+        long = CONTEXT.replace("constant, times: 60", "constant_for_duration, duration: 60")
+        (home / "task.yaml").write_text(long)
+        file = ssh_file(
+            home, "127.0.0.1", reached.config, [{"name": "one", "python": sys.executable}]
+        )
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+        with subprocess.Popen(
+            [sys.executable, "-m", "loadstone", "run", "task.yaml", f"--fleet={file}"],
+            env=kept | {"LOADSTONE_HOME": str(home)} | of_admin("127.0.0.1", served),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=home,
+        ) as client:
+            until(lambda: bool(workers_left()))
+            client.kill()
+        until(lambda: not workers_left())
+    assert not list(Path("/dev/shm").glob("loadstone-fleet-*"))
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ({"name": "one", "python": "/bin/false"}, "one: /bin/false has no Loadstone"),
+        ({"name": "nowhere.invalid"}, "nowhere.invalid: "),
+    ],
+)
+def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(
+    home: Path, host: dict[str, str], why: str
+) -> None:
+    with ssh_hosts(home, {"one": ""}) as reached:
+        file = ssh_file(home, "127.0.0.1", reached.config, [host])
+        told = loadstone(home, "fleet", "status", f"--fleet={file}")
+    assert told.returncode == 3
+    assert why in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("hosts: [a]", "address must be this machine's"),
+        ("address: 10.0.0.1", "hosts must be a list"),
+        ("{address: 10.0.0.1, hosts: [-oProxyCommand=id]}", "host 1: '-oProxyCommand=id' is not"),
+        ("{address: 10.0.0.1, hosts: [{name: a, workers: 0}]}", "workers must be 1 to 64, not 0"),
+        ("{address: 10.0.0.1, hosts: [a], wheels: none}", "none does not exist"),
+        ("{address: 10.0.0.1, hosts: [a], user: b}", "no field 'user'"),
+        (": :", "not YAML"),
+    ],
+)
+def test_a_mistake_in_a_file_of_hosts_is_told(
+    at_once: AtOnce, tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "fleet.yaml").write_text(text)
+    told = at_once("fleet", "status", "--fleet=fleet.yaml")
+    assert told.returncode == 2
+    assert why in told.stderr
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.2)
 
 
 def command_lines() -> list[str]:

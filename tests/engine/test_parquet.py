@@ -23,6 +23,7 @@ def table(rows: int) -> Samples:
         outcome=random.integers(0, 13, rows, dtype=np.uint8),
         action=random.integers(0, 256, rows, dtype=np.uint8),
         retried=random.integers(0, 2, rows, dtype=np.uint8),
+        generator=random.integers(0, 300, rows, dtype=np.uint16),
     )
 
 

@@ -129,6 +129,7 @@ def served(case: Case, mean_s: float, seed: int) -> Samples:
         outcome=np.full(n, Outcome.OK, np.uint8),
         action=np.zeros(n, np.uint8),
         retried=np.zeros(n, np.uint8),
+        generator=np.zeros(n, np.uint16),
     )
 
 

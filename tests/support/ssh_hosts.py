@@ -1,4 +1,4 @@
-"""Hosts to log in to: sshd on loopback ports, as the user who runs the tests."""
+"""Hosts to log in to, as the user who runs the tests: sshd on loopback, or in namespaces."""
 
 import contextlib
 import getpass
@@ -7,14 +7,16 @@ import shlex
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from network_hosts import NetworkHost
 
 SSHD = "/usr/sbin/sshd"
 CONF = """\
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host_key
 PidFile none
 AuthorizedKeysFile {folder}/user_key.pub
@@ -43,8 +45,13 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def ssh_hosts(folder: Path, commands: dict[str, str]) -> Iterator[SshHosts]:
-    """Serve a host per name; its login runs the given command in place of what is asked for."""
+def ssh_hosts(
+    folder: Path, commands: dict[str, str], places: Mapping[str, NetworkHost] | None = None
+) -> Iterator[SshHosts]:
+    """Serve a host per name; its login runs the given command in place of what is asked for.
+
+    Those in `places` are in network namespaces.
+    """
     for key in ("host_key", "user_key"):
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)]
         subprocess.run(command, check=True)
@@ -57,13 +64,16 @@ def ssh_hosts(folder: Path, commands: dict[str, str]) -> Iterator[SshHosts]:
             port = free_port()
             conf = folder / f"{name}.conf"
             force = f"ForceCommand {command}" if command else ""
-            conf.write_text(CONF.format(port=port, folder=folder, force=force))
-            process = subprocess.Popen(
-                [SSHD, "-D", "-e", "-f", str(conf)], stderr=subprocess.PIPE, text=True
-            )
+            place = (places or {}).get(name)
+            address = "127.0.0.1" if place is None else place.address
+            conf.write_text(CONF.format(port=port, folder=folder, force=force, address=address))
+            command_line = [SSHD, "-D", "-e", "-f", str(conf)]
+            if place is not None:
+                command_line = place.command(*command_line)
+            process = subprocess.Popen(command_line, stderr=subprocess.PIPE, text=True)
             stack.callback(_end, process)
             processes.append((process, port))
-            blocks.append(_block(name, port, folder))
+            blocks.append(_block(name, address, port, folder))
         for process, port in processes:
             _await(process, port)
         config = folder / "ssh_config"
@@ -81,9 +91,9 @@ def is_installed() -> bool:
     return Path(SSHD).exists() and shutil.which("ssh") is not None
 
 
-def _block(name: str, port: int, folder: Path) -> str:
+def _block(name: str, address: str, port: int, folder: Path) -> str:
     return (
-        f"Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  User {getpass.getuser()}\n"
+        f"Host {name}\n  HostName {address}\n  Port {port}\n  User {getpass.getuser()}\n"
         f"  IdentityFile {folder}/user_key\n  IdentitiesOnly yes\n"
         "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n"
     )

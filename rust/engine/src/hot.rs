@@ -48,7 +48,7 @@ pub fn parse(answer: &[u8]) -> Option<(u16, bool)> {
 
 /// Keeps as many samples as it was asked to, and tells their number.
 pub fn record(rows: u32) -> usize {
-    let mut recorder = Recorder::keeping(rows as usize);
+    let mut recorder = Recorder::keeping(rows as usize, 0);
     for iteration in 0..rows {
         let due_ns = i64::from(iteration) * 1000;
         let mut sample = Sample::of(Arrival { iteration, due_ns }, 0);

@@ -26,9 +26,10 @@ pub enum Kept {
 /// Options of a prepared run.
 #[derive(Debug, Default)]
 pub struct Preparation {
-    /// The file that its samples go to; none keeps them in memory.
+    /// The file that its samples go to; without one they stay in memory.
     pub path: Option<PathBuf>,
-    /// Show what is measured while the run goes on (`Prepared::fresh`).
+    /// Show what is measured while the run goes on (`Prepared::fresh`); without a file, none of it
+    /// is kept.
     pub is_shown: bool,
     /// Open connections before the start, and refuse a target that cannot be connected to.
     pub is_connected: bool,
@@ -116,7 +117,7 @@ impl Prepared {
         self.run.progress()
     }
 
-    /// Rows measured since the last progress call, if they are shown and written to a file.
+    /// Rows measured since the last look, if they are shown; also after the end.
     pub fn fresh(&self) -> Option<Fresh> {
         self.run.fresh()
     }

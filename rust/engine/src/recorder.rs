@@ -13,6 +13,8 @@ const HAND_OVER_NS: i64 = 2 * SECOND_NS;
 /// One thread's samples.
 pub(crate) struct Recorder {
     rows: Samples,
+    /// Which part of the load this engine sends.
+    generator: u16,
     spill: Option<Spill>,
     hand_over_rows: usize,
     hand_over_at_ns: i64,
@@ -21,9 +23,10 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Keeps every row; memory for `expected_rows` is set aside.
-    pub(crate) fn keeping(expected_rows: usize) -> Self {
+    pub(crate) fn keeping(expected_rows: usize, generator: u16) -> Self {
         Self {
             rows: Samples::with_capacity(expected_rows),
+            generator,
             spill: None,
             hand_over_rows: usize::MAX,
             hand_over_at_ns: i64::MAX,
@@ -32,9 +35,10 @@ impl Recorder {
     }
 
     /// Hands rows on as they come.
-    pub(crate) fn spilling(spill: Spill, window: Option<Window>) -> Self {
+    pub(crate) fn spilling(spill: Spill, window: Option<Window>, generator: u16) -> Self {
         Self {
             rows: Samples::with_capacity(CHUNK_ROWS),
+            generator,
             spill: Some(spill),
             hand_over_rows: CHUNK_ROWS,
             hand_over_at_ns: HAND_OVER_NS,
@@ -42,8 +46,20 @@ impl Recorder {
         }
     }
 
+    /// Shows rows and keeps none.
+    pub(crate) fn showing(window: Window, generator: u16) -> Self {
+        Self {
+            rows: Samples::with_capacity(CHUNK_ROWS),
+            generator,
+            spill: None,
+            hand_over_rows: CHUNK_ROWS,
+            hand_over_at_ns: i64::MAX,
+            pane: Some(Pane::of(window)),
+        }
+    }
+
     pub(crate) fn push(&mut self, sample: &Sample) {
-        self.rows.push(sample);
+        self.rows.push(sample, self.generator);
         self.look(sample.done_ns);
     }
 
@@ -66,10 +82,13 @@ impl Recorder {
     }
 
     fn hand_over(&mut self) {
-        let Some(spill) = &self.spill else { return };
         if let Some(pane) = &mut self.pane {
             pane.turn_over(&self.rows);
+            if self.spill.is_none() {
+                self.rows.clear();
+            }
         }
+        let Some(spill) = &self.spill else { return };
         if !self.rows.is_empty() {
             let rows = std::mem::replace(&mut self.rows, Samples::with_capacity(CHUNK_ROWS));
             // Nobody takes them once the file cannot be written; the run ends for that reason.
@@ -77,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// What was kept; of a thread that hands its rows on, nothing is left.
+    /// What was kept; of a thread that hands its rows on or shows them, nothing is left.
     pub(crate) fn finish(mut self) -> Samples {
         self.hand_over();
         self.rows

@@ -190,12 +190,12 @@ impl Run {
         Self { window: Some(Window::default()), ..self }
     }
 
-    /// Rows measured since the last progress call, if they are shown and written to a file.
+    /// Rows measured since the last look, if they are shown; also after the end.
     pub fn fresh(&self) -> Option<Fresh> {
         self.window.as_ref().map(Window::take)
     }
 
-    /// Carries the plan out and keeps every sample in memory.
+    /// Carries the plan out and keeps every sample in memory; one that is shown keeps none.
     pub fn execute(&self) -> Result<Measured, Refusal> {
         let (tables, health) = self.carry_out(None)?;
         Ok(Measured { samples: Samples::merge(tables), health })
@@ -306,9 +306,10 @@ impl Run {
             reuse: self.reuse,
             retries: self.retries,
             http: self.placement.http,
-            recorder: match spill {
-                Some(spill) => Recorder::spilling(spill, self.window.clone()),
-                None => Recorder::keeping(self.expected_rows()),
+            recorder: match (spill, self.window.clone()) {
+                (Some(spill), window) => Recorder::spilling(spill, window, part.thread),
+                (None, Some(window)) => Recorder::showing(window, part.thread),
+                (None, None) => Recorder::keeping(self.expected_rows(), part.thread),
             },
         }))
     }

@@ -18,10 +18,25 @@ mod read;
 
 pub use crate::samples::Columns;
 pub use metrics::{Metrics, Name, read_metrics, write_metrics};
+pub use parts::join;
 pub(crate) use parts::{Parts, Spill};
 pub use read::{group_rows, read, read_group};
 
 const SCHEMA: &str = "message samples {
+    required int64 due_ns;
+    required int64 sent_ns;
+    required int64 done_ns;
+    required int32 first_byte_us (INTEGER(32, false));
+    required int32 iteration (INTEGER(32, false));
+    required int32 connection (INTEGER(32, false));
+    required int32 status (INTEGER(16, false));
+    required int32 outcome (INTEGER(8, false));
+    required int32 action (INTEGER(8, false));
+    required int32 retried (INTEGER(8, false));
+    required int32 generator (INTEGER(16, false));
+}";
+/// What files had before the column `generator`; they are still read.
+const SECOND_SCHEMA: &str = "message samples {
     required int64 due_ns;
     required int64 sent_ns;
     required int64 done_ns;
@@ -46,7 +61,7 @@ const FIRST_SCHEMA: &str = "message samples {
     required int32 action (INTEGER(8, false));
 }";
 /// These repeat: a dictionary and run lengths say them in a few bits.
-const REPEATING: [&str; 5] = ["connection", "status", "outcome", "action", "retried"];
+const REPEATING: [&str; 6] = ["connection", "status", "outcome", "action", "retried", "generator"];
 /// Rows of a row group: what a reader holds in memory at once.
 const GROUP_ROWS: usize = 1 << 18;
 /// Rows that are converted at a time.
@@ -133,6 +148,7 @@ impl TableWriter {
         write_codes(&mut group, &columns.outcome[from..to], i32::from)?;
         write_codes(&mut group, &columns.action[from..to], i32::from)?;
         write_codes(&mut group, &columns.retried[from..to], i32::from)?;
+        write_codes(&mut group, &columns.generator[from..to], i32::from)?;
         group.close()?;
         Ok(())
     }

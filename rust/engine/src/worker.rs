@@ -399,7 +399,7 @@ impl Worker {
     pub(crate) fn into_record(self: Rc<Self>) -> Record {
         let mut state = self.state.borrow_mut();
         state.record.throttled = state.pacer.throttled();
-        std::mem::replace(&mut state.record, Record::new(Recorder::keeping(0)))
+        std::mem::replace(&mut state.record, Record::new(Recorder::keeping(0, 0)))
     }
 }
 

@@ -21,7 +21,7 @@ mod _engine {
     #[pymodule_export]
     use crate::serve::serve;
     #[pymodule_export]
-    use crate::table::{count_samples, read_samples, write_samples};
+    use crate::table::{count_samples, join_samples, read_samples, write_samples};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use loadstone_engine::{Health, Histogram, Kept, Plan, Preparation, Progress};
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,7 +19,7 @@ use crate::table::columns;
 /// With `path` the samples go to a Parquet file as they come, and memory stays flat; until the file
 /// is complete, what was measured lies in the folder `<path>.parts`. With `shown`, `watch` gets two
 /// arguments more: the columns of what was measured since its last look, and the numbers of the
-/// iterations that have ended since. With `connected`, connections are opened, too, and a target
+/// iterations that have ended since; `shown` without a path keeps no sample. With `connected`, connections are opened, too, and a target
 /// that cannot be connected to is refused.
 #[pyfunction]
 #[pyo3(signature = (plan, path, *, shown, connected))]
@@ -36,6 +36,9 @@ pub(crate) fn prepare(
     });
     Ok(Prepared { run: prepared.map_err(|refusal| raised(&refusal))? })
 }
+
+/// Rows, and the numbers of the iterations that have ended.
+type FreshColumns<'py> = (Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>);
 
 /// A run whose threads wait for its start. Only `loadstone.engine.local` holds one.
 #[pyclass(frozen, module = "loadstone._engine")]
@@ -64,6 +67,14 @@ impl Prepared {
     /// Give up what is under way; before the start, the run itself.
     fn abandon(&self) {
         self.run.abandon();
+    }
+
+    /// Rows measured since the last look, and which iterations have ended since; also after the end.
+    ///
+    /// Only of a run that was prepared with `shown`.
+    fn fresh<'py>(&self, py: Python<'py>) -> PyResult<Option<FreshColumns<'py>>> {
+        let Some(fresh) = self.run.fresh() else { return Ok(None) };
+        Ok(Some((columns(py, fresh.rows)?, fresh.ended.into_pyarray(py))))
     }
 
     /// Wait for the end: the columns of the sample table (with a file, the number of its rows), and

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use loadstone_engine::Samples;
-use loadstone_engine::table::{BadFile, Columns, group_rows, read, read_group, write};
+use loadstone_engine::table::{BadFile, Columns, group_rows, join, read, read_group, write};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -29,6 +29,7 @@ pub(crate) struct Lent<'py> {
     outcome: PyReadonlyArray1<'py, u8>,
     action: PyReadonlyArray1<'py, u8>,
     retried: PyReadonlyArray1<'py, u8>,
+    generator: PyReadonlyArray1<'py, u16>,
 }
 
 /// Write columns to a Parquet file: all of it, or none.
@@ -46,8 +47,16 @@ pub(crate) fn write_samples(py: Python<'_>, path: PathBuf, lent: Lent<'_>) -> Py
         outcome: lent.outcome.as_slice()?,
         action: lent.action.as_slice()?,
         retried: lent.retried.as_slice()?,
+        generator: lent.generator.as_slice()?,
     };
     py.detach(|| write(&path, &columns)).map_err(raised)
+}
+
+/// Join the sample files in the folder `<path>.parts` to one, and remove them: the number of rows.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
+pub(crate) fn join_samples(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+    py.detach(|| join(&path)).map_err(raised)
 }
 
 /// Read the columns of a sample file, or those of one of its row groups.
@@ -86,5 +95,6 @@ pub(crate) fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, Py
     columns.set_item("outcome", samples.outcome.into_pyarray(py))?;
     columns.set_item("action", samples.action.into_pyarray(py))?;
     columns.set_item("retried", samples.retried.into_pyarray(py))?;
+    columns.set_item("generator", samples.generator.into_pyarray(py))?;
     Ok(columns)
 }

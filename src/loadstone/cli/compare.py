@@ -1,12 +1,13 @@
 """`loadstone compare`: is B faster than A?"""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command
 from loadstone.cli.duration import Number, ShareParam
-from loadstone.cli.generator import generator_options
+from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -43,6 +44,9 @@ class LoadOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
 
 
 class CompareOptions(LoadOptions):
@@ -79,7 +83,7 @@ def load_options(command: Command) -> Command:
          "make the interval narrower where the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
     )  # fmt: skip
-    command = generator_options(command)
+    command = generator_options(fleet_options(command))
     command = click.option(
         "--rate",
         "rate_rps",
@@ -244,6 +248,9 @@ def measure(
         command=command_line(),
         most_slower=most_slower,
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         parameters=parameters,
     )
     with open_store(location) as store, Screen() as screen:

@@ -13,7 +13,12 @@ from loadstone.cli.choose import (
     target_options,
 )
 from loadstone.cli.duration import Number, ShareParam, Span
-from loadstone.cli.generator import HIGHEST_RPS, generator_options
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import JSON, STORE, open_store
 from loadstone.keystone.scenarios import SCENARIOS
@@ -47,6 +52,9 @@ class Options(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
     location: "StoreLocation"
     to: TextIO | None
 
@@ -126,6 +134,7 @@ class Options(TypedDict):
 )
 @fault_options
 @generator_options
+@fleet_options
 @PERMISSION
 @ANYWAY
 @STORE
@@ -190,5 +199,8 @@ def _config(options: Options) -> "RunConfig":
         command=command_line(),
         budget_s=most_load_s(terms),
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
         secrets=searched.secrets,
     )

@@ -57,7 +57,7 @@ def up(workers: int, host: str, port: int, join: str | None, certificates: Path 
     """
     from loadstone.engine.fleet import address, daemons
     from loadstone.engine.fleet import certificates as pem
-    from loadstone.errors import EnvironmentUnusable
+    from loadstone.errors import EnvironmentUnusable, InvalidInput
 
     address.require_installed()
     folder = certificates or address.certificates()
@@ -67,14 +67,16 @@ def up(workers: int, host: str, port: int, join: str | None, certificates: Path 
             "ends them"
         )
     if join is not None:
-        address.read(join, folder)
         url = join
+        if not url.startswith("tls://"):
+            raise InvalidInput(f"--join {url}: write tls://HOST:PORT of a scheduler")
+        address.read(url, folder)
     else:
         if not (folder / address.KEY).exists():
             pem.make(folder)
         daemons.start_scheduler(folder, host, port)
         url = f"tls://{host}:{port}"
-    daemons.start_workers(folder, url, workers, address.LOAD)
+    daemons.start_workers(address.SchedulerAddress(url, folder), workers)
     click.echo(f"loadstone capacity --fleet {url}")
     if join is None:
         click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")

@@ -85,8 +85,9 @@ _TLS_RESUMPTION = click.option(
 _FLEET = click.option(
     "--fleet",
     metavar="WHERE",
-    help="Load from several hosts: local:4 (processes on this machine), or tls://HOST:8786 (a Dask "
-    "scheduler; `loadstone fleet up` starts one).",
+    help="Load from several hosts: local:4 (processes on this machine), tls://HOST:8786 (a Dask "
+    "scheduler; `loadstone fleet up` starts one), or FILE.yaml (hosts by ssh, for the time of the "
+    "run).",
 )
 _CERTIFICATES = click.option(
     "--fleet-certificates",

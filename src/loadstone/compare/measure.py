@@ -9,12 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from loadstone import gate
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Criteria
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_answered
 from loadstone.config.capacity import Searched
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.engine.fleet.address import FleetAddress
+from loadstone.gate import Engine
 from loadstone.generator.requests import Requests
 from loadstone.keystone.target import Target, TargetChoice, measured_target
 from loadstone.observer import Display
@@ -51,6 +54,7 @@ class ComparisonConfig:
     command: str  # for the record, without secrets
     most_slower: float | None = None  # a guard's question; None: is there a difference
     placement: Placement = field(default_factory=Placement)
+    fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
     parameters: tuple[tuple[str, str], ...] = ()  # kept with both runs: what asked for it
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
@@ -88,8 +92,8 @@ def measure(config: ComparisonConfig, store: Store, display: Display) -> Measure
         measured_target(side_b.target, display.say) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
-        with hidden(known, store, display) as hiding:
-            return _Session(config, (a, b), hiding, display).measure()
+        with hidden(known, store, display) as hiding, gate.fleet(config.fleet) as engine:
+            return _Session(config, (a, b), hiding, display, engine).measure()
 
 
 @dataclass(slots=True)
@@ -98,6 +102,7 @@ class _Session:
     targets: tuple[Target, Target]
     store: Store
     display: Display
+    engine: Engine
     found: PairComparison | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
@@ -146,8 +151,8 @@ class _Session:
             budget_s=(config.load.duration_s or 0.0) * config.criteria.most_pairs * MOST_INVALID,
         )
         group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
-        run = RunConfig("compare", side.target, (group,), config.command)
-        return run_on(self.targets[number], run, self.store, self.display)
+        run = RunConfig("compare", side.target, (group,), config.command, fleet=config.fleet)
+        return run_on(self.targets[number], run, self.store, self.display, self.engine)
 
     def _pairs(self, *measures: Measure) -> None:
         config = self.config

@@ -14,6 +14,7 @@ class PartHealth:
     clock_error_ms: float  # half of the round trip of that reading
     lag_p99_ms: float
     cpu_s: float
+    generator: int = 0  # the number in `Samples.generator`
 
 
 @dataclass(frozen=True, slots=True)

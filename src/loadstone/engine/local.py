@@ -48,6 +48,9 @@ class Spilled:
 
 T = TypeVar("T")
 
+# Is given rows as they are measured, and the numbers of the iterations that have ended since.
+Take = Callable[[Samples, NDArray[np.uint32]], None]
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun(Generic[T]):
@@ -58,7 +61,7 @@ class PreparedRun(Generic[T]):
 
     _run: "_Prepared"
     _measured: "Callable[[_Columns | int, _Health], T]"
-    _look: Callable[[Samples], None] | None = None
+    _take: Take | None = None
 
     def start(self, at_ns: int | None = None) -> None:
         """Start the load at an instant (nanoseconds since 1970, `time.time_ns()`), or at once.
@@ -86,7 +89,7 @@ class PreparedRun(Generic[T]):
         """
         counting = _counting(watch)
         with explained():
-            seeing = counting if self._look is None else _showing(counting, self._look)
+            seeing = counting if self._take is None else _showing(counting, self._take)
             return self._measured(*self._run.finish(seeing, TICK_S))
 
     def __enter__(self) -> Self:
@@ -106,6 +109,24 @@ def prepare(plan: Plan) -> PreparedRun[LoadResult]:
     return _prepared(plan, connected=True)
 
 
+def prepare_streamed(plan: Plan, take: Take) -> PreparedRun[LoadResult]:
+    """Prepare a run as `prepare` does; `take` is given its samples as they come, none are kept.
+
+    The result has no rows. `take` is called before each `watch`, and once more at the end.
+    """
+
+    def measured(columns: "_Columns | int", told: "_Health") -> LoadResult:
+        if (rest := made.fresh()) is not None:
+            take(Samples(**rest[0]), rest[1])
+        return LoadResult(
+            Samples(**cast("_Columns", columns)), _health(told, plan), told["interrupted"]
+        )
+
+    with explained():
+        made = prepare_in_rust(plan.to_json(), None, shown=True, connected=True)
+    return PreparedRun(made, measured, take)
+
+
 def prepare_to_file(
     plan: Plan, path: Path, look: Callable[[Samples], None] | None = None
 ) -> PreparedRun[Spilled]:
@@ -117,7 +138,7 @@ def run(plan: Plan, watch: Watch | None = None) -> LoadResult:
     """Send what the plan says, when it says so, until its end, `watch` or Ctrl-C stops it.
 
     Ctrl-C once stops the schedule and lets outstanding requests end (`Limits.drain_s`), twice
-    gives them up. Samples are kept in memory, 41 bytes a request.
+    gives them up. Samples are kept in memory, 43 bytes a request.
     """
     with _prepared(plan, connected=False) as prepared:
         prepared.start()
@@ -168,7 +189,7 @@ def _prepared_to_file(
     shown = look is not None
     with explained():
         made = prepare_in_rust(plan.to_json(), path, shown=shown, connected=connected)
-    return PreparedRun(made, measured, look)
+    return PreparedRun(made, measured, None if look is None else _of_ended(look))
 
 
 @contextmanager
@@ -234,14 +255,19 @@ def _counting(watch: Watch | None) -> Callable[[dict[str, int]], bool] | None:
     return look
 
 
-def _showing(
-    watch: Callable[[dict[str, int]], bool] | None, look: Callable[[Samples], None]
-) -> Callable[[dict[str, int], "_Columns", NDArray[np.uint32]], bool]:
-    """Show the iterations that have ended before the counts."""
+def _of_ended(look: Callable[[Samples], None]) -> Take:
+    """Show whole iterations."""
     ending = Ending()
+    return lambda rows, ended: look(ending.whole(rows, ended))
+
+
+def _showing(
+    watch: Callable[[dict[str, int]], bool] | None, take: Take
+) -> Callable[[dict[str, int], "_Columns", NDArray[np.uint32]], bool]:
+    """Show the rows before the counts."""
 
     def see(counts: dict[str, int], columns: "_Columns", ended: NDArray[np.uint32]) -> bool:
-        look(ending.whole(Samples(**columns), ended))
+        take(Samples(**columns), ended)
         return watch is None or watch(counts)
 
     return see

@@ -1,11 +1,18 @@
 """Keeps the sample table on disk, as Parquet that any tool reads."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone._engine import EngineUnusable, count_samples, read_samples, write_samples
+from loadstone._engine import (
+    EngineUnusable,
+    count_samples,
+    join_samples,
+    read_samples,
+    write_samples,
+)
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 
@@ -19,7 +26,7 @@ class SampleFile:
     @property
     def pieces(self) -> tuple[Path, ...]:
         """The file; of a run that was killed what it had written until ten seconds before."""
-        parts = self.path.with_name(f"{self.path.name}.parts")
+        parts = parts_of(self.path)
         if self.path.exists() or not parts.is_dir():
             return (self.path,)
         return tuple(sorted(parts.glob("*.parquet")))
@@ -40,6 +47,56 @@ class SampleFile:
             for piece in self.pieces:
                 for index in range(len(count_samples(piece))):
                     yield Samples(**read_samples(piece, index))
+
+
+def parts_of(path: Path) -> Path:
+    """Return the folder of the files that become the file at `path`."""
+    return path.with_name(f"{path.name}.parts")
+
+
+GROUP_ROWS = 1 << 18
+# Age at which rows are written although they are few, as the engine does (rust/engine, parts.rs).
+PART_AGE_S = 7.0
+
+
+@dataclass(slots=True)
+class GrowingFile:
+    """A sample file that rows are added to while a load goes on, readable at every moment."""
+
+    path: Path
+    _waiting: list[Samples] = field(default_factory=list)
+    _written: int = 0
+    _began_s: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        folder = parts_of(self.path)
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise EnvironmentUnusable(f"{folder}: cannot be made: {error.strerror}") from None
+
+    def add(self, rows: Samples) -> None:
+        """Add rows; they are on disk some seconds later."""
+        self._waiting.append(rows)
+        is_old = time.monotonic() - self._began_s >= PART_AGE_S
+        if is_old or sum(map(len, self._waiting)) >= GROUP_ROWS:
+            self._flush()
+
+    def finish(self) -> SampleFile:
+        """Complete the file."""
+        self._flush()
+        with told():
+            join_samples(self.path)
+        return SampleFile(self.path)
+
+    def _flush(self) -> None:
+        self._began_s = time.monotonic()
+        if not any(map(len, self._waiting)):
+            return
+        rows = Samples.joined(self._waiting).by_completion()
+        write(parts_of(self.path) / f"{self._written:06}.parquet", rows)
+        self._waiting.clear()
+        self._written += 1
 
 
 def write(path: Path, samples: Samples) -> None:

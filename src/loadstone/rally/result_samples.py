@@ -53,6 +53,7 @@ class Table:
             outcome=np.where(failed[order] > 0, Outcome.RAISED, Outcome.OK).astype(np.uint8),
             action=np.where(action < 0, len(self.names), action).astype(np.uint8),
             retried=np.zeros(len(start), np.uint8),
+            generator=np.zeros(len(start), np.uint16),
         )
 
     def _iteration(self, number: int, iteration: Mapping[str, Any]) -> None:

@@ -175,6 +175,7 @@ def _samples(run: Run, service: Service) -> Samples:
         outcome=outcome,
         action=np.zeros(len(run.due_s), dtype=np.uint8),
         retried=np.zeros(len(run.due_s), dtype=np.uint8),
+        generator=np.zeros(len(run.due_s), dtype=np.uint16),
     )
 
 

@@ -32,9 +32,7 @@ pub(crate) struct Parts {
 impl Parts {
     /// Makes the folder; an older one is what a killed run measured, and is left alone.
     pub(crate) fn create(path: &Path) -> Result<Self, BadFile> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".parts");
-        let folder = PathBuf::from(name);
+        let folder = folder_of(path);
         fs::create_dir(&folder)
             .map_err(|error| BadFile::new(&folder, "cannot be made", &error.to_string()))?;
         let (path, written, waiting) = (path.to_owned(), Vec::new(), Samples::default());
@@ -113,6 +111,29 @@ impl Parts {
         writer.finish()?;
         Ok(rows)
     }
+}
+
+/// Joins the files in the folder beside `path`, in the order of their names, to the file at `path`.
+pub fn join(path: &Path) -> Result<u64, BadFile> {
+    let folder = folder_of(path);
+    let refuse =
+        |error: std::io::Error| BadFile::new(&folder, "cannot be read", &error.to_string());
+    let mut written = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(refuse)? {
+        let file = entry.map_err(refuse)?.path();
+        if file.extension().is_some_and(|extension| extension == "parquet") {
+            written.push(file);
+        }
+    }
+    written.sort();
+    let (path, waiting, began) = (path.to_owned(), Samples::default(), Instant::now());
+    Parts { path, folder, written, waiting, began }.join()
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".parts");
+    PathBuf::from(name)
 }
 
 impl TableWriter {

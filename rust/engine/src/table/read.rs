@@ -8,7 +8,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
 
-use super::{BadFile, FIRST_SCHEMA, GROUP_ROWS, SCHEMA, general, reason};
+use super::{BadFile, FIRST_SCHEMA, GROUP_ROWS, SCHEMA, SECOND_SCHEMA, general, reason};
 use crate::samples::Samples;
 
 /// Reads a sample file.
@@ -54,7 +54,7 @@ fn guarded<T>(
     let read = || {
         let reader = SerializedFileReader::new(File::open(path)?)?;
         let fields = reader.metadata().file_metadata().schema().get_fields();
-        for schema in [SCHEMA, FIRST_SCHEMA] {
+        for schema in [SCHEMA, SECOND_SCHEMA, FIRST_SCHEMA] {
             if fields == parse_message_type(schema)?.get_fields() {
                 return read(&reader);
             }
@@ -107,10 +107,12 @@ fn append_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), Pa
             7 => into.outcome.extend(codes.map(|&code| code as u8)),
             8 => into.action.extend(codes.map(|&code| code as u8)),
             9 => into.retried.extend(codes.map(|&code| code as u8)),
+            10 => into.generator.extend(codes.map(|&code| code as u16)),
             _ => {}
         }
     }
-    // Files of the first schema do not say: their requests count as sent once.
+    // Older files do not say: their requests count as sent once, by one generator.
     into.retried.resize(into.action.len(), 0);
+    into.generator.resize(into.action.len(), 0);
     Ok(())
 }

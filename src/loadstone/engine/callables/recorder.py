@@ -28,6 +28,7 @@ _TYPES = {
     "outcome": "B",
     "action": "B",
     "retried": "B",
+    "generator": "H",
 }
 
 
@@ -78,6 +79,7 @@ class SampleRecorder:
         columns["outcome"].append(row.outcome)
         columns["action"].append(self.number(action))
         columns["retried"].append(0)
+        columns["generator"].append(0)
 
     def __len__(self) -> int:
         return len(self.columns["outcome"])

@@ -1,4 +1,4 @@
-"""Where a fleet is: `local:4`, or the address of a Dask scheduler."""
+"""Where a fleet is: `local:4`, the address of a Dask scheduler, or hosts by ssh."""
 
 import re
 from dataclasses import dataclass
@@ -7,6 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from loadstone import paths
+from loadstone.engine.fleet import hosts_file
+from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.permission import is_loopback
 
@@ -37,7 +39,7 @@ class SchedulerAddress:
         return self.url
 
 
-FleetAddress = LocalFleet | SchedulerAddress
+FleetAddress = LocalFleet | SchedulerAddress | SshFleet
 
 
 def require_installed() -> None:
@@ -58,13 +60,18 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
         if not 1 <= count <= MOST_LOCAL:
             raise InvalidInput(f"--fleet {text}: between 1 and {MOST_LOCAL} processes, please")
         return LocalFleet(count)
+    if text.endswith((".yaml", ".yml")):
+        return hosts_file.read(Path(text))
     url = urlsplit(text)
     try:
         host, port = url.hostname, url.port
     except ValueError:
         host = port = None
     if url.scheme not in {"tls", "tcp"} or not host or not port:
-        raise InvalidInput(f"--fleet {text}: write local:4, or tls://HOST:8786 of a Dask scheduler")
+        raise InvalidInput(
+            f"--fleet {text}: write local:4, or tls://HOST:8786 of a Dask scheduler, or a file of "
+            "hosts (fleet.yaml)"
+        )
     if url.scheme == "tls":
         return SchedulerAddress(text, _complete(folder or certificates()))
     if not without_tls and not is_loopback(host, port):

@@ -4,6 +4,7 @@ Mutual TLS: who has no certificate of the authority is refused by scheduler, wor
 Dask checks the authority and not the name in the certificate.
 """
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,26 @@ if TYPE_CHECKING:
 LIFE = timedelta(days=365)
 
 
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """An authority's certificate, and a certificate with its key, as PEM."""
+
+    ca: str
+    certificate: str
+    key: str = field(repr=False)
+
+
 def make(folder: Path) -> None:
-    """Make ca.pem, certificate.pem and key.pem; only the owner may read the folder.
+    """Make ca.pem, certificate.pem and key.pem; only the owner may read the folder."""
+    made = create()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.write(folder / KEY, made.key, 0o600)
+    files.write(folder / CA, made.ca)
+    files.write(folder / CERTIFICATE, made.certificate)
+
+
+def create() -> Certificates:
+    """Return certificates of a new authority.
 
     The authority's key is forgotten: no further certificate can be made.
     """
@@ -37,11 +56,11 @@ def make(folder: Path) -> None:
     authority_key, key = _key(), _key()
     authority = _certificate("Loadstone fleet authority", authority_key, None, authority_key)
     member = _certificate("Loadstone fleet", key, authority, authority_key)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    files.write(folder / KEY, pem.decode("ascii"), 0o600)
-    files.write(folder / CA, authority.public_bytes(Encoding.PEM).decode("ascii"))
-    files.write(folder / CERTIFICATE, member.public_bytes(Encoding.PEM).decode("ascii"))
+    return Certificates(
+        authority.public_bytes(Encoding.PEM).decode("ascii"),
+        member.public_bytes(Encoding.PEM).decode("ascii"),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii"),
+    )
 
 
 def _key() -> "EllipticCurvePrivateKey":

@@ -5,11 +5,13 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from loadstone.engine.fleet import certificates, ssh
 from loadstone.engine.fleet.address import (
     CA,
     CERTIFICATE,
@@ -22,6 +24,7 @@ from loadstone.engine.fleet.address import (
 )
 from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, Host, RemoteMember
+from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.engine.fleet.member import LEASE_S, HostFacts, Member
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client, Security
 
 CONNECT_S = 10.0
+POLL_S = 0.1
 MEMBER_S = 30.0  # a worker imports Loadstone first
 RENEW_S = LEASE_S / 4
 
@@ -42,7 +46,7 @@ def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterato
     another version, is used by another client, or does not answer.
     """
     with _client(address) as client:
-        fleet = Fleet(_hosts(client, address, clocks))
+        fleet = Fleet(_hosts(client, address, clocks), lambda: client.status == "running")
         over = threading.Event()
         renewing = threading.Thread(target=_renew, args=(fleet, over), daemon=True)
         renewing.start()
@@ -74,10 +78,16 @@ def _client(address: FleetAddress) -> "Iterator[Client]":
     require_installed()
     from distributed import Client
 
-    # Lost connections are told by name, as what they mean for the load.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # Lost connections are told by name, as what they mean for the load. Dask gives each of its
+    # loggers a level of its own.
+    for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if isinstance(address, LocalFleet):
         with _processes(address.count) as cluster, Client(cluster, timeout=CONNECT_S) as client:
+            yield client
+        return
+    if isinstance(address, SshFleet):
+        with _by_ssh(address) as client:
             yield client
         return
     try:
@@ -92,6 +102,57 @@ def _client(address: FleetAddress) -> "Iterator[Client]":
         raise EnvironmentUnusable(f"no Dask scheduler answers at {address.url}: {cause}") from None
     with client:
         yield client
+
+
+@contextmanager
+def _by_ssh(fleet: SshFleet) -> "Iterator[Client]":
+    """Start a scheduler in this process, and workers on the hosts; they end with us."""
+    from distributed import Client, LocalCluster, Security
+
+    pem = certificates.create()
+    roles = {
+        f"tls_{role}_{part}": value
+        for role in ("client", "scheduler", "worker")
+        for part, value in (("cert", pem.certificate), ("key", pem.key))
+    }
+    try:
+        cluster = LocalCluster(
+            n_workers=0,
+            host=fleet.address,
+            protocol="tls",
+            security=Security(tls_ca_file=pem.ca, require_encryption=True, **roles),
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    except OSError as error:
+        raise EnvironmentUnusable(
+            f"{fleet}: address: {fleet.address} is none of this machine's ({error})"
+        ) from None
+    with (
+        cluster,
+        Client(cluster, timeout=CONNECT_S, direct_to_workers=True) as client,
+        ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
+    ):
+        _await_workers(client, hosts, cluster.scheduler_address)
+        yield client
+
+
+def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
+    until_s = time.monotonic() + ssh.START_S
+    while True:
+        told = client.scheduler_info(n_workers=-1)["workers"].values()
+        names = {info["name"] for info in told}
+        missing = [host for host in hosts if not names.issuperset(host.workers)]
+        if not missing:
+            return
+        for host in missing:
+            host.require_running()
+        if time.monotonic() > until_s:
+            raise EnvironmentUnusable(
+                f"{missing[0].name}: its workers did not reach {scheduler} within "
+                f"{ssh.START_S:g} s; is it an address that this host reaches?"
+            )
+        time.sleep(POLL_S)
 
 
 @contextmanager
@@ -124,6 +185,13 @@ def _security(address: SchedulerAddress) -> "Security | None":
         tls_client_key=str(folder / KEY),
         require_encryption=True,
     )
+
+
+def joined(address: SchedulerAddress) -> set[str]:
+    """Return the names of all workers of a scheduler."""
+    with _client(address) as client:
+        told = client.scheduler_info(n_workers=-1)["workers"]
+        return {str(info.get("name")) for info in told.values()}
 
 
 @dataclass(frozen=True, slots=True)

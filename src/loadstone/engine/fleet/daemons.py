@@ -1,6 +1,8 @@
 """The processes of a fleet on this machine: a Dask scheduler and workers, or workers alone."""
 
 import json
+import secrets
+import socket
 import subprocess
 import sys
 import time
@@ -11,10 +13,12 @@ from pathlib import Path
 import psutil
 
 from loadstone import files
-from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY
+from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, SchedulerAddress
+from loadstone.engine.fleet.host_process import worker_options
 from loadstone.errors import EnvironmentUnusable
 
 STATE = "processes.json"
+SCHEDULER = "scheduler"
 START_S, END_S = 30.0, 10.0
 POLL_S = 0.1
 LOG_TAIL = 3
@@ -27,6 +31,11 @@ class Daemon:
     name: str
     pid: int
     started_s: float
+
+    @property
+    def is_scheduler(self) -> bool:
+        """Whether it is the scheduler, and not a worker."""
+        return self.name == SCHEDULER
 
     def process(self) -> psutil.Process | None:
         """Return the process if it is still there."""
@@ -50,15 +59,41 @@ def running(folder: Path) -> tuple[Daemon, ...]:
 def start_scheduler(folder: Path, host: str, port: int) -> None:
     """Start a scheduler that speaks TLS only; raise EnvironmentUnusable if it does not come up."""
     listen = ("--host", host, "--port", str(port), "--protocol", "tls", "--no-dashboard")
-    _start(folder, "scheduler", ("dask_scheduler", *listen), host, port)
+    tls = (
+        *("--tls-ca-file", str(folder / CA)),
+        *("--tls-cert", str(folder / CERTIFICATE)),
+        *("--tls-key", str(folder / KEY)),
+    )
+    program = (sys.executable, "-m", "distributed.cli.dask_scheduler")
+    process, log = _start(folder, SCHEDULER, (*program, *listen, *tls))
+    _await_scheduler(process, host, port, log)
 
 
-def start_workers(folder: Path, url: str, count: int, resource: str) -> None:
-    """Start workers, each a process of one thread, that join the scheduler at `url`."""
+def start_workers(address: SchedulerAddress, count: int, prefix: Sequence[str] = ()) -> None:
+    """Start workers, each a process of one thread, and wait until they have joined a scheduler.
+
+    `prefix` begins their commands. Raises EnvironmentUnusable if they do not join.
+    """
+    from loadstone.engine.fleet.connect import joined
+
+    folder = address.certificates
+    if folder is None:
+        raise AssertionError("workers are started with certificates only")
+    host = socket.gethostname()
+    started = {}
     for number in range(1, count + 1):
-        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
-        command = ("dask_worker", url, *options, "--resources", f"{resource}=1")
-        _start(folder, f"worker-{number}", (*command, "--local-directory", str(folder / "spill")))
+        name = f"{host}-{number}-{secrets.token_hex(3)}"
+        command = (*prefix, *worker_options(address.url, name, folder / "spill", folder))
+        started[name] = _start(folder, f"worker-{name}", command)
+    until_s = time.monotonic() + START_S
+    while missing := started.keys() - joined(address):
+        for process, log in started.values():
+            if _has_ended(process):
+                raise EnvironmentUnusable(f"a worker ended at once: {_tail(log)} ({log})")
+        if time.monotonic() > until_s:
+            log = started[min(missing)][1]
+            raise EnvironmentUnusable(f"a worker did not join {address.url}: {_tail(log)} ({log})")
+        time.sleep(POLL_S)
 
 
 def end(folder: Path) -> int:
@@ -74,38 +109,39 @@ def end(folder: Path) -> int:
     return len(found)
 
 
-def _start(folder: Path, name: str, command: Sequence[str], host: str = "", port: int = 0) -> None:
+def _start(folder: Path, name: str, command: Sequence[str]) -> tuple[psutil.Process, Path]:
     log = folder / f"{name}.log"
-    module, *arguments = command
-    tls = (
-        *("--tls-ca-file", str(folder / CA)),
-        *("--tls-cert", str(folder / CERTIFICATE)),
-        *("--tls-key", str(folder / KEY)),
-    )
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{module}", *arguments, *tls],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    started_s = psutil.Process(process.pid).create_time()
+    found = psutil.Process(process.pid)
+    # It outlives this program; Popen would warn of that.
+    process.returncode = 0
+    started_s = found.create_time()
     known = (*running(folder), Daemon(name, process.pid, started_s))
     files.write(folder / STATE, json.dumps([asdict(one) for one in known]))
-    if host:
-        _await(process, host, port, log)
+    return found, log
 
 
-def _await(process: "subprocess.Popen[bytes]", host: str, port: int, log: Path) -> None:
+def _has_ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def _tail(log: Path) -> str:
+    return " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_TAIL:])
+
+
+def _await_scheduler(process: psutil.Process, host: str, port: int, log: Path) -> None:
     """Wait until the scheduler listens."""
-    import socket
-
     until_s = time.monotonic() + START_S
     while time.monotonic() < until_s:
-        if process.poll() is not None:
-            tail = " | ".join(log.read_text("utf-8", "replace").splitlines()[-LOG_TAIL:])
-            raise EnvironmentUnusable(f"the scheduler ended at once: {tail} ({log})")
+        if _has_ended(process):
+            raise EnvironmentUnusable(f"the scheduler ended at once: {_tail(log)} ({log})")
         with socket.socket() as probe:
             probe.settimeout(POLL_S)
             if probe.connect_ex((host, port)) == 0:

@@ -7,21 +7,19 @@ silently smaller.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from loadstone.engine import parquet
+from loadstone.engine.ending import Ending
 from loadstone.engine.fleet import clock
 from loadstone.engine.fleet.clock import ClockReading
-from loadstone.engine.fleet.member import LEASE_S, Glance, HostFacts, network
+from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, Glance, HostFacts, network
 from loadstone.engine.health import Health, PartHealth
 from loadstone.engine.limits import merged
 from loadstone.engine.local import LoadResult, Spilled
-from loadstone.engine.parquet import SampleFile
+from loadstone.engine.parquet import GrowingFile
 from loadstone.engine.progress import Progress, Watch
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
@@ -33,6 +31,7 @@ from loadstone.target.permission import is_loopback
 TICK_S = 0.2  # how often the parts are looked at
 ANSWER_S = LEASE_S  # a host that does not answer for so long is taken for lost
 PREPARE_S = 60.0
+SCHEDULER_S = 0.5  # in which the loss of a scheduler is noticed
 LEAD_S = 0.15  # from the order to start to the first instant
 ROUNDS = 5  # round trips in a reading of a clock
 
@@ -89,16 +88,29 @@ class HostStatus:
     clock_error_ms: float
 
 
-NOTHING_SEEN = Glance(None, 0.0, None, is_over=False)
+NOTHING_SEEN = Glance(None, 0.0, None, NONE_ENDED, is_over=False)
+# Of a load whose hosts were all lost.
+NOTHING_TOLD = Health(0.0, 0.0, 0.0, cpu_s=0.0, wall_s=0.0, runqueue_wait_s=0.0, threads=0)
 
 
 @dataclass(slots=True)
 class _SentPart:
     """What one host sends of the present load."""
 
+    number: int
     host: Host
     before: ClockReading
     glance: Glance = NOTHING_SEEN
+    ending: Ending = field(default_factory=Ending)
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    """Who gets what the parts measure, while the load goes on."""
+
+    keep: Callable[[Samples], None]
+    watch: Watch | None
+    look: Callable[[Samples], None] | None = None
 
 
 @dataclass(slots=True)
@@ -106,11 +118,15 @@ class Fleet:
     """Sends each load from all hosts. `run` and `run_to_file` are those of `engine.local`."""
 
     hosts: tuple[Host, ...]
+    has_scheduler: Callable[[], bool] = lambda: True
 
     def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
         """Send what the plan says from all hosts, until its end, `watch` or Ctrl-C stops it."""
-        samples, health, is_interrupted = self._send(plan, watch, None)
-        return LoadResult(samples, health, is_interrupted)
+        tables: list[Samples] = []
+        health, is_interrupted = self._send(plan, _Receiver(tables.append, watch))
+        if not tables:
+            self._require_all()
+        return LoadResult(Samples.joined(tables).by_completion(), health, is_interrupted)
 
     def run_to_file(
         self,
@@ -119,10 +135,10 @@ class Fleet:
         watch: Watch | None = None,
         look: Callable[[Samples], None] | None = None,
     ) -> Spilled:
-        """Run a plan as `run` does; samples go to a file at the end."""
-        samples, health, is_interrupted = self._send(plan, watch, look)
-        parquet.write(path, samples)
-        return Spilled(SampleFile(path), health, is_interrupted)
+        """Run a plan as `run` does; samples go to a file as they arrive."""
+        file = GrowingFile(path)
+        health, is_interrupted = self._send(plan, _Receiver(file.add, watch, look))
+        return Spilled(file.finish(), health, is_interrupted)
 
     def failure(self) -> str | None:
         """Return which hosts were lost; None: all are there."""
@@ -151,19 +167,17 @@ class Fleet:
                     "give the target an address that all hosts of the fleet reach"
                 )
 
-    def _send(
-        self, plan: Plan, watch: Watch | None, look: Callable[[Samples], None] | None
-    ) -> tuple[Samples, Health, bool]:
+    def _send(self, plan: Plan, receiver: _Receiver) -> tuple[Health, bool]:
         self._require_all()
         self.require_reach(plan.origin.host, plan.origin.port)
         hosts = self.hosts[: most_parts(plan.load, len(self.hosts))]
-        parts = self._prepare(plan, hosts, shown=look is not None)
+        parts = self._prepare(plan, hosts)
         try:
             # Ctrl-C is counted: raised in the middle of a call of Dask, it could be lost.
             with Interrupts() as interrupts:
                 self._start(parts)
-                self._watch(parts, watch, look, interrupts)
-                return self._collect(plan, parts, interrupts.count > 0)
+                self._watch(parts, receiver, interrupts)
+                return self._health(plan, parts), interrupts.count > 0
         finally:
             for part in parts:
                 if not part.host.lost:
@@ -173,7 +187,10 @@ class Fleet:
         if why := self.failure():
             raise EnvironmentUnusable(why)
 
-    def _prepare(self, plan: Plan, hosts: Sequence[Host], *, shown: bool) -> list[_SentPart]:
+    def _prepare(self, plan: Plan, hosts: Sequence[Host]) -> list[_SentPart]:
+        # A host that hangs is found at once: to prepare may take long.
+        for host, answer in [(host, host.ask("now_ns")) for host in hosts]:
+            self._get(host, answer, ANSWER_S)
         count = len(hosts)
         limits = plan.limits
         if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
@@ -186,13 +203,12 @@ class Fleet:
                     limits=limits,
                     placement=replace(plan.placement, part=number, parts=count),
                 ),
-                shown=shown,
             )
             for number, host in enumerate(hosts)
         ]
         for host, answer in zip(hosts, answers, strict=True):
             self._get(host, answer, PREPARE_S)
-        return [_SentPart(host, self._clock(host)) for host in hosts]
+        return [_SentPart(number, host, self._clock(host)) for number, host in enumerate(hosts)]
 
     def _start(self, parts: Sequence[_SentPart]) -> None:
         at_ns = time.time_ns() + round(LEAD_S * 1e9)
@@ -203,8 +219,7 @@ class Fleet:
     def _watch(
         self,
         parts: Sequence[_SentPart],
-        watch: Watch | None,
-        look: Callable[[Samples], None] | None,
+        receiver: _Receiver,
         interrupts: Interrupts,
     ) -> None:
         """Look at all parts until they are over; the first Ctrl-C stops them, a second gives up."""
@@ -215,82 +230,102 @@ class Fleet:
             if interrupts.count > obeyed:
                 obeyed = interrupts.count
                 self._tell(parts, "stop" if obeyed == 1 else "give_up")
-            self._look(parts, look)
+            self._look(parts, receiver)
             going = [part for part in parts if not (part.host.lost or part.glance.is_over)]
             if not going:
                 return
             if any(part.host.lost for part in parts):
                 self._tell(going, "stop")
             progress = sums.progress([part.glance for part in parts])
+            watch = receiver.watch
             if watch is not None and progress is not None and not watch(progress):
                 self._tell(going, "stop")
 
-    def _look(self, parts: Sequence[_SentPart], look: Callable[[Samples], None] | None) -> None:
+    def _look(self, parts: Sequence[_SentPart], receiver: _Receiver) -> None:
         answers = [
             (part, part.host.ask("look"))
             for part in parts
             if not (part.host.lost or part.glance.is_over)
         ]
         until_s = time.monotonic() + ANSWER_S
+        ended = []
         for part, answer in answers:
             try:
                 part.glance = answer.result(timeout=max(0.01, until_s - time.monotonic()))
             except Exception as error:
-                part.host.lost = f"was lost under load: {_reason(error)}"
+                part.host.lost = f"was lost under load: {self._reason(error)}"
                 continue
             if part.glance.failure:
                 part.host.lost = f"ended its part of the load: {part.glance.failure}"
-            if look is not None and part.glance.rows is not None:
-                look(part.glance.rows)
+            if (rows := part.glance.rows) is not None:
+                receiver.keep(rows)
+                if receiver.look is not None:
+                    ended.append(part.ending.whole(rows, part.glance.ended))
+        if receiver.look is not None and ended:
+            receiver.look(Samples.joined(ended))
 
     def _tell(self, parts: Sequence[_SentPart], method: str) -> None:
         for part in parts:
             if not part.host.lost:
                 part.host.ask(method)
 
-    def _collect(
-        self, plan: Plan, parts: Sequence[_SentPart], is_interrupted: bool
-    ) -> tuple[Samples, Health, bool]:
-        answers = [(part, part.host.ask("collect")) for part in parts if not part.host.lost]
-        found: list[tuple[_SentPart, Samples, Health]] = []
+    def _health(self, plan: Plan, parts: Sequence[_SentPart]) -> Health:
+        """Return what all engines say of themselves, and which hosts or clocks failed."""
+        answers = [(part, part.host.ask("health")) for part in parts if not part.host.lost]
+        found: list[tuple[_SentPart, Health]] = []
         for part, answer in answers:
             try:
-                samples, health = answer.result(timeout=PREPARE_S)
+                found.append((part, answer.result(timeout=PREPARE_S)))
             except Exception as error:
-                part.host.lost = f"was lost before it gave its samples: {_reason(error)}"
-            else:
-                found.append((part, samples, health))
-        if not found:
-            self._require_all()
+                part.host.lost = f"was lost at the end of the load: {self._reason(error)}"
+        told = [self._told(part, health) for part, health in found]
         limits = [f"{part.host.name} {part.host.lost}" for part in parts if part.host.lost]
-        told = [self._told(part, health) for part, _, health in found]
         limits += [limit for _, jump in told for limit in jump]
-        health = merged(
-            [health for _, _, health in found],
-            plan.load,
-            plan.limits.max_rate_rps,
-            [part.host.name for part, _, _ in found],
-        )
-        health = replace(
+        health = NOTHING_TOLD
+        if found:
+            health = merged(
+                [health for _, health in found],
+                plan.load,
+                plan.limits.max_rate_rps,
+                [part.host.name for part, _ in found],
+            )
+        return replace(
             health,
             limits=(*limits, *health.limits),
             parts=tuple(one for one, _ in told),
         )
-        return by_completion([samples for _, samples, _ in found]), health, is_interrupted
 
     def _told(self, part: _SentPart, health: Health) -> tuple[PartHealth, list[str]]:
         """Return what is kept of a part, and why its clock makes the trial invalid."""
-        after = self._clock(part.host)
-        jump_ns = part.before.jump_ns(after)
+        try:
+            after = self._clock(part.host)
+        except EnvironmentUnusable:
+            after, jump_ns = part.before, 0  # it is lost, and that is told
+        else:
+            jump_ns = part.before.jump_ns(after)
         kept = PartHealth(
             part.host.name,
             part.before.offset_ns / 1e6,
             max(part.before.error_ns, after.error_ns) / 1e6,
             health.lag_p99_ms,
             health.cpu_s,
+            part.number,
         )
         why = f"the clock of {part.host.name} was set by {jump_ns / 1e9:+.3f} s under load"
         return kept, [why] if jump_ns else []
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"no answer within {ANSWER_S:g} s"
+        # Workers end with their scheduler, and may be missed first.
+        until_s = time.monotonic() + SCHEDULER_S
+        while time.monotonic() < until_s:
+            if not self.has_scheduler():
+                return "the scheduler of the fleet ended or was cut off"
+            time.sleep(SCHEDULER_S / 10)
+        if isinstance(error, OSError | RuntimeError):  # Dask's, of a worker that is gone
+            return "its worker process ended"
+        return str(error) or type(error).__name__
 
     def _clock(self, host: Host) -> ClockReading:
         return clock.read(lambda: int(self._get(host, host.ask("now_ns"), ANSWER_S)), ROUNDS)
@@ -302,7 +337,7 @@ class Fleet:
         except LoadstoneError as error:
             raise type(error)(f"{host.name}: {error}") from None
         except Exception as error:
-            host.lost = f"was lost: {_reason(error)}"
+            host.lost = f"was lost: {self._reason(error)}"
             raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
 
 
@@ -344,19 +379,3 @@ def most_parts(load: Load, hosts: int) -> int:
             return min(hosts, workers)
         case _:
             return hosts
-
-
-def by_completion(tables: Sequence[Samples]) -> Samples:
-    """Return the rows of all parts in the order of completion."""
-    rows = Samples.joined(tables)
-    if len(tables) == 1:
-        return rows
-    order = np.argsort(rows.done_ns, kind="stable")
-    columns: Mapping[str, Any] = {name: getattr(rows, name)[order] for name in Samples.__slots__}
-    return Samples(**columns)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return f"no answer within {ANSWER_S:g} s"
-    return str(error) or type(error).__name__

@@ -1,20 +1,19 @@
 """The part of a fleet that runs on each of its hosts: an engine that sends its part of a load."""
 
 import os
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loadstone.engine import local
 from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.health import Health
-from loadstone.engine.local import LoadResult, PreparedRun, Spilled
-from loadstone.engine.parquet import read
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.engine.version import version
@@ -42,9 +41,13 @@ class Glance:
 
     progress: Progress | None  # None: it has not been looked at since the start
     latency_sum_ms: float  # over the iterations that have ended
-    rows: Samples | None  # of the iterations that have ended since the last look
-    is_over: bool
+    rows: Samples | None  # measured since the last look
+    ended: NDArray[np.uint32]  # iterations that have ended since
+    is_over: bool  # and all rows have been given
     failure: str = ""
+
+
+NONE_ENDED = np.zeros(0, np.uint32)
 
 
 class Member:
@@ -75,10 +78,10 @@ class Member:
         self._heard_s = time.monotonic()
         return self.clock.now_ns()
 
-    def prepare(self, plan: Plan, *, shown: bool) -> None:
-        """Prepare a part of a load; with `shown`, rows are given as iterations end."""
+    def prepare(self, plan: Plan) -> None:
+        """Prepare a part of a load."""
         self.abandon()
-        self._part = _Part.prepared(plan, shown=shown, is_held=lambda: self.is_held)
+        self._part = _Part(plan, lambda: self.is_held)
         self._heard_s = time.monotonic()  # preparing may have taken long
 
     def start(self, at_ns: int) -> None:
@@ -86,7 +89,7 @@ class Member:
         self._present().start(self.clock.real_ns(at_ns))
 
     def look(self) -> Glance:
-        """Return the counts so far and renew the lease."""
+        """Return counts and fresh rows, and renew the lease."""
         self._heard_s = time.monotonic()
         return self._present().look()
 
@@ -95,18 +98,18 @@ class Member:
         self._present().is_stopped = True
 
     def give_up(self) -> None:
-        """Give up what is outstanding; what was measured can be collected."""
+        """Give up what is outstanding; `look` still gives what was measured."""
         self._present().give_up()
 
-    def collect(self) -> tuple[Samples, Health]:
-        """Return what was measured, once `look` says that the load is over."""
+    def health(self) -> Health:
+        """Return what the engine says of itself, once `look` says that the load is over."""
         self._heard_s = time.monotonic()
-        return self._present().collect()
+        return self._present().health()
 
     def abandon(self) -> None:
         """Give up the present load, if there is one."""
         if self._part is not None:
-            self._part.abandon()
+            self._part.give_up()
             self._part = None
 
     def release(self) -> None:
@@ -127,34 +130,24 @@ def network() -> str:
 
 
 class _Part:
-    """One part of a load; a thread of its own waits for its end."""
+    """One part of a load; a thread of its own waits for its end.
 
-    def __init__(self, run: "PreparedRun[LoadResult] | PreparedRun[Spilled]") -> None:
+    Rows wait in memory until the client takes them, which it does several times a second.
+    """
+
+    def __init__(self, plan: Plan, is_held: Callable[[], bool]) -> None:
         self.is_stopped = False
-        self._run = run
-        self._is_held: Callable[[], bool] = lambda: True
-        self._folder: Path | None = None
+        self._is_held = is_held
         self._lock = threading.Lock()
         self._rows: list[Samples] = []
+        self._ended: list[NDArray[np.uint32]] = []
         self._progress: Progress | None = None
         self._latency_sum_ms = 0.0
-        self._ended = 0
+        self._count = 0  # of iterations that have ended
         self._failure = ""
+        self._health: Health | None = None
         self._thread = threading.Thread(target=self._finish, daemon=True)
-        self._result: tuple[Samples, Health] | None = None
-
-    @classmethod
-    def prepared(cls, plan: Plan, *, shown: bool, is_held: Callable[[], bool]) -> "_Part":
-        """Prepare the engine; samples go to a file only where rows are shown."""
-        if not shown:
-            part = cls(local.prepare(plan))
-        else:
-            folder = Path(tempfile.mkdtemp(prefix="loadstone-"))
-            shown_rows: list[Samples] = []
-            part = cls(local.prepare_to_file(plan, folder / "samples.parquet", shown_rows.append))
-            part._folder, part._rows = folder, shown_rows
-        part._is_held = is_held
-        return part
+        self._run = local.prepare_streamed(plan, self._take)
 
     def start(self, at_ns: int) -> None:
         self._run.start(at_ns)
@@ -163,46 +156,42 @@ class _Part:
     def look(self) -> Glance:
         is_over = not self._thread.is_alive()
         with self._lock:
-            rows = [self._rows.pop(0) for _ in range(len(self._rows))]
+            rows, ended = self._rows, self._ended
+            self._rows, self._ended = [], []
             return Glance(
                 self._progress,
                 self._latency_sum_ms,
                 Samples.joined(rows) if rows else None,
+                np.concatenate(ended) if ended else NONE_ENDED,
                 is_over,
                 self._failure,
             )
 
-    def collect(self) -> tuple[Samples, Health]:
+    def health(self) -> Health:
         self._thread.join()
-        if self._result is None:
+        if self._health is None:
             raise EnvironmentUnusable(self._failure)
-        self._clean()
-        return self._result
+        return self._health
 
     def give_up(self) -> None:
         self._run.__exit__()
 
-    def abandon(self) -> None:
-        self.give_up()
-        self._clean()
-
-    def _clean(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
     def _finish(self) -> None:
         try:
-            done = self._run.finish(self._watch)
-            samples = done.samples if isinstance(done, LoadResult) else read(done.file.path)
-            self._result = samples, done.health
+            self._health = self._run.finish(self._watch).health
         except Exception as error:
             self._failure = str(error)
 
+    def _take(self, rows: Samples, ended: NDArray[np.uint32]) -> None:
+        with self._lock:
+            self._rows.append(rows)
+            self._ended.append(ended)
+
     def _watch(self, progress: Progress) -> bool:
         with self._lock:
-            ended = progress.ok + progress.failed
-            self._latency_sum_ms += progress.latency_ms * (ended - self._ended)
-            self._ended, self._progress = ended, progress
+            count = progress.ok + progress.failed
+            self._latency_sum_ms += progress.latency_ms * (count - self._count)
+            self._count, self._progress = count, progress
         if not self._is_held():
             self._failure = f"its client was not heard of for {LEASE_S:g} s"
             return False

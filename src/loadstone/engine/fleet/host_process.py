@@ -1,0 +1,76 @@
+"""Runs on a host of a fleet that was reached by ssh: starts workers, and ends with its input.
+
+The first line of its input is a JSON object: `ca`, `certificate` and `key` (PEM), `scheduler`, and
+`names` of the workers. ssh closes the input when the client ends or is cut off.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, LOAD
+
+MEMORY = "/dev/shm"  # noqa: S108  # only the folder that mkdtemp makes there is used
+POLL_S = 0.2
+END_S = 5.0
+
+
+def main() -> None:
+    """Serve until the input ends, or a worker does."""
+    told: dict[str, Any] = json.loads(sys.stdin.readline())
+    is_writable = os.access(MEMORY, os.W_OK)
+    folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir=MEMORY if is_writable else None))
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for name, pem in ((CA, "ca"), (CERTIFICATE, "certificate"), (KEY, "key")):
+            (folder / name).touch(0o600)
+            (folder / name).write_text(told[pem])
+        processes = [_worker(folder, told["scheduler"], name) for name in told["names"]]
+        print("started", flush=True)
+        over = threading.Event()
+        threading.Thread(target=_await_end, args=(over,), daemon=True).start()
+        while not over.is_set() and all(one.poll() is None for one in processes):
+            time.sleep(POLL_S)
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def worker_options(scheduler: str, name: str, spill: Path, certificates: Path) -> tuple[str, ...]:
+    """Return the command of a worker: a process of one thread that sends load."""
+    return (
+        *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
+        *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"),
+        *("--resources", f"{LOAD}=1", "--local-directory", str(spill)),
+        *("--tls-ca-file", str(certificates / CA)),
+        *("--tls-cert", str(certificates / CERTIFICATE)),
+        *("--tls-key", str(certificates / KEY)),
+    )
+
+
+def _worker(folder: Path, scheduler: str, name: str) -> "subprocess.Popen[bytes]":
+    command = worker_options(scheduler, name, folder / "spill", folder)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+
+
+def _await_end(over: threading.Event) -> None:
+    while sys.stdin.readline():
+        pass
+    over.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""`fleet.yaml`: hosts that Loadstone reaches by ssh."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadstone.errors import InvalidInput
+
+FIELDS = {"address", "hosts", "ssh_config", "wheels"}
+HOST_FIELDS = {"name", "python", "workers"}
+MOST_WORKERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SshHost:
+    """A host as ssh knows it."""
+
+    name: str  # [USER@]HOST
+    workers: int = 1
+    python: str | None = None  # with Loadstone; None: installed by us
+
+
+@dataclass(frozen=True, slots=True)
+class SshFleet:
+    """Hosts that Loadstone starts workers on, for the time of a run."""
+
+    path: Path
+    address: str  # of this machine, as the hosts reach it
+    hosts: tuple[SshHost, ...]
+    ssh_config: Path | None = None  # in place of ~/.ssh/config
+    wheels: Path | None = None  # what is installed where it is missing; None: the package index
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def read(path: Path) -> SshFleet:
+    """Read the hosts of a file; InvalidInput says what is wrong and where."""
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InvalidInput(f"--fleet {path}: {problem.strerror}") from None
+    except (yaml.YAMLError, ValueError) as wrong:
+        raise InvalidInput(f"--fleet {path}: not YAML: {' '.join(str(wrong).split())}") from None
+    if not isinstance(tree, dict):
+        raise InvalidInput(f"--fleet {path}: must have address and hosts")
+    if unknown := sorted(map(str, tree.keys() - FIELDS)):
+        known = ", ".join(sorted(FIELDS))
+        raise InvalidInput(f"--fleet {path}: no field {unknown[0]!r}; there are {known}")
+    address, hosts = tree.get("address"), tree.get("hosts")
+    if not isinstance(address, str) or not _is_word(address):
+        raise InvalidInput(
+            f"--fleet {path}: address must be this machine's, as the hosts reach it, "
+            f"not {address!r}"
+        )
+    if not isinstance(hosts, list) or not hosts:
+        raise InvalidInput(f"--fleet {path}: hosts must be a list of [USER@]HOST")
+    return SshFleet(
+        path,
+        address,
+        tuple(_host(f"--fleet {path}: host {place}", one) for place, one in enumerate(hosts, 1)),
+        _beside(path, tree, "ssh_config"),
+        _beside(path, tree, "wheels"),
+    )
+
+
+def _host(where: str, tree: Any) -> SshHost:
+    given = {"name": tree} if isinstance(tree, str) else tree
+    if not isinstance(given, dict) or set(given) - HOST_FIELDS:
+        raise InvalidInput(f"{where}: write [USER@]HOST, or {{name: ..., workers: 2, python: ...}}")
+    name, workers, python = given.get("name"), given.get("workers", 1), given.get("python")
+    if not isinstance(name, str) or not _is_word(name):
+        raise InvalidInput(f"{where}: {name!r} is not the name of a host")
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InvalidInput(f"{where}: workers must be 1 to {MOST_WORKERS}, not {workers!r}")
+    if python is not None and not (isinstance(python, str) and python.startswith("/")):
+        raise InvalidInput(f"{where}: python must be the path of a program, not {python!r}")
+    return SshHost(name, workers, python)
+
+
+def _is_word(text: str) -> bool:
+    """Return whether ssh takes it for a host, and not for an option or several words."""
+    return text != "" and text.isprintable() and " " not in text and not text.startswith("-")
+
+
+def _beside(path: Path, tree: dict[str, Any], name: str) -> Path | None:
+    """Return a path of the file, relative to the file."""
+    value = tree.get(name)
+    if value is None:
+        return None
+    found = path.parent / str(value)
+    if not found.exists():
+        raise InvalidInput(f"--fleet {path}: {name}: {found} does not exist")
+    return found

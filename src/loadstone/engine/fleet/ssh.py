@@ -1,0 +1,191 @@
+"""Starts the workers of a fleet on hosts that ssh reaches, and ends them."""
+
+import json
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version as version_of
+from typing import IO
+
+from loadstone.engine.fleet.certificates import Certificates
+from loadstone.engine.fleet.hosts_file import SshFleet, SshHost
+from loadstone.engine.version import version
+from loadstone.errors import EnvironmentUnusable
+
+PROBE_S, INSTALL_S, START_S, END_S = 30.0, 600.0, 60.0, 5.0
+AT_ONCE = 32
+MOST_ERROR = 200
+
+PROBE = """
+"$1" -c '
+import distributed
+from loadstone.engine.version import version
+print(version(), distributed.__version__)
+' 2>/dev/null || echo none
+"""
+FOLDER = '"$HOME/.cache/loadstone/fleet"'
+# uv where it is; else the host's own Python.
+INSTALL = f"""
+set -e
+cd {FOLDER}
+environment="$1"
+shift
+rm -rf "$environment"
+if command -v uv >/dev/null; then
+    uv venv --quiet "$environment"
+    uv pip install --quiet --python "$environment/bin/python" "$@"
+else
+    python3 -m venv "$environment"
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+fi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedHost:
+    """Workers on a host, which end with this process of ssh."""
+
+    name: str
+    workers: tuple[str, ...]
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+
+    def require_running(self) -> None:
+        """Raise EnvironmentUnusable if ssh, or a worker, has ended."""
+        if self.process.poll() is not None:
+            raise EnvironmentUnusable(f"{self.name}: its workers ended: {_tail(self.errors)}")
+
+
+@contextmanager
+def started(
+    fleet: SshFleet, scheduler: str, pem: Certificates
+) -> Iterator[tuple[StartedHost, ...]]:
+    """Start the workers of all hosts; install Loadstone where it is missing.
+
+    Raises EnvironmentUnusable that names the host: unreachable, another version, not installable.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        pythons = list(pool.map(lambda host: _ready(fleet, host), fleet.hosts))
+    with ExitStack() as stack:
+        yield tuple(
+            stack.enter_context(_started(fleet, host, python, scheduler, pem))
+            for host, python in zip(fleet.hosts, pythons, strict=True)
+        )
+
+
+def _ready(fleet: SshFleet, host: SshHost) -> str:
+    """Return the Python on a host that has our version of Loadstone."""
+    ours = f"{version()} {version_of('distributed')}"
+    own = f"{FOLDER}/{version()}"
+    python = f"{own}/bin/python" if host.python is None else shlex.quote(host.python)
+    found = _said(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
+    if found == ours:
+        return python
+    if host.python is not None:
+        there = "no Loadstone" if found == "none" else f"Loadstone and distributed {found}"
+        raise EnvironmentUnusable(
+            f"{host.name}: {host.python} has {there}, this machine {ours}; install the same "
+            "versions there, or leave out `python`"
+        )
+    _install(fleet, host)
+    if (now := _said(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)) != ours:
+        raise EnvironmentUnusable(
+            f"{host.name}: what was installed there is {now}, this machine has {ours}"
+        )
+    return python
+
+
+def _install(fleet: SshFleet, host: SshHost) -> None:
+    """Install our version; `wheels` come from this machine."""
+    source: tuple[str, ...] = ()
+    _said(fleet, host, f"mkdir -p {FOLDER}/wheels", "", PROBE_S)
+    if fleet.wheels is not None:
+        archive = subprocess.run(
+            ["tar", "-C", str(fleet.wheels), "-cf", "-", "."], capture_output=True, check=True
+        ).stdout
+        _said(fleet, host, f"tar -C {FOLDER}/wheels -xf -", archive, INSTALL_S)
+        source = ("--no-index", "--find-links", "wheels")
+    wanted = (f"loadstone[fleet]=={version()}", f"distributed=={version_of('distributed')}")
+    words = shlex.join((version(), *source, *wanted))
+    _said(fleet, host, f"sh -s -- {words}", INSTALL, INSTALL_S)
+
+
+@contextmanager
+def _started(
+    fleet: SshFleet, host: SshHost, python: str, scheduler: str, pem: Certificates
+) -> Iterator[StartedHost]:
+    names = tuple(f"{host.name}-{number}" for number in range(1, host.workers + 1))
+    told = {
+        "ca": pem.ca,
+        "certificate": pem.certificate,
+        "key": pem.key,
+        "scheduler": scheduler,
+        "names": names,
+    }
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            _command(fleet, host, f"{python} -m loadstone.engine.fleet.host_process"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is ours
+        ) as process,
+    ):
+        if process.stdin is None:
+            raise AssertionError("it is a pipe")
+        try:
+            with suppress(BrokenPipeError):  # what ssh says tells more
+                process.stdin.write(f"{json.dumps(told)}\n".encode())
+                process.stdin.flush()
+            yield StartedHost(host.name, names, process, errors)
+        finally:
+            with suppress(BrokenPipeError):
+                process.stdin.close()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _command(fleet: SshFleet, host: SshHost, command: str) -> tuple[str, ...]:
+    own = () if fleet.ssh_config is None else ("-F", str(fleet.ssh_config))
+    patience = ("-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5")
+    return ("ssh", "-T", "-o", "BatchMode=yes", *patience, *own, "--", host.name, command)
+
+
+def _said(
+    fleet: SshFleet, host: SshHost, command: str, given: str | bytes, timeout_s: float
+) -> str:
+    """Run a command on a host; return what it prints."""
+    data = given.encode() if isinstance(given, str) else given
+    try:
+        done = subprocess.run(
+            _command(fleet, host, command),
+            input=data,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise EnvironmentUnusable("a fleet of hosts needs ssh (openssh-client)") from None
+    except subprocess.TimeoutExpired:
+        raise EnvironmentUnusable(f"{host.name}: no answer within {timeout_s:g} s") from None
+    if done.returncode != 0:
+        raise EnvironmentUnusable(f"{host.name}: {_last_line(done.stderr)}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _tail(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    return _last_line(errors.read())
+
+
+def _last_line(said: bytes) -> str:
+    lines = [one.strip() for one in said.decode(errors="replace").splitlines() if one.strip()]
+    return "".join(c for c in (lines or ["it said nothing"])[-1] if c.isprintable())[:MOST_ERROR]
