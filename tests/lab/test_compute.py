@@ -8,7 +8,7 @@ import pytest
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.compute.cloud import Cloud
+from loadstone.keystone.deploy.compute.cloud import CloudLayout
 from loadstone.keystone.deploy.compute.compose import environment
 from loadstone.keystone.deploy.compute.database import ComputeDatabase
 from loadstone.keystone.deploy.compute.services import nova_services
@@ -73,7 +73,9 @@ def test_a_service_that_ends_while_it_starts_is_named_with_its_reason(home: Path
     broken.write_text("#!/bin/sh\necho 'CRITICAL nova: no such table' >&2\nexit 1\n")
     broken.chmod(0o755)
     database = ComputeDatabase(Site(folder, 1), home / "data", "secret")
-    cloud = Cloud(folder, home, programs.parent, "http://127.0.0.1:1/v3", {}, database, "secret")
+    cloud = CloudLayout(
+        folder, home, programs.parent, "http://127.0.0.1:1/v3", {}, database, "secret"
+    )
     conductor, *_ = nova_services(cloud)
     begun = DeploymentState("c", "r", Phase.STARTING, processes.boot_id(), ())
     state.write(folder, begun)

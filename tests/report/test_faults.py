@@ -10,7 +10,7 @@ import numpy as np
 from realistic import keystone
 from scripted import Scripted, made, simulated
 
-from loadstone.analysis.fault import FaultEffect, Injection, Phase
+from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.engine.outcome import Outcome
 from loadstone.findings import Confidence, Finding
@@ -85,7 +85,7 @@ def test_effects_are_kept_as_they_are() -> None:
 def test_a_rolling_change_is_said_in_one_sentence() -> None:
     due_s = np.arange(0, 30, 0.02)
     is_slow = (due_s >= 14) & (due_s < 20)
-    phases = (Phase("node 1 was out", 10.0, 14.0), Phase("node 2 was out", 14.0, 20.5))
+    phases = (FaultPhase("node 1 was out", 10.0, 14.0), FaultPhase("node 2 was out", 14.0, 20.5))
     seen = effect(
         made(due_s, due_s + np.where(is_slow, 0.91, 0.32)),
         Injection("rolling restart of keystone", 10.0, 20.5, phases=phases),

@@ -6,7 +6,7 @@ from loadstone.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class FaultPhase:
     """A part of a fault that takes several steps; seconds after the load's start."""
 
     words: str  # "node 2 was out": what follows "while"
@@ -24,7 +24,7 @@ class Injection:
     detected_s: float | None = None  # after `at_s`: the balancer stopped sending there
     targets: tuple[str, ...] = ()  # the parts that were hit
     steps: tuple[str, ...] = ()  # what was done, with its instants, in words
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[FaultPhase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

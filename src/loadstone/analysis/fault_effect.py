@@ -18,9 +18,9 @@ from loadstone.analysis.fault import (
     FIGURES,
     ErrorKind,
     FaultEffect,
+    FaultPhase,
     FaultSummary,
     Injection,
-    Phase,
     PhaseEffect,
     RepeatEstimate,
 )
@@ -367,7 +367,7 @@ def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
     return int(later[peak]) - usual, float(later_s[drained] - later_s[peak])
 
 
-def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: Phase) -> PhaseEffect:
+def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: FaultPhase) -> PhaseEffect:
     own = rows.picked((rows.due_s >= phase.begin_s) & (rows.due_s < phase.end_s))
     good_s = own.latency_s[own.is_ok]
     overlaps = (min(end, phase.end_s) - max(begin, phase.begin_s) for begin, end in slow)

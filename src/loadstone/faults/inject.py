@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from threading import Event, Thread
 
-from loadstone.analysis.fault import FaultEffect, Phase
+from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
@@ -55,7 +55,7 @@ class Done:
     targets: tuple[str, ...]
     steps: tuple[tuple[float, str], ...]  # when, what
     failure: str = ""  # why it could not be carried out or undone
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[FaultPhase, ...] = ()
 
 
 @dataclass(slots=True)
@@ -178,7 +178,7 @@ class _Carried:
     targets: tuple[str, ...] = ()
     steps: list[tuple[float, str]] = field(default_factory=list)
     to_undo: list[UndoStep] = field(default_factory=list)
-    phases: list[Phase] = field(default_factory=list)
+    phases: list[FaultPhase] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -356,7 +356,7 @@ class _Carried:
         try:
             yield
         finally:
-            self.phases.append(Phase(words, began_s, time.time()))
+            self.phases.append(FaultPhase(words, began_s, time.time()))
 
     def _roll(self, records: Sequence[Record]) -> None:
         before = len(self.to_undo)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from threading import Condition, Event, Thread
 from typing import Protocol
 
-from loadstone.analysis.fault import FaultEffect, Injection, Phase
+from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
@@ -168,6 +168,6 @@ def _injection(done: Done, start_s: float) -> Injection:
         targets=done.targets,
         steps=tuple(f"{at_s - start_s:.2f} s {words}" for at_s, words in done.steps),
         phases=tuple(
-            Phase(one.words, one.begin_s - start_s, one.end_s - start_s) for one in done.phases
+            FaultPhase(one.words, one.begin_s - start_s, one.end_s - start_s) for one in done.phases
         ),
     )

@@ -102,12 +102,12 @@ def render(run: Run) -> str:
         for suffix, own, number in _samples(value):
             metrics[name].add_sample(PREFIX + name + suffix, labels | own, number)
 
-    class Collected:
+    class ResultCollector:
         def collect(self) -> list[Metric]:
             return [metrics[name] for name in HELP if name in metrics and metrics[name].samples]
 
     registry = CollectorRegistry()
-    registry.register(Collected())
+    registry.register(ResultCollector())
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # it has no types
     return text.decode()
 

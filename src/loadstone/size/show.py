@@ -11,7 +11,7 @@ from loadstone.monitor.demand import NAMES
 from loadstone.report import figures
 from loadstone.size.boots import Boots
 from loadstone.size.demand import DemandEstimate
-from loadstone.size.sizing import Connections, Sizing, whole
+from loadstone.size.sizing import ConnectionsNeeded, Sizing, whole
 
 
 def show(found: Sizing, console: Console) -> None:
@@ -152,5 +152,5 @@ def _whole(one: DemandEstimate) -> dict[str, int | None]:
     return {"value": value, "low": low, "high": high}
 
 
-def _connections(one: Connections) -> dict[str, Any]:
+def _connections(one: ConnectionsNeeded) -> dict[str, Any]:
     return {"held": one.held, "limit": one.limit, "busy": one.busy}

@@ -31,7 +31,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class ConnectionsNeeded:
     """Connections that the workers hold, and what the server should allow."""
 
     held: int  # by all workers at most
@@ -49,8 +49,8 @@ class Sizing:
     workers: DemandEstimate  # processes with one thread
     cores_per_node: int
     nodes: DemandEstimate  # of Keystone and its web server
-    database: Connections | None  # None: the deployment has no database server
-    cache: Connections | None  # None: it has no memcached
+    database: ConnectionsNeeded | None  # None: the deployment has no database server
+    cache: ConnectionsNeeded | None  # None: it has no memcached
     statements_rps: float | None
     cache_gets_rps: float | None
     full_at: DemandEstimate  # times this load that the measured machine bears, everything on it
@@ -146,7 +146,7 @@ def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -
 
 def _database(
     loads: Sequence[Load], facts: Mapping[str, str], workers: int, utilisation: float
-) -> Connections | None:
+) -> ConnectionsNeeded | None:
     # As the audit counts them: a connection per thread and one more, up to what the pool gives.
     if not any(load.demand.of(Role.DATABASE) for load in loads):
         return None
@@ -154,15 +154,15 @@ def _database(
     pool += _whole(facts, "conf.database.max_overflow", OVERFLOW)
     held = workers * min(2, pool)
     busy = _rate([(load.rate_rps, load.demand.connection_s) for load in loads])
-    return Connections(held, ceil(held / utilisation), busy)
+    return ConnectionsNeeded(held, ceil(held / utilisation), busy)
 
 
-def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> Connections | None:
+def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> ConnectionsNeeded | None:
     if facts.get("conf.uses_memcached") != "true" and "memcached" not in facts.get("cache", ""):
         return None
     is_pooled = facts.get("conf.cache.backend") == POOLED
     each = _whole(facts, "conf.cache.memcache_pool_maxsize", CACHE_POOL) if is_pooled else 1
-    return Connections(workers * each, ceil(workers * each / utilisation), None)
+    return ConnectionsNeeded(workers * each, ceil(workers * each / utilisation), None)
 
 
 def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:

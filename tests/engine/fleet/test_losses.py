@@ -20,7 +20,7 @@ from network_hosts import HERE, network
 from loadstone.engine.fleet import certificates, connect, daemons
 from loadstone.engine.fleet.address import LocalFleet, SchedulerAddress
 from loadstone.engine.fleet.clock import SkewedClock
-from loadstone.engine.fleet.fleet import Host
+from loadstone.engine.fleet.fleet import FleetHost
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.engine.parquet import read
 from loadstone.errors import EnvironmentUnusable
@@ -68,7 +68,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def stopped_again(victim: Host, sent: int) -> Iterator[None]:
+def stopped_again(victim: FleetHost, sent: int) -> Iterator[None]:
     """Let a stopped process end."""
     try:
         yield

@@ -29,12 +29,12 @@ def render(audit: Audit) -> str:
     for name, labels, value in _points(audit):
         metrics[name].add_sample(name, labels, value)
 
-    class Collected:
+    class AuditCollector:
         def collect(self) -> list[Metric]:
             return [metric for metric in metrics.values() if metric.samples]
 
     registry = CollectorRegistry()
-    registry.register(Collected())
+    registry.register(AuditCollector())
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # it has no types
     return text.decode()
 

@@ -23,9 +23,9 @@ from loadstone.engine.fleet.address import (
     require_installed,
 )
 from loadstone.engine.fleet.clock import SkewedClock
-from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, Host, RemoteMember
+from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, FleetHost, RemoteMember
 from loadstone.engine.fleet.hosts_file import SshFleet
-from loadstone.engine.fleet.member import LEASE_S, HostFacts, Member
+from loadstone.engine.fleet.member import LEASE_S, Member, MemberFacts
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 
@@ -214,7 +214,7 @@ def _workers(client: "Client", address: FleetAddress) -> list[_Worker]:
 
 def _hosts(
     client: "Client", address: FleetAddress, clocks: Sequence[SkewedClock]
-) -> tuple[Host, ...]:
+) -> tuple[FleetHost, ...]:
     name = f"{socket.gethostname()}, process {os.getpid()}"
     workers = _workers(client, address)
     futures = [
@@ -233,7 +233,7 @@ def _hosts(
     for worker, future in zip(workers, futures, strict=True):
         try:
             member = cast("RemoteMember", future.result(timeout=MEMBER_S))
-            facts: HostFacts = member.facts().result(timeout=ANSWER_S)
+            facts: MemberFacts = member.facts().result(timeout=ANSWER_S)
         except LoadstoneError as error:
             raise EnvironmentUnusable(f"{worker.address}: {error}") from None
         except ModuleNotFoundError:
@@ -248,5 +248,7 @@ def _hosts(
                 f"{facts.host} has Loadstone {facts.loadstone}, this machine {version()}; "
                 "install the same version on both"
             )
-        hosts.append(Host(member, facts, f"{facts.host} ({worker.address.rpartition('/')[2]})"))
+        hosts.append(
+            FleetHost(member, facts, f"{facts.host} ({worker.address.rpartition('/')[2]})")
+        )
     return tuple(hosts)

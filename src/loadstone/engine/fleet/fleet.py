@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from loadstone.engine.ending import Ending
 from loadstone.engine.fleet import clock
 from loadstone.engine.fleet.clock import ClockReading
-from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, Glance, HostFacts, network
+from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, Glance, MemberFacts, network
 from loadstone.engine.health import Health, PartHealth
 from loadstone.engine.limits import merged
 from loadstone.engine.local import LoadResult, Spilled
@@ -36,7 +36,7 @@ LEAD_S = 0.15  # from the order to start to the first instant
 ROUNDS = 5  # round trips in a reading of a clock
 
 
-class Answer(Protocol):
+class RemoteAnswer(Protocol):
     """What a method of a remote member gives at once."""
 
     def result(self, timeout: float | None = None) -> Any:
@@ -44,9 +44,9 @@ class Answer(Protocol):
 
 
 class RemoteMember(Protocol):
-    """A `Member` on another host: each method returns an `Answer`."""
+    """A `Member` on another host: each method returns a `RemoteAnswer`."""
 
-    def __getattr__(self, name: str) -> Callable[..., Answer]: ...
+    def __getattr__(self, name: str) -> Callable[..., RemoteAnswer]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +60,18 @@ class _NoAnswer:
 
 
 @dataclass(slots=True)
-class Host:
+class FleetHost:
     """A host of the fleet; `lost` says why it can send no more."""
 
     member: RemoteMember
-    facts: HostFacts
+    facts: MemberFacts
     name: str
     lost: str = ""
 
-    def ask(self, method: str, *arguments: object, **named: object) -> Answer:
+    def ask(self, method: str, *arguments: object, **named: object) -> RemoteAnswer:
         """Call a method of the member; the answer raises what went wrong."""
         try:
-            answer: Answer = getattr(self.member, method)(*arguments, **named)
+            answer: RemoteAnswer = getattr(self.member, method)(*arguments, **named)
             return answer
         except RuntimeError as error:  # Dask's, of an actor whose worker is gone
             return _NoAnswer(error)
@@ -98,7 +98,7 @@ class _SentPart:
     """What one host sends of the present load."""
 
     number: int
-    host: Host
+    host: FleetHost
     before: ClockReading
     glance: Glance = NOTHING_SEEN
     ending: Ending = field(default_factory=Ending)
@@ -117,7 +117,7 @@ class _Receiver:
 class Fleet:
     """Sends each load from all hosts. `run` and `run_to_file` are those of `engine.local`."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[FleetHost, ...]
     has_scheduler: Callable[[], bool] = lambda: True
 
     def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
@@ -149,7 +149,7 @@ class Fleet:
         """Look at all hosts."""
         return tuple(self._status(host) for host in self.hosts)
 
-    def _status(self, host: Host) -> HostStatus:
+    def _status(self, host: FleetHost) -> HostStatus:
         reading = self._clock(host)
         facts = host.facts
         offset_ms, error_ms = reading.offset_ns / 1e6, reading.error_ns / 1e6
@@ -187,7 +187,7 @@ class Fleet:
         if why := self.failure():
             raise EnvironmentUnusable(why)
 
-    def _prepare(self, plan: Plan, hosts: Sequence[Host]) -> list[_SentPart]:
+    def _prepare(self, plan: Plan, hosts: Sequence[FleetHost]) -> list[_SentPart]:
         # A host that hangs is found at once: to prepare may take long.
         for host, answer in [(host, host.ask("now_ns")) for host in hosts]:
             self._get(host, answer, ANSWER_S)
@@ -327,10 +327,10 @@ class Fleet:
             return "its worker process ended"
         return str(error) or type(error).__name__
 
-    def _clock(self, host: Host) -> ClockReading:
+    def _clock(self, host: FleetHost) -> ClockReading:
         return clock.read(lambda: int(self._get(host, host.ask("now_ns"), ANSWER_S)), ROUNDS)
 
-    def _get(self, host: Host, answer: Answer, timeout_s: float) -> Any:
+    def _get(self, host: FleetHost, answer: RemoteAnswer, timeout_s: float) -> Any:
         """Return what a host answers; its refusals name it, silence loses it."""
         try:
             return answer.result(timeout=timeout_s)

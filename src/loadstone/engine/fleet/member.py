@@ -24,7 +24,7 @@ LEASE_S = 2.0  # a client that was not heard of for so long is taken for dead, a
 
 
 @dataclass(frozen=True, slots=True)
-class HostFacts:
+class MemberFacts:
     """What a client must know of a host before it loads from there."""
 
     host: str
@@ -68,10 +68,10 @@ class Member:
         """Whether the client was heard of within its lease."""
         return time.monotonic() - self._heard_s < LEASE_S
 
-    def facts(self) -> HostFacts:
+    def facts(self) -> MemberFacts:
         """Return what is known of this host."""
         cores = len(os.sched_getaffinity(0))
-        return HostFacts(socket.gethostname(), os.getpid(), version(), cores, network())
+        return MemberFacts(socket.gethostname(), os.getpid(), version(), cores, network())
 
     def now_ns(self) -> int:
         """Return this host's time and renew the lease."""

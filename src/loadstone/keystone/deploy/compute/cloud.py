@@ -30,7 +30,7 @@ def is_beside_keystone(part: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
+class CloudLayout:
     """Where everything is."""
 
     folder: Path  # of the deployment

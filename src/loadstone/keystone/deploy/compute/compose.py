@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loadstone import paths
 from loadstone.keystone.deploy.compute import schemas
-from loadstone.keystone.deploy.compute.cloud import IN_PROCESS, SERVICES, Cloud
+from loadstone.keystone.deploy.compute.cloud import IN_PROCESS, SERVICES, CloudLayout
 from loadstone.keystone.deploy.compute.database import ComputeDatabase
 from loadstone.keystone.deploy.compute.services import (
     IN_ONE_PROCESS,
@@ -57,7 +57,7 @@ class ComputeSite:
 class ComputeCloud:
     """The cloud, and its parts in the order in which they start."""
 
-    cloud: Cloud
+    cloud: CloudLayout
     environment: Part  # made before anything is started: it takes the most room
     parts: tuple[Part, ...]
 
@@ -75,7 +75,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     database = build(site.storage / kind)
     broker = _broker(site) if is_split else ()
     cache = _memcached(site)
-    cloud = Cloud(
+    cloud = CloudLayout(
         folder=site.folder,
         data=database.state,
         environment=contents.folder,
@@ -107,7 +107,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     return ComputeCloud(cloud, contents, parts)
 
 
-def _nova(cloud: Cloud, *, is_split: bool) -> tuple[Part, ...]:
+def _nova(cloud: CloudLayout, *, is_split: bool) -> tuple[Part, ...]:
     if not is_split:
         return (api(cloud, "nova", IN_ONE_PROCESS),)
     conductor, *others = nova_services(cloud)

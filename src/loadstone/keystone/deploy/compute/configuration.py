@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadstone.keystone.deploy.compute.cloud import Cloud
+from loadstone.keystone.deploy.compute.cloud import CloudLayout
 from loadstone.keystone.deploy.manage import REGION
 from loadstone.keystone.deploy.settings import MiddlewareCache, Option
 from loadstone.lab.ports import HOST
@@ -12,7 +12,7 @@ DRIVER = "loadstone"  # binds ports of networks that no agent serves: inside/loa
 HOUR_S = "3600"
 
 
-def files(cloud: Cloud) -> dict[str, tuple[Option, ...]]:
+def files(cloud: CloudLayout) -> dict[str, tuple[Option, ...]]:
     """Return the options of each configuration file by its name."""
     return {
         "nova.conf": _nova(cloud),
@@ -31,7 +31,7 @@ def files(cloud: Cloud) -> dict[str, tuple[Option, ...]]:
     }
 
 
-def _nova(cloud: Cloud) -> tuple[Option, ...]:
+def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
     default = {
         "my_ip": HOST,
         "host": "fake1",
@@ -69,7 +69,7 @@ def _nova(cloud: Cloud) -> tuple[Option, ...]:
     )
 
 
-def _glance(cloud: Cloud) -> tuple[Option, ...]:
+def _glance(cloud: CloudLayout) -> tuple[Option, ...]:
     pipelines = cloud.environment / "etc" / "glance" / "glance-api-paste.ini"
     return (
         ("DEFAULT", "enabled_backends", "local:file"),
@@ -86,7 +86,7 @@ def _glance(cloud: Cloud) -> tuple[Option, ...]:
     )
 
 
-def _neutron(cloud: Cloud) -> tuple[Option, ...]:
+def _neutron(cloud: CloudLayout) -> tuple[Option, ...]:
     default = {
         "core_plugin": "ml2",
         "service_plugins": "",
@@ -115,7 +115,7 @@ def _neutron(cloud: Cloud) -> tuple[Option, ...]:
     )
 
 
-def _login(cloud: Cloud, user: str) -> dict[str, str]:
+def _login(cloud: CloudLayout, user: str) -> dict[str, str]:
     return {
         "auth_url": cloud.auth_url,
         "auth_type": "password",
@@ -128,11 +128,11 @@ def _login(cloud: Cloud, user: str) -> dict[str, str]:
     }
 
 
-def _client(cloud: Cloud, section: str) -> tuple[Option, ...]:
+def _client(cloud: CloudLayout, section: str) -> tuple[Option, ...]:
     return _section(section, _login(cloud, "nova"))
 
 
-def _authtoken(cloud: Cloud, user: str) -> tuple[Option, ...]:
+def _authtoken(cloud: CloudLayout, user: str) -> tuple[Option, ...]:
     options = {
         "www_authenticate_uri": cloud.auth_url,
         **_login(cloud, user),

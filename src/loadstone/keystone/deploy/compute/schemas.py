@@ -8,7 +8,7 @@ from pathlib import Path
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.deploy import conf
 from loadstone.keystone.deploy.compute import configuration
-from loadstone.keystone.deploy.compute.cloud import Cloud
+from loadstone.keystone.deploy.compute.cloud import CloudLayout
 from loadstone.keystone.deploy.compute.database import ComputeDatabase
 from loadstone.lab import processes, state
 from loadstone.lab.processes import Command
@@ -26,7 +26,7 @@ class _Job:
     variables: tuple[tuple[str, str], ...] = ()
 
 
-def sync(cloud: Cloud, log: Path, database: ComputeDatabase, folder: Path) -> None:
+def sync(cloud: CloudLayout, log: Path, database: ComputeDatabase, folder: Path) -> None:
     """Run the db_sync of each service, several at a time."""
     filled = replace(cloud, database=database)
     write(filled, folder)
@@ -42,14 +42,14 @@ def sync(cloud: Cloud, log: Path, database: ComputeDatabase, folder: Path) -> No
     each(carry_out, jobs, max(2, os.cpu_count() or 1))
 
 
-def write(cloud: Cloud, folder: Path) -> None:
+def write(cloud: CloudLayout, folder: Path) -> None:
     """Write the configuration files into a private folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, options in configuration.files(cloud).items():
         state.write_secret(folder / name, conf.render(options))
 
 
-def _jobs(cloud: Cloud, folder: Path) -> Sequence[_Job]:
+def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
     def options(*names: str) -> tuple[str, ...]:
         return tuple(word for name in names for word in ("--config-file", str(folder / name)))
 

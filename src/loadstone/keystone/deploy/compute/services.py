@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.keystone.deploy.compute import schemas
-from loadstone.keystone.deploy.compute.cloud import Cloud
+from loadstone.keystone.deploy.compute.cloud import CloudLayout
 from loadstone.lab import processes
 from loadstone.lab.application import LOADED, Application
 from loadstone.lab.part import Facts, Part, Say
@@ -45,7 +45,7 @@ loadstone = loadstone_ml2:MechanismDriver
 class Configuration(Part):
     """Configuration files and applications."""
 
-    cloud: Cloud
+    cloud: CloudLayout
     settings: Facts
     name: str = "compute"
 
@@ -93,7 +93,7 @@ class CloudApi(Uwsgi):
         return ()
 
 
-def api(cloud: Cloud, service: str, module: str | None = None) -> CloudApi:
+def api(cloud: CloudLayout, service: str, module: str | None = None) -> CloudApi:
     """Return the API of a service; `module` replaces the service's own application."""
     own, health, threads = WSGI[service]
     variables = {
@@ -126,7 +126,7 @@ _FILES: Mapping[str, Mapping[str, str]] = {
 class NovaService(Server):
     """A service of Nova in a process of its own, which listens to the message bus only."""
 
-    cloud: Cloud
+    cloud: CloudLayout
     service: str  # "nova-conductor"
     files: tuple[str, ...]  # its configuration
     starts_beside_others = True
@@ -154,7 +154,7 @@ class NovaService(Server):
         return any(word in text for word in words)
 
 
-def nova_services(cloud: Cloud) -> tuple[NovaService, ...]:
+def nova_services(cloud: CloudLayout) -> tuple[NovaService, ...]:
     """Return the services of Nova beside its API."""
     site, with_database = Site(cloud.folder, 0), ("nova.conf", "nova-db.conf")
     return (
@@ -168,7 +168,7 @@ def nova_services(cloud: Cloud) -> tuple[NovaService, ...]:
 class Discovery(Part):
     """Makes the compute host known to its cell, once."""
 
-    cloud: Cloud
+    cloud: CloudLayout
     name: str = "nova-discovery"
 
     @property
@@ -201,7 +201,7 @@ class Discovery(Part):
 class Contents(Part):
     """Tiny public images and some flavors, made once."""
 
-    cloud: Cloud
+    cloud: CloudLayout
     admin_password: str = field(repr=False)
     name: str = "compute-contents"
 
