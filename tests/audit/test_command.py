@@ -1,10 +1,14 @@
 """`loadstone audit` on files of facts: exit codes, waivers, mistakes."""
 
+import contextlib
 import datetime as dt
 import json
 import os
 import shutil
+import socket
+import sqlite3
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -15,6 +19,7 @@ from realistic import keystone
 from loadstone.audit import archive, rule
 from loadstone.audit.document import parse
 from loadstone.audit.extract import extract
+from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
@@ -247,6 +252,127 @@ password_hash_rounds = 12
     assert "password_hash_rounds = 12" in text
     assert "tls_req_cert = never" in text
     assert "memcached_servers = a:11211" in text
+
+
+def collected(etc, **variables):
+    """Return the facts of a host with these files, and all that the collector printed."""
+    settings = {"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(etc), "AUDIT_PYTHON": sys.executable}
+    # No process counts, and neither do the jobs of this machine.
+    settings |= {"AUDIT_PIDS": "0", **variables}
+    ended = subprocess.run(
+        ["sh", COLLECTOR], env=settings, capture_output=True, text=True, check=True
+    )
+    return extract("a", parse(ended.stdout), {}).facts.values, ended.stdout
+
+
+def with_conf(etc, text):
+    (etc / "keystone").mkdir()
+    (etc / "keystone" / "keystone.conf").write_text(text)
+
+
+def test_a_broker_that_cannot_be_reached_is_told_without_its_password(tmp_path):
+    secret = "s3cr3t-that-must-not-leave"
+    with socket.create_server(("127.0.0.1", 0)) as alive, socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # does not listen
+        ports = [one.getsockname()[1] for one in (alive, bound)]
+        servers = ",".join(f"u:{secret}@127.0.0.1:{port}" for port in ports)
+        text = f"[DEFAULT]\ntransport_url = rabbit://{servers}/v\n"
+        text += "[oslo_messaging_notifications]\ndriver = messagingv2\n"
+        with_conf(tmp_path, text)
+        values, printed = collected(tmp_path)
+    (unreachable,) = values["messaging.unreachable"]
+    assert unreachable.startswith(f"127.0.0.1:{ports[1]} (ConnectionRefusedError")
+    assert secret not in printed
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rabbit://u:pa,s3cr3t@127.0.0.1:1/",
+        "rabbit://u:s3cr3t,pa@127.0.0.1:1/",
+        "rabbit://u:pa/s3cr3t@127.0.0.1:1/",
+        "rabbit://u:s3cr3t@pa@127.0.0.1:1/",
+    ],
+)
+def test_a_transport_url_that_is_not_understood_is_not_printed(tmp_path, url):
+    text = f"[DEFAULT]\ntransport_url = {url}\n"
+    with_conf(tmp_path, text + "[oslo_messaging_notifications]\ndriver = messagingv2\n")
+    values, printed = collected(tmp_path)
+    assert "s3cr3t" not in printed
+    assert "messaging.unreachable" not in values
+
+
+def test_no_broker_is_asked_for_where_no_notification_is_sent(tmp_path):
+    with_conf(tmp_path, "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n")
+    values, _ = collected(tmp_path)
+    assert "messaging.unreachable" not in values
+
+
+def test_the_schedule_of_the_rotation_and_the_modes_of_the_keys_are_read(tmp_path):
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    for name, mode in (("0", 0o600), ("1", 0o640)):
+        (keys / name).write_text("key")
+        (keys / name).chmod(mode)
+    (keys / "2").symlink_to(keys / "0")  # as in a volume of Kubernetes
+    with_conf(tmp_path, f"[fernet_tokens]\nkey_repository = {keys}\n")
+    assert "fernet.job_period_s" not in collected(tmp_path)[0]
+    (tmp_path / "cron.d").mkdir()
+    (tmp_path / "cron.d" / "keystone").write_text(
+        "# 1 * * * * keystone keystone-manage fernet_rotate\n"
+        "5 * * * * keystone keystone-manage trust_flush\n"
+        "30 4 * * 0 keystone keystone-manage fernet_rotate --token s3cr3t\n"
+    )
+    values, printed = collected(tmp_path)
+    assert values["fernet.open_modes"] == ("1 (640)",)
+    assert values["fernet.public"] == ()
+    assert values["fernet.job_period_s"] == 7 * 86400
+    assert "s3cr3t" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("@hourly", 1 / 24),
+        ("weekly", 7),
+        ("0 * * * *", 1 / 24),
+        ("0 */6 * * *", 1),
+        ("0 0 * * 0,3", 7),
+        ("0 0 1,15 * *", 62),
+        ("Mon *-*-* 00:00:00", 7),
+        ("*-*-* 02:00:00", 1),
+        ("*-*-01 02:00:00", 62),
+    ],
+)
+def test_the_longest_time_between_two_runs_of_a_job_is_known(text, days):
+    assert longest_gap_s(text) == days * 86400
+
+
+@pytest.mark.parametrize("text", ["", "@reboot", "0 0 1 1 *", "0 0 1 * 1", "a b", "2027-01-01"])
+def test_a_schedule_of_another_form_has_no_period(text):
+    assert longest_gap_s(text) is None
+
+
+def test_events_that_the_last_revocation_should_have_deleted_are_counted(tmp_path):
+    path = tmp_path / "keystone.db"
+    with_conf(tmp_path, f"[database]\nconnection = sqlite:///{path}\n")
+    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+
+    def counts(*ages_h):
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DROP TABLE IF EXISTS revocation_event")
+            connection.execute("CREATE TABLE revocation_event (revoked_at TEXT)")
+            rows = [(str(now - dt.timedelta(hours=age)),) for age in ages_h]
+            connection.executemany("INSERT INTO revocation_event VALUES (?)", rows)
+        values, _ = collected(tmp_path, AUDIT_QUICK="1")
+        names = ("events", "expired", "left_over")
+        return tuple(values[f"revocation.{name}"] for name in names)
+
+    # A token lives for an hour; its event is kept for another half.
+    assert counts() == (0, 0, 0)
+    assert counts(100, 101) == (2, 2, 0)  # no revocation since
+    assert counts(100, 1, 0.5) == (3, 1, 1)
+    assert counts(1, -24) == (2, 0, 0)  # events of the lab lie ahead
 
 
 def test_workers_are_computed_from_what_was_measured(facts, tmp_path):

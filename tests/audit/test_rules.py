@@ -18,19 +18,25 @@ def judged(rule, changes):
     return result
 
 
-def fixture(rule):
-    return yaml.safe_load((FIXTURES / f"{rule.id}.yaml").read_text())
+def fixtures(kind):
+    """Return each rule with its good or bad changes; a fixture may have a list of them."""
+    found = []
+    for rule in rules.every():
+        changes = yaml.safe_load((FIXTURES / f"{rule.id}.yaml").read_text())[kind]
+        every = changes if isinstance(changes, list) else [changes]
+        found += [pytest.param(rule, one, id=f"{rule.id}-{n}") for n, one in enumerate(every)]
+    return found
 
 
-@pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
-def test_the_good_fixture_passes(rule):
-    result = judged(rule, fixture(rule)["good"])
+@pytest.mark.parametrize(("rule", "changes"), fixtures("good"))
+def test_the_good_fixture_passes(rule, changes):
+    result = judged(rule, changes)
     assert (result.state, result.message) == (RuleState.PASS, rule.title)
 
 
-@pytest.mark.parametrize("rule", rules.every(), ids=lambda rule: rule.id)
-def test_the_bad_fixture_is_found(rule):
-    result = judged(rule, fixture(rule)["bad"])
+@pytest.mark.parametrize(("rule", "changes"), fixtures("bad"))
+def test_the_bad_fixture_is_found(rule, changes):
+    result = judged(rule, changes)
     expected = RuleState.WARN if rule.severity is rules.Severity.INFO else RuleState.FAIL
     if rule.critical_if and result.severity is rules.Severity.CRITICAL:
         expected = RuleState.FAIL

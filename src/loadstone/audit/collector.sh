@@ -43,6 +43,7 @@ emit fernet fernet
 emit consumers consumers
 emit nova nova
 emit cron cron
+emit rotation rotation
 emit rabbitmq rabbitmq
 emit mysql mysql_client
 emit service service
@@ -263,7 +264,9 @@ fernet() {
     repository=${repository:-$etc/keystone/fernet-keys}
     if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
     if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi
-    echo "@ $repository $(stat -c '%a %u' "$repository")"
+    echo "@ $repository $(stat -L -c '%a %u' "$repository")"
+    printf '%s\n' "$table" | awk -F '\t' '/keystone/ && $6 ~ /^(uwsgi|apache2|httpd|gunicorn|granian|\(?wsgi)/ { print $1 }' |
+        while read -r pid; do echo "user $(stat -c %u "/proc/$pid")"; done | sort -u
     for file in "$repository"/*; do
         number=${file##*/}
         case $number in *[!0-9]*) continue ;; esac
@@ -271,7 +274,7 @@ fernet() {
         if [ "$number" != 0 ] && [ -r "$file" ]; then
             digest=$(sha256sum <"$file" | cut -c1-12)
         fi
-        echo "$number $(stat -c '%a %u %Y' "$file") $digest"
+        echo "$number $(stat -L -c '%a %u %Y' "$file") $digest"
     done
 }
 
@@ -296,6 +299,25 @@ nova() {
 cron() {
     { crontab -l -u keystone; cat "$etc"/cron.d/*keystone* /var/spool/cron/keystone \
         /var/spool/cron/crontabs/keystone; } 2>/dev/null | grep -v '^#' | grep -c token_flush
+}
+
+# When the job that rotates the Fernet keys runs: its schedule, never its command.
+rotation() {
+    { if [ -z "${AUDIT_PIDS:-}" ]; then
+          crontab -l -u keystone
+          crontab -l
+          cat /var/spool/cron/keystone /var/spool/cron/crontabs/keystone
+      fi
+      cat "$etc"/crontab "$etc"/cron.d/*; } 2>/dev/null | awk '
+        /^[ \t]*#/ || !/fernet.rotat/ { next }
+        $1 ~ /^@/ { print $1; next }
+        { print $1, $2, $3, $4, $5 }'
+    for period in hourly daily weekly monthly; do
+        for file in "$etc"/cron.$period/*fernet?rotat*; do [ -e "$file" ] && echo "@$period"; done
+    done
+    for file in "$etc"/systemd/system/timers.target.wants/*fernet?rotat*.timer; do
+        [ -r "$file" ] && sed -n 's/^OnCalendar=//p' "$file"
+    done
 }
 
 # rabbitmqctl starts an Erlang machine of its own, which takes seconds: only beside a broker.
@@ -334,7 +356,7 @@ service() {
     sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
     AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
-import configparser, json, os, re, socket, subprocess, sys, time
+import calendar, configparser, json, os, re, socket, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
 OUT = {}
@@ -415,9 +437,9 @@ def rows(connection, statement):
 
 
 def tables(connection, found):
-    expiration = int(CHOSEN.get(("token", "expiration"), 3600)) + 1800
+    kept = int(CHOSEN.get(("token", "expiration"), 3600)) + int(CHOSEN.get(("revoke", "expiration_buffer"), 1800))
     hour = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() - 3600))
-    old = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() - expiration))
+    old = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() - kept))
     count = "SELECT COUNT(*) FROM "
     for name, statement in (
         ("revocation_events", count + "revocation_event"),
@@ -427,11 +449,24 @@ def tables(connection, found):
         ("projects", count + "project"),
         ("application_credentials", count + "application_credential"),
         ("token_rows", count + "token"),
+        ("directory_users", count + "id_mapping WHERE entity_type = 'user'"),
     ):
         try:
             found[name] = int(rows(connection, statement)[0][0])
         except Exception:
             connection.rollback() if hasattr(connection, "rollback") else None
+    try:
+        now = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+        newest = rows(connection, "SELECT MAX(revoked_at) FROM revocation_event WHERE revoked_at <= '%s'" % now)[0][0]
+        found["revocations_left_over"] = 0
+        if newest is not None:
+            # Each revocation deletes what has expired by then; a minute for clocks that differ.
+            ends = calendar.timegm(time.strptime(str(newest)[:19], "%Y-%m-%d %H:%M:%S")) - kept - 60
+            ends = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(ends))
+            found["revocations_left_over"] = int(rows(connection, count + "revocation_event WHERE revoked_at < '%s'" % ends)[0][0])
+    except Exception:
+        found.pop("revocations_left_over", None)
+        connection.rollback() if hasattr(connection, "rollback") else None
     try:
         hashes = rows(connection, "SELECT SUBSTR(password_hash, 1, 7), COUNT(*) FROM password"
                       " WHERE password_hash IS NOT NULL GROUP BY SUBSTR(password_hash, 1, 7)")
@@ -528,6 +563,32 @@ def memcached():
     return {"servers": found}
 
 
+def messaging():
+    """Whether the brokers of notifications can be reached. Only their names leave this function."""
+    section = "oslo_messaging_notifications"
+    url = CHOSEN.get((section, "transport_url")) or CHOSEN.get(("DEFAULT", "transport_url"), "")
+    if not url or not CHOSEN.get((section, "driver"), "").startswith("messaging"):
+        return {"servers": []}
+    scheme, _, rest = url.partition("://")
+    default = {"rabbit": 5672, "amqp": 5672, "kafka": 9092}.get(scheme.split("+")[0])
+    parts = re.split("[/?]", rest)[0].split(",")
+    # What does not stand behind the one "@" of its part may belong to a password.
+    plain = url.count("@") in (0, len(parts)) and len(set(part.count("@") for part in parts)) == 1
+    names = [re.match(r"^([\w.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]+))?$", part.rpartition("@")[2]) for part in parts]
+    if default is None or not plain or not all(names):
+        return {"error": "transport_url is not understood"}
+    found = []
+    for name in names[:5]:
+        host, port = name.group(1), int(name.group(2) or default)
+        server = {"name": "%s:%d" % (host, port)}
+        try:
+            socket.create_connection((host.strip("[]"), port), 2).close()
+        except Exception as error:
+            server["error"] = masked(error)
+        found.append(server)
+    return {"servers": found}
+
+
 def haproxy():
     found = []
     for path in os.environ.get("AUDIT_SOCKETS", "").split():
@@ -588,6 +649,7 @@ if SLOW:
     part("password", password)
     print(json.dumps(OUT))  # what is known if the rest does not end in time
     sys.stdout.flush()
+    part("messaging", messaging)
     part("doctor", lambda: ended(doctor))
     part("validator", lambda: ended(validator))
 print(json.dumps(OUT))

@@ -21,11 +21,14 @@ MYSQL = {
     "db.flow_control_paused": "wsrep_flow_control_paused",
     "db.receive_queue": "wsrep_local_recv_queue_avg",
     "db.cert_failures": "wsrep_local_cert_failures",
+    "db.commits": "wsrep_local_commits",
 }
 COUNTS = {
     "revocation.events": "revocation_events",
     "revocation.last_hour": "revocations_last_hour",
     "revocation.expired": "revocations_expired",
+    "revocation.left_over": "revocations_left_over",
+    "directory.users": "directory_users",
     "keystone.users": "users",
     "keystone.projects": "projects",
     "keystone.application_credentials": "application_credentials",

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
-from loadstone.audit.readers import sections, service
+from loadstone.audit.readers import schedule, sections, service
 
 # Defaults of Keystone 30 and of the oslo libraries that it uses (keystone/conf/*.py, oslo.cache
 # 4.3.0, oslo.db 18.1.1, oslo.log, oslo.messaging, osprofiler).
@@ -41,6 +41,10 @@ DEFAULTS: dict[str, Value] = {
     "identity.list_limit": 0,
     "ldap.use_pool": True,
     "ldap.use_auth_pool": True,
+    "ldap.pool_size": 10,
+    "ldap.auth_pool_size": 100,
+    "ldap.page_size": 0,
+    "ldap.chase_referrals": True,  # unset in Keystone: OpenLDAP's library follows them
     "ldap.user_enabled_emulation": False,
     "oslo_messaging_notifications.driver": "",
     "profiler.enabled": False,
@@ -53,6 +57,11 @@ DEFAULTS: dict[str, Value] = {
 CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
+)
+LISTS = (("DEFAULT", "notification_opt_out"),)  # options that may stand in a file repeatedly
+# Attributes that only Active Directory has, in lower case.
+ACTIVE_DIRECTORY = (
+    *("samaccountname", "userprincipalname", "useraccountcontrol", "objectguid", "objectsid"),
 )
 UNKNOWN_OPTION = re.compile(r"ERROR:\S+:(\S+/\S+) is not part of the sample config")
 SYMPTOM = re.compile(r"^WARNING: (.+)$", re.MULTILINE)
@@ -81,7 +90,7 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     problem = sections.problem(found)
     if problem is not None:
         return {}, {"conf.": problem}
-    known = sections.settings(found).values
+    known = sections.settings(found, LISTS).values
     values: dict[str, Value] = {}
     for name, default in DEFAULTS.items():
         section, _, option = name.partition(".")
@@ -94,6 +103,10 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         if known.get((section, "caching"), "true").lower() not in sections.TRUE
     )
     values["conf.has_ldap"] = any(section == "ldap" for section, _ in known)
+    values["conf.has_active_directory"] = any(
+        section == "ldap" and value.lower() in ACTIVE_DIRECTORY
+        for (section, _), value in known.items()
+    )
     values["conf.cache_servers"] = _cache_servers(values)
     values["conf.uses_memcached"] = bool(
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
@@ -169,13 +182,25 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
     rows = [line.split() for line in lines[1:]]
     keys = [row for row in rows if len(row) == 5 and row[0].isdigit()]
     time_s = sections.number(document.pairs("meta").get("time")) or 0
-    newest = max((int(row[3]) for row in keys if row[0] != "0"), default=0)
+    # A rotation renames key 0, which keeps its time, and writes a new key 0.
+    newest = max((int(row[3]) for row in keys), default=0)
+    modes = [(row[0], row[1], int(row[1], 8)) for row in keys]
+    owners = _owners(rows)
     values: dict[str, Value] = {
         "fernet.folder": lines[0].split()[1] if len(lines[0].split()) > 1 else found[0].path,
         "fernet.keys": len(keys),
         "fernet.digest": " ".join(sorted(f"{row[0]}:{row[4]}" for row in keys if row[0] != "0")),
-        "fernet.open_modes": tuple(row[0] for row in keys if row[1][-1] != "0"),
+        "fernet.open_modes": tuple(f"{key} ({text})" for key, text, mode in modes if mode & 0o077),
+        "fernet.public": tuple(key for key, _, mode in modes if mode & 0o007),
     }
+    if owners:
+        values["fernet.foreign"] = tuple(
+            f"{row[0]} (uid {row[2]})" for row in keys if row[2] not in owners
+        )
+    periods = [schedule.longest_gap_s(line) for line in document.text("rotation").splitlines()]
+    known = [period for period in periods if period is not None]
+    if known:
+        values["fernet.job_period_s"] = min(known)
     if newest and time_s:
         values["fernet.age_s"] = max(0, int(time_s) - newest)
     times = sorted(int(row[3]) for row in keys if row[0] != "0")
@@ -185,3 +210,9 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
         values["fernet.rotation_s"] = sorted(rotations)[len(rotations) // 2]
     missing = {"fernet.rotation_s": "the keys were never rotated: their times show no period"}
     return values, missing
+
+
+def _owners(rows: list[list[str]]) -> frozenset[str]:
+    """Return the users that run Keystone; root counts only where no other does."""
+    users = frozenset(row[1] for row in rows if len(row) == 2 and row[0] == "user")
+    return users - {"0"} or users

@@ -1,10 +1,11 @@
-"""Facts of other services on the host: those that validate tokens, Nova, RabbitMQ, cron."""
+"""Facts of other services on the host: those that validate tokens, Nova, RabbitMQ, cron, and
+brokers that Keystone sends notifications to."""
 
 import re
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
-from loadstone.audit.readers import sections
+from loadstone.audit.readers import sections, service
 from loadstone.audit.readers.sections import number
 
 AUTHTOKEN_CACHE_S = 300  # default of [keystone_authtoken] token_cache_time
@@ -23,6 +24,12 @@ def read(document: Document) -> Facts:
     flushes = number(document.text("cron").strip())
     if flushes is not None:
         values["cron.token_flush"] = flushes > 0
+    brokers, _ = service.part(document, "messaging")
+    servers = [server for server in brokers.get("servers", ()) if isinstance(server, dict)]
+    if servers:
+        values["messaging.unreachable"] = tuple(
+            f"{server.get('name')} ({server['error']})" for server in servers if "error" in server
+        )
     return Facts(
         values,
         {**consumers.missing, **nova.missing, **rabbit.missing},

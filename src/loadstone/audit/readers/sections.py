@@ -1,6 +1,6 @@
 """Lines of configuration files as the collector prints them."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from loadstone.audit.facts import SettingOrigin, Value
@@ -40,9 +40,13 @@ def files(text: str) -> tuple[File, ...]:
     return tuple(found)
 
 
-def settings(found: tuple[File, ...]) -> IniSettings:
-    """Return the settings of INI files; later files and lines win."""
-    values, origins = {}, {}
+def settings(found: tuple[File, ...], lists: Container[tuple[str, str]] = ()) -> IniSettings:
+    """Return the settings of INI files; later files and lines win.
+
+    Options in `lists` are set once for each element; their values are joined by commas.
+    """
+    values: dict[tuple[str, str], str] = {}
+    origins = {}
     for file in found:
         section = "DEFAULT"
         for number, line in file.lines:
@@ -52,7 +56,8 @@ def settings(found: tuple[File, ...]) -> IniSettings:
             option, equals, value = line.partition("=")
             if equals:
                 key = (section, option.strip())
-                values[key] = value.strip()
+                before = f"{values[key]}," if key in lists and key in values else ""
+                values[key] = before + value.strip()
                 origins[key] = SettingOrigin(file.path, number)
     return IniSettings(values, origins)
 
