@@ -1,4 +1,4 @@
-"""How long `loadstone audit` takes for 8 hosts over ssh: `python -m bench.audit_hosts`.
+"""Time of `loadstone audit` for 8 hosts over ssh: `python -m bench.audit_hosts`.
 
 Each host is an sshd of its own on a loopback port with a keystone.conf of its own. What is timed is
 the whole command, from its start to its exit, as a user types it. All hosts share this machine's

@@ -14,8 +14,10 @@ from loadstone.faults import filling
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     words = ("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path))
-    if os.geteuid() != 0 or subprocess.run(words, capture_output=True, check=False).returncode:
+    is_mounted = os.geteuid() == 0 and subprocess.run(words, check=False).returncode == 0
+    if not is_mounted and "CI" not in os.environ:
         pytest.skip("mounts a file system, which only root may")
+    assert is_mounted
     yield tmp_path
     subprocess.run(("umount", str(tmp_path)), check=True)
 

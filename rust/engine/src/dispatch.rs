@@ -8,7 +8,7 @@ use crate::control::{Command, Control};
 use crate::worker::Worker;
 
 /// Above this many iterations a second per thread, waking for each one would cost more than the
-/// requests do (30 us against 5 us, measured): they are sent on a grid instead.
+/// requests do (docs/performance.md): they are sent on a grid instead.
 const PRECISE_RPS: f64 = 2500.0;
 /// Its spacing: the lateness that the grid may cause.
 const GRID_NS: i64 = 500_000;

@@ -96,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// What was kept; of a thread that hands its rows on or shows them, nothing is left.
+    /// Returns the rows that were kept: none where they were handed on or shown.
     pub(crate) fn finish(mut self) -> Samples {
         self.hand_over();
         self.rows

@@ -35,7 +35,7 @@ const SCHEMA: &str = "message samples {
     required int32 retried (INTEGER(8, false));
     required int32 generator (INTEGER(16, false));
 }";
-/// What files had before the column `generator`; they are still read.
+/// The schema of files from before the column `generator`; they are still read.
 const SECOND_SCHEMA: &str = "message samples {
     required int64 due_ns;
     required int64 sent_ns;
@@ -48,7 +48,7 @@ const SECOND_SCHEMA: &str = "message samples {
     required int32 action (INTEGER(8, false));
     required int32 retried (INTEGER(8, false));
 }";
-/// What files had before the column `retried`; they are still read.
+/// The schema of files from before the column `retried`; they are still read.
 const FIRST_SCHEMA: &str = "message samples {
     required int64 due_ns;
     required int64 sent_ns;

@@ -29,7 +29,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEffect:
-    """What clients saw of the iterations that were due during one phase."""
+    """How the iterations that were due during one phase ended."""
 
     words: str
     begin_s: float

@@ -1,4 +1,4 @@
-"""What the fix of a rule brought, where `loadstone audit prove` measured it."""
+"""The gain of a rule's fix, as `loadstone audit prove` measured it."""
 
 import math
 from dataclasses import dataclass

@@ -33,7 +33,6 @@ def main() -> None:
             (folder / name).touch(0o600)
             (folder / name).write_text(told[pem])
         processes = [_worker(folder, told["scheduler"], name) for name in told["names"]]
-        print("started", flush=True)
         over = threading.Event()
         threading.Thread(target=_await_end, args=(over,), daemon=True).start()
         while not over.is_set() and all(one.poll() is None for one in processes):
