@@ -2,7 +2,6 @@
 
 import pytest
 from delay_proxy import delay_proxy
-from haproxy import haproxy, limited
 from known_service import known_service
 from measured import is_unhindered, searched
 
@@ -40,21 +39,3 @@ def test_a_limiter_is_found_where_it_refuses(limit_rps: float, capacity_rps: flo
         assert found.high_rps is not None
         assert found.low_rps <= limit_rps <= found.high_rps
         assert "refuses with 429" in found.words[0]
-
-
-@pytest.mark.timeout(600)
-# tests/live/test_haproxy.py has the window of one second.
-@pytest.mark.parametrize(("most", "window"), [(15, "3s")])
-def test_a_limit_of_haproxy_is_found_although_it_counts_what_it_refuses(
-    most: int, window: str
-) -> None:
-    with (
-        known_service(8, 0.02) as known,
-        haproxy(known.port, frontend=limited(most, window)) as port,
-    ):
-        found, trials = searched(port, 120.0)
-    if is_unhindered(found, trials):
-        assert found.kind is CapacityKind.REFUSAL
-        assert found.rate_rps == pytest.approx(5.0, rel=0.1)
-        assert "refuses with 429" in found.words[0]
-        assert any("depends on the load before" in word for word in found.words)
