@@ -453,8 +453,8 @@ class _Refusal:
             return Capacity(low, low, None, CONFIDENCE, (f"at least {low or 0:.4g}/s",), None)
         if low is None:
             has_held = any(one.requests and not one.refused for one in self._tried)
-            words = "no lower rate was tried for long enough" if has_held else "at every rate tried"
-            return no_more_than(bound, (f"refuses with {self._how()}: {words}",), (Cause.ERRORS,))
+            tail = "no lower rate was tried for long enough" if has_held else "at every rate tried"
+            return no_more_than(bound, (f"refuses with {self._how()}: {tail}",), (Cause.ERRORS,))
         below, middle, above = self._interval()
         # The odds of a refusal do not rise exactly as a power of the rate.
         below, above = below - WIDTH * middle, above + WIDTH * middle

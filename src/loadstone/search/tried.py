@@ -106,6 +106,7 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
     one of which nothing was refused no more than that. A window, which accepts as many however fast
     they come, is no such bucket.
     """
+    fills = [one for one in fills if one.most > 0]
     full = [one for one in fills if one.is_full]
     if len(full) < LEAST_FILLS:
         return None
