@@ -62,7 +62,7 @@ QUEUE_LIMIT = 512  # the usual listen backlog, where the family names none
 
 
 def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0) -> Service:
-    """Give the `index`-th random service of a family."""
+    """Return the `index`-th random service of a family."""
     kind = (FAMILIES | ILL_POSED | LIMITED | CHANGING)[family]
     random = np.random.default_rng([index, *family.encode()])
     service = replace(
