@@ -35,5 +35,5 @@ def test_a_file_with_passwords_is_not_quoted(tmp_path):
 
 
 def test_a_file_that_is_missing_is_named_with_its_option(tmp_path):
-    with pytest.raises(InvalidInput, match="^--faults .*gone.yaml: No such file or directory$"):
+    with pytest.raises(InvalidInput, match=r"^--faults .*gone\.yaml: No such file or directory$"):
         yaml_file.read(tmp_path / "gone.yaml", "--faults")
