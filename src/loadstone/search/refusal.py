@@ -228,7 +228,8 @@ class _Refusal:
 
         The rest is long enough when a longer one lets no more of them pass.
         """
-        rate_rps = self._bracket()[2]
+        # At a rate only just refused, almost all would pass after any rest.
+        rate_rps = min(FLOOD * self._bracket()[2], self._session.settings.ceiling_rps)
         self._limiter_rps, self._fills, enough_s = None, [], 0.0
         self._rest_s = FIRST_REST_S
         while self._session.left_s > FLOOD_S:

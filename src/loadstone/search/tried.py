@@ -113,7 +113,7 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
     first = min(full, key=lambda one: one.most / one.rate_rps)
     last = max(full, key=lambda one: one.most / one.rate_rps)
     longest = last.most / last.rate_rps
-    by_windows = WINDOWS * min(one.most for one in full)
+    by_windows = WINDOWS * first.most + ERROR
     if longest < LEAST_RATIO * first.most / first.rate_rps or last.least(bad_rps) <= by_windows:
         return None  # a window would explain them, too
     tokens = np.linspace(0.0, first.most + ERROR, GRID)[:, None]
