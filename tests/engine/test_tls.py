@@ -105,12 +105,17 @@ def test_a_self_signed_certificate_given_as_its_own_authority_is_believed(
     assert elsewhere[Outcome.TLS_FAILED] > 0
 
 
-def test_a_self_signed_certificate_that_has_expired_is_not_believed(
+def test_a_certificate_that_has_expired_is_named(
     secure: Secure, context: ssl.SSLContext, authority: Authority
 ) -> None:
     itself = authority.itself(days_ago=3)
     context.load_cert_chain(itself)
-    assert outcomes(secure(Tls(ca_file=str(itself)))) == {Outcome.TLS_FAILED: 6}
+    assert outcomes(secure(Tls(ca_file=str(itself)))) == {Outcome.CERTIFICATE_EXPIRED: 6}
+    context.load_cert_chain(authority.issue("late", days_ago=3))
+    ours = secure(Tls(ca_file=str(authority.file)))
+    assert outcomes(ours) == {Outcome.CERTIFICATE_EXPIRED: 6}
+    over_http2 = replace(ours, placement=Placement(http="2"))
+    assert outcomes(over_http2) == {Outcome.CERTIFICATE_EXPIRED: 6}
 
 
 def test_a_server_may_ask_for_our_certificate(

@@ -6,6 +6,7 @@ from loadstone.config.capacity import by_name
 from loadstone.config.fault import FaultTerms, fault_groups, load_s, most_load_s
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoad, StagedLoad
+from loadstone.plan.model import Placement
 
 KILL = "kill keystone service on one node"
 WANTED = by_name("issue", 0)
@@ -55,6 +56,16 @@ def test_after_an_overload_the_load_may_be_lower() -> None:
         (60.0, 20.0),
         (30.0, 8.0),
     ]
+
+
+def test_of_an_expired_certificate_only_new_connections_tell() -> None:
+    [fault] = measurements(sentences=("expire certificate",), rate_rps=20.0)
+    assert fault.generator.scenario.connection == "iteration"
+    assert dict(fault.record.parameters)["connections"] == "one for each iteration"
+    with pytest.raises(InvalidInput, match="leave out --http2"):
+        measurements(
+            sentences=("expire certificate",), rate_rps=20.0, placement=Placement(http="2")
+        )
 
 
 def test_an_upgrade_happens_once() -> None:

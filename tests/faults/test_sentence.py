@@ -35,6 +35,9 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
         ("reload haproxy", (Verb.RELOAD, "haproxy", "all", None, 0.0)),
         ("fill the disk of the database", (Verb.FILL, "database", "all", None, HOLD_S)),
         ("make database read-only for 3 s", (Verb.READ_ONLY, "database", "all", None, 3.0)),
+        ("expire certificate", (Verb.EXPIRE, "", "all", None, HOLD_S)),
+        ("Expire the TLS certificate of haproxy for 2 seconds",
+         (Verb.EXPIRE, "haproxy", "all", None, 2.0)),
     ],
 )  # fmt: skip
 def test_a_sentence_names_what_is_done_to_whom(sentence: str, fault: tuple) -> None:

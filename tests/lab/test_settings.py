@@ -44,6 +44,7 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("middleware-cache=off", "needs compute=nova"),
         ("service-tokens=off", "needs compute=nova"),
         ("service-tokens=maybe", "on, off"),
+        ("tls=on", "needs nodes=2"),
     ],
 )
 def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
@@ -57,6 +58,8 @@ def test_a_compute_cloud_needs_a_keystone_that_logs_its_requests() -> None:
     assert settings.read(chosen.pairs()) == chosen
     with pytest.raises(InvalidInput, match="web=uwsgi or web=nginx-uwsgi"):
         settings.read([("compute", "nova"), ("web", "gunicorn")])
+    with pytest.raises(InvalidInput, match="needs tls=off"):
+        settings.read([("compute", "nova"), ("nodes", "2"), ("tls", "on")])
     with pytest.raises(InvalidInput, match=re.escape("release=13.0.2 is started with compute")):
         settings.read([("compute", "nova"), ("release", "13.0.2")])
 

@@ -55,13 +55,14 @@ class Authority:
         )
         return self._kept("itself", certificate, self.key)
 
-    def issue(self, name: str) -> Path:
+    def issue(self, name: str, *, days_ago: int = 0) -> Path:
         """Give a file with a certificate for 127.0.0.1 and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        made = datetime.datetime.now(datetime.UTC) - days_ago * DAY
         certificate = (
-            self._builder(subject, key)
+            self._builder(subject, key, made)
             .add_extension(x509.SubjectAlternativeName([address]), critical=False)
             .sign(self.key, hashes.SHA256())
         )

@@ -37,7 +37,9 @@ def token_of(variables: dict[str, str]) -> str:
             "scope": {"project": scope},
         }
     }
-    answer = requests.post(f"{variables['OS_AUTH_URL']}/auth/tokens", json=body, timeout=30)
+    url = f"{variables['OS_AUTH_URL']}/auth/tokens"
+    trusted = variables.get("OS_CACERT", True)
+    answer = requests.post(url, json=body, timeout=30, verify=trusted)
     assert answer.status_code == 201, answer.text
     return answer.headers["X-Subject-Token"]
 

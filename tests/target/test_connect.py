@@ -5,6 +5,7 @@ import threading
 from contextlib import ExitStack
 
 import pytest
+from authority import Authority
 from fake_keystone import answering, handled, serving
 
 from loadstone.errors import EnvironmentUnusable
@@ -238,6 +239,15 @@ def test_an_untrusted_certificate_says_how_to_trust_it(variables, tls):
     line = refused({**variables, "OS_AUTH_URL": url})
     assert "certificate is not trusted (self-signed certificate)" in line
     assert "OS_CACERT" in line
+
+
+def test_an_expired_certificate_is_named(fake, variables, tmp_path):
+    authority = Authority(tmp_path, "ours")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("late", days_ago=3))
+    with serving(fake.handler(), context) as url:
+        line = refused({**variables, "OS_AUTH_URL": url, "OS_CACERT": str(authority.file)})
+    assert "its TLS certificate has expired" in line
 
 
 def test_its_ca_or_insecure_lets_it_pass(variables, tls):

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::{self, CertificateError};
 
 use crate::capture::Listener;
 use crate::clock::Clock;
@@ -148,7 +149,7 @@ impl Connection {
             None => Stream::Plain(tcp),
             Some((connector, name)) => {
                 let tls = connector.connect(name.clone(), tcp).await;
-                Stream::Tls(Box::new(tls.map_err(|_| Outcome::TlsFailed)?))
+                Stream::Tls(Box::new(tls.map_err(|error| handshake_fault(&error))?))
             }
         };
         Ok(Self { stream, buffer: vec![0; FIRST_BUFFER], last_used_ns: None, is_kept: true })
@@ -299,6 +300,17 @@ impl Connection {
             }
             Err(Passed) => Err(late),
         }
+    }
+}
+
+/// Why a TLS handshake failed.
+pub(crate) fn handshake_fault(error: &io::Error) -> Outcome {
+    let told = error.get_ref().and_then(|error| error.downcast_ref());
+    match told {
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        )) => Outcome::CertificateExpired,
+        _ => Outcome::TlsFailed,
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use tokio::time::timeout;
 use tokio_rustls::rustls::{self, AlertDescription};
 
-use crate::connection::io_fault;
+use crate::connection::{handshake_fault, io_fault};
 use crate::dial::dial;
 use crate::lane::PanicAlarm;
 use crate::plan::{Origin, Scheme};
@@ -184,7 +184,7 @@ async fn open(
         if told == Some(&refused) {
             return Unopened::NotHttp2(Outcome::TlsFailed);
         }
-        Unopened::Fault(Outcome::TlsFailed)
+        Unopened::Fault(handshake_fault(&error))
     })?;
     if tls.get_ref().1.alpn_protocol() != Some(ALPN) {
         return Err(Unopened::NotHttp2(Outcome::TlsFailed));

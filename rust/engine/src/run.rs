@@ -320,6 +320,7 @@ impl Run {
             Outcome::Refused => "connection refused",
             Outcome::ConnectTimeout => "no answer in time",
             Outcome::TlsFailed => "the TLS handshake failed",
+            Outcome::CertificateExpired => "its TLS certificate has expired",
             Outcome::NoPort => "no local port is free",
             _ => "it failed",
         };

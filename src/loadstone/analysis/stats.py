@@ -40,6 +40,7 @@ WORDS = {
     Outcome.CONNECT_FAILED: "no connection",
     Outcome.CONNECT_TIMEOUT: "connecting timed out",
     Outcome.TLS_FAILED: "TLS handshake failed",
+    Outcome.CERTIFICATE_EXPIRED: "certificate expired",
     Outcome.WRITE_TIMEOUT: "sending timed out",
     Outcome.FIRST_BYTE_TIMEOUT: "no answer in time",
     Outcome.BODY_TIMEOUT: "answer not complete in time",

@@ -10,6 +10,7 @@ from loadstone.errors import InvalidInput
 from loadstone.faults.observer import Planned
 from loadstone.faults.sentence import MOMENTARY, ROLLING, Fault, Verb, read
 from loadstone.generator.requests import Requests
+from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.load import OpenLoad, OpenLoop, Stage, StagedLoad, peak_rps
 from loadstone.plan.model import Limits, Placement
 from loadstone.policy import Repeats
@@ -58,6 +59,11 @@ def fault_groups(wanted: Searched, terms: FaultTerms) -> tuple[MeasurementGroup,
     for fault in faults:
         if fault.verb is Verb.UPGRADE and terms.repeats > 1:
             raise InvalidInput(f"fault {fault.sentence!r}: happens once; --repeats 1")
+        if fault.verb is Verb.EXPIRE and terms.placement.http != "1.1":
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: HTTP/2 keeps its connections, and only who opens one "
+                "looks at a certificate; leave out --http2"
+            )
         if rate_rps is not None:
             measurements.append(_measurement(wanted, terms, fault, rate_rps))
         else:
@@ -154,10 +160,20 @@ def _load(terms: FaultTerms, fault: Fault, rate_rps: float) -> OpenLoop:
     )
 
 
+def _scenario(wanted: Searched, fault: Fault) -> Scenario:
+    """Return the scenario; for an expired certificate each iteration is that of a new client.
+
+    Only who opens a connection looks at a certificate.
+    """
+    if fault.verb is Verb.EXPIRE:
+        return replace(wanted.scenario, connection="iteration")
+    return wanted.scenario
+
+
 def _measurement(
     wanted: Searched, terms: FaultTerms, fault: Fault, rate_rps: float
 ) -> MeasurementConfig:
-    scenario, load = wanted.scenario, _load(terms, fault, rate_rps)
+    scenario, load = _scenario(wanted, fault), _load(terms, fault, rate_rps)
     seconds = terms.baseline_s + _observe_s(terms, fault)
     request = TrialRequest(load, fault.sentence)
     # A standstill leaves as many in flight as are due until they time out.
@@ -174,6 +190,7 @@ def _measurement(
         ("time-out", f"{terms.timeout_s:g} s"),
         ("users", wanted.users),
         ("HTTP", terms.placement.http),
+        *((("connections", "one for each iteration"),) if fault.verb is Verb.EXPIRE else ()),
     )
     return MeasurementConfig(
         record=Measurement(

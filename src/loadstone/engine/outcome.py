@@ -21,6 +21,7 @@ class Outcome(IntEnum):
     NOT_SENT = 12  # due, but the run was stopped before it could be sent
     NO_PORT = 13  # this machine had no local port left for the connection
     TOO_LONG = 14  # the body is longer than what is searched for captures (1 MiB)
+    CERTIFICATE_EXPIRED = 15  # the server's
     TIMED_OUT = 65  # the iteration took longer than it may, and was ended
     # Only of iterations that are Python functions (engine/callables).
     RAISED = 64  # the function raised an exception that names no HTTP status

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.lab.haproxy import REQUEST, Haproxy
+from loadstone.keystone.deploy.deployment import Deployment
+from loadstone.lab.haproxy import HANDSHAKE_FAILED, REQUEST, Haproxy
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
+from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address, read_address
 from loadstone.monitor.sources.sockets import ask
@@ -48,6 +50,34 @@ def set_port(folder: Path, server: str, port: int) -> None:
     if "chang" not in answer.lower():  # "port changed from ...", "no need to change ..."
         raise EnvironmentUnusable(
             f"haproxy of lab {folder.name} does not send {server} to port {port}: {answer.strip()}"
+        )
+
+
+def require_tls(folder: Path) -> None:
+    """Raise InvalidInput for a deployment that shows no certificate."""
+    if not Deployment(folder, parts.known(folder)).has_tls:
+        raise InvalidInput(
+            f"lab {folder.name} serves without TLS; it needs --with nodes=2 --with tls=on"
+        )
+
+
+def set_certificate(folder: Path, *, is_valid: bool) -> None:
+    """Show the valid certificate, or the expired one, to whoever connects from here on.
+
+    Connections that are open stay open, and sessions of before are not resumed.
+    """
+    known = ServerCertificates(folder)
+    # haproxy knows a certificate by the file that it was started with.
+    text = (known.valid if is_valid else known.expired).read_text().rstrip("\n")
+    # A transaction that was left open by a crash is replaced.
+    answers = (
+        _ask(folder, f"set ssl cert {known.valid} <<\n{text}\n\n"),
+        _ask(folder, f"commit ssl cert {known.valid}\n"),
+    )
+    if "Success" not in answers[-1]:
+        said = " ".join(" ".join(answers).split())
+        raise EnvironmentUnusable(
+            f"haproxy of lab {folder.name} does not take another certificate: {said}"
         )
 
 
@@ -94,16 +124,25 @@ def await_all(folder: Path) -> None:
 
 
 def logged_failures(folder: Path) -> int | None:
-    """Return how many requests failed by haproxy's own logs; None: there is no haproxy."""
+    """Return how many requests failed by haproxy's own logs; None: there is no haproxy.
+
+    So does a handshake that a client ends: its request is never sent.
+    """
     if not has_balancer(folder):
         return None
     failed = 0
     for path in (folder / "logs").glob("haproxy*.log"):
         with path.open("rb") as log:
-            found = (_REQUEST.match(line) for line in log)
-            ends = [(one[1], one[2]) for one in found if one is not None]
-        failed += sum(status not in b"23" or ended != b"--" for status, ended in ends)
+            failed += sum(_has_failed(line) for line in log)
     return failed
+
+
+def _has_failed(line: bytes) -> bool:
+    found = _REQUEST.match(line)
+    if found is None:
+        return HANDSHAKE_FAILED.encode() in line
+    status, ended = found.groups()
+    return status not in b"23" or ended != b"--"
 
 
 def reload(folder: Path) -> Process:

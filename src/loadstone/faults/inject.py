@@ -112,6 +112,8 @@ class LabInjector:
                 database.kind(self.folder)
             case Verb.FILL:
                 filling.require_small(database.folder(self.folder))
+            case Verb.EXPIRE:
+                balancer.require_tls(self.folder)
             case Verb.RELOAD if fault.service != "haproxy":
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
@@ -214,6 +216,8 @@ class _Carried:
                     )
                 case Verb.FILL:
                     self._fill()
+                case Verb.EXPIRE:
+                    self._expire()
                 case Verb.STEAL_CPU:
                     self._steal_cpu()
                 case _:
@@ -434,6 +438,12 @@ class _Carried:
         self.targets = ("keystone",)
         self._noted(Undo.KEYS, str(repository))
         self._act("rotated Fernet keys", lambda: keys.rotate(repository))
+
+    def _expire(self) -> None:
+        self.targets = ("haproxy",)
+        self._noted(Undo.CERTIFICATE, "the valid one")
+        show = partial(balancer.set_certificate, self.folder, is_valid=False)
+        self._act("haproxy shows an expired certificate", show)
 
     def _steal_cpu(self) -> None:
         cores = os.cpu_count() or 1

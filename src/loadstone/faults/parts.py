@@ -112,14 +112,14 @@ def blueprint(folder: Path) -> Blueprint:
     """Return what a running deployment is built from, without passwords."""
     found = known(folder)
     ports = dict(found.ports)
-    port = ports[WEB]
+    port, chosen = ports[WEB], settings.read(found.settings)
     # Passwords are in the files that the parts read, which the first start has written.
     return Blueprint(
         folder=folder,
-        settings=settings.read(found.settings),
+        settings=chosen,
         ports=Ports({}, ports),
         port=port,
-        url=url_of(port),
+        url=url_of(port, has_tls=chosen.tls.is_on),
         admin_password="",
         database_password="",
         directory_password="",

@@ -41,6 +41,7 @@ class Verb(StrEnum):
     ROTATE = "rotate"  # Fernet keys; the old ones are put back at the end
     READ_ONLY = "read-only"  # the database
     FILL = "fill"  # the database's file system
+    EXPIRE = "expire"  # the certificate that haproxy shows; the valid one is put back at the end
     STEAL_CPU = "steal cpu"
     OVERLOAD = "overload"  # the load itself is so many times as high
 
@@ -110,6 +111,10 @@ _SENTENCES = (
     (Verb.READ_ONLY, rf"make\s+(?:the\s+)?(?P<service>database)\s+read-only{_TIME}"),
     (Verb.FILL, rf"fill\s+(?:the\s+)?disk\s+of\s+(?:the\s+)?(?P<service>database){_TIME}"),
     (
+        Verb.EXPIRE,
+        rf"expire\s+(?:the\s+)?(?:tls\s+)?certificate(?:\s+of\s+(?P<service>haproxy))?{_TIME}",
+    ),
+    (
         Verb.OVERLOAD,
         rf"overload\s+(?P<factor>\d+(?:\.\d+)?)x{_TIME}(?:,?\s+then\s+(?P<after>\d+(?:\.\d+)?)x)?",
     ),
@@ -164,7 +169,8 @@ def read(sentence: str) -> Fault:
         "`disconnect network on one node`, `delay network on one node by 100 ms`, `lose 10% of "
         "packets on one node`, `rolling restart of keystone`, `rolling restart of keystone with "
         "token.expiration=7200`, `upgrade keystone to 30.0.0`, `flush memcached`, `flush tokens`, "
-        "`rotate fernet keys`, `make database read-only`, `fill disk of database`, `steal cpu`, "
+        "`rotate fernet keys`, `make database read-only`, `fill disk of database`, "
+        "`expire certificate`, `steal cpu`, "
         "`overload 2x for 60 seconds, then 0.8x`; "
         f"verbs are {', '.join(OF_SERVICES)}"
     )

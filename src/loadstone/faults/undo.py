@@ -57,6 +57,7 @@ _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.ADDRESS: _send_again,
     Undo.KEYS: lambda _, repository: keys.put_back(Path(repository)),
     Undo.WRITABLE: lambda folder, _: database.set_read_only(folder, is_read_only=False),
+    Undo.CERTIFICATE: lambda folder, _: balancer.set_certificate(folder, is_valid=True),
     Undo.FREE: lambda _, file: filling.free(Path(file)),
     Undo.CONF: lambda folder, _: rolling.put_back_conf(folder),
     Undo.UPGRADE: rolling.finish_upgrade,

@@ -138,7 +138,7 @@ def _start(
         settings=settings,
         ports=book,
         port=port,
-        url=url_of(port),
+        url=url_of(port, has_tls=settings.tls.is_on),
         admin_password=password(),
         database_password=password(),
         directory_password=password(),

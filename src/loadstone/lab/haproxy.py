@@ -10,9 +10,14 @@ from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.server import Server, answers
+from loadstone.lab.server_certificates import ServerCertificates
 
 HAPROXY = Program("haproxy", "haproxy")
 REQUEST = "request"  # first word of its log's lines about requests
+# How its own words, with which it logs a client that ended the handshake, end.
+HANDSHAKE_FAILED = "SSL handshake failure"
+# So that Keystone's links begin with https.
+OVER_TLS = "    http-request set-header X-Forwarded-Proto https\n"
 CONF = """\
 global
     maxconn 4096
@@ -27,8 +32,8 @@ defaults
     timeout client 60s
     timeout server 60s
 frontend clients
-    bind {host}:{port}
-    default_backend nodes
+    bind {host}:{port}{tls}
+{headers}    default_backend nodes
 backend nodes
     balance {balance}
     option httpchk GET {health}
@@ -45,11 +50,16 @@ class Haproxy(Server):
     balance: str
     health: str
     maxconn: int | None = None  # of each node; None: no limit
+    certificates: ServerCertificates | None = None  # None: it serves without TLS
     kind = "haproxy"
     programs = (HAPROXY,)
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write its configuration."""
+        """Write its configuration, and make certificates where it serves over TLS."""
+        tls = ""
+        if self.certificates is not None:
+            self.certificates.make()
+            tls = f" ssl crt {self.certificates.valid} alpn h2,http/1.1"
         limit = f" maxconn {self.maxconn}" if self.maxconn else ""
         servers = "\n".join(
             f"    server node-{number} {HOST}:{port} check inter 2s{limit}"
@@ -60,6 +70,8 @@ class Haproxy(Server):
             request=REQUEST,
             host=HOST,
             port=self.site.port,
+            tls=tls,
+            headers=OVER_TLS if tls else "",
             balance=self.balance,
             health=self.health,
             servers=servers,
@@ -86,7 +98,8 @@ class Haproxy(Server):
 
     def healthy(self) -> bool:
         """Return whether a node answers through haproxy."""
-        return answers(self.site.port, self.health)
+        ca = self.certificates.ca if self.certificates is not None else None
+        return answers(self.site.port, self.health, ca)
 
     def statistics(self) -> str:
         """Return the URL of its stats socket."""
@@ -98,4 +111,5 @@ class Haproxy(Server):
         return (
             ("nodes", str(len(self.nodes))),
             ("balancer", f"haproxy {version} ({self.balance})"),
+            *((("TLS", "ended by haproxy"),) if self.certificates is not None else ()),
         )

@@ -3,6 +3,7 @@
 import http.client
 import os
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,9 +81,13 @@ class Server(Part):
         return (self.log,)
 
 
-def answers(port: int, path: str) -> bool:
-    """Return whether GET answers 200."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
+def answers(port: int, path: str, ca: Path | None = None) -> bool:
+    """Return whether GET answers 200; with a CA's certificate over TLS."""
+    if ca is None:
+        connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
+    else:
+        context = ssl.create_default_context(cafile=str(ca))
+        connection = http.client.HTTPSConnection(HOST, port, timeout=ANSWER_S, context=context)
     try:
         connection.request("GET", path)
         return connection.getresponse().status == 200

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from requests import Response
 
 
+_CERTIFICATE_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """The v3 API of a cloud, with an authenticated session; close it after use."""
@@ -237,6 +240,11 @@ def _timeout_words(cloud: Cloud, error: BaseException) -> str:
 
 def _tls_words(error: BaseException) -> str:
     for cause in _causes(error):
+        if (
+            isinstance(cause, ssl.SSLCertVerificationError)
+            and cause.verify_code == _CERTIFICATE_EXPIRED
+        ):
+            return "its TLS certificate has expired; renew it, or OS_INSECURE=true for a test cloud"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
                 f"its TLS certificate is not trusted ({cause.verify_message}); "

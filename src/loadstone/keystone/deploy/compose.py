@@ -25,6 +25,7 @@ from loadstone.lab.haproxy import Haproxy
 from loadstone.lab.part import Part
 from loadstone.lab.ports import Ports
 from loadstone.lab.server import Site
+from loadstone.lab.server_certificates import ServerCertificates
 
 RELEASES = Path(__file__).parent / "releases"
 
@@ -170,5 +171,8 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
     ]
     servers = (part for node in nodes for part in build(application, node, ports))
     balanced = tuple(node.port for node in nodes)
-    balancer = Haproxy(site, balanced, settings.balance, application.health, settings.maxconn)
+    certificates = ServerCertificates(blueprint.folder) if settings.tls.is_on else None
+    balancer = Haproxy(
+        site, balanced, settings.balance, application.health, settings.maxconn, certificates
+    )
     return (*servers, balancer)

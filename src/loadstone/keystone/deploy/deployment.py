@@ -7,9 +7,10 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.deploy import directory, settings
 from loadstone.keystone.deploy.compute.cloud import is_beside_keystone
 from loadstone.keystone.deploy.manage import REGION
-from loadstone.keystone.deploy.settings import Compute, DatabaseBackend, IdentityBackend
+from loadstone.keystone.deploy.settings import Compute, DatabaseBackend, IdentityBackend, Switch
 from loadstone.lab import composition, processes, uwsgi
 from loadstone.lab.ports import HOST
+from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.lab.state import DeploymentState, Phase, secret_folder
 from loadstone.lab.uwsgi import Uwsgi
 from loadstone.monitor.demand import Setup
@@ -49,7 +50,12 @@ class Deployment:
     @property
     def url(self) -> str:
         """URL of the Identity v3 endpoint."""
-        return url_of(self.state.port(WEB) or 0)
+        return url_of(self.state.port(WEB) or 0, has_tls=self.has_tls)
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients speak TLS to it."""
+        return dict(self.state.settings).get("tls") == Switch.ON
 
     @property
     def python(self) -> Path:
@@ -73,10 +79,12 @@ class Deployment:
         """Return the same as an entry of clouds.yaml."""
         variables = self.environment_variables()
         auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
+        ca = {"cacert": variables["OS_CACERT"]} if self.has_tls else {}
         return {
             "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
             "region_name": REGION,
             "identity_api_version": "3",
+            **ca,
         }
 
     def directory_users(self) -> tuple[dict[str, str], ...]:
@@ -183,6 +191,7 @@ class Deployment:
             "OS_PROJECT_DOMAIN_ID": domain,
             "OS_IDENTITY_API_VERSION": "3",
             "OS_REGION_NAME": REGION,
+            **({"OS_CACERT": str(ServerCertificates(self.folder).ca)} if self.has_tls else {}),
         }
 
     def _processes(self) -> tuple[processes.Process, ...]:
@@ -202,9 +211,9 @@ def password_file(folder: Path) -> Path:
     return secret_folder(folder) / "admin-password"
 
 
-def url_of(port: int) -> str:
+def url_of(port: int, *, has_tls: bool) -> str:
     """Return the URL of the Identity v3 endpoint on a port."""
-    return f"http://{HOST}:{port}/v3"
+    return f"{'https' if has_tls else 'http'}://{HOST}:{port}/v3"
 
 
 def not_running(name: str) -> str:

@@ -111,6 +111,7 @@ class LabSettings:
     nodes: int = 1
     balance: Balance = Balance.ROUNDROBIN
     maxconn: int | None = None  # requests at once that haproxy sends to each node
+    tls: Switch = Switch.OFF  # between clients and haproxy
     database: DatabaseBackend = DatabaseBackend.SQLITE
     storage: str = DISK  # disk, tmpfs or a folder
     token: TokenProvider = TokenProvider.FERNET
@@ -133,6 +134,8 @@ class LabSettings:
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
         if self.maxconn is not None and self.nodes == 1:
             raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
+        if self.tls.is_on and self.nodes == 1:
+            raise InvalidInput("tls=on needs nodes=2 or more: one node has no haproxy before it")
         if self.token is TokenProvider.UUID and not self.is_queens:
             raise InvalidInput(
                 "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
@@ -169,6 +172,10 @@ class LabSettings:
                     raise InvalidInput(
                         f"{key}={value} needs compute=nova: it is a setting of Nova's cloud"
                     )
+        elif self.tls.is_on:
+            raise InvalidInput(
+                f"compute={self.compute} needs tls=off: its services do not know the lab's CA"
+            )
         elif self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput(
                 f"compute={self.compute} needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells "
@@ -286,6 +293,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "nodes": _whole(1, MOST_NODES),
     "balance": _level(Balance),
     "maxconn": _whole(1, 4096),
+    "tls": _level(Switch),
     "database": _level(DatabaseBackend),
     "storage": _storage,
     "token": _level(TokenProvider),

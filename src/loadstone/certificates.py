@@ -1,0 +1,141 @@
+"""Certificates of an authority that exists only while they are made, as PEM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Self
+
+from loadstone.errors import EnvironmentUnusable
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.x509 import Certificate
+
+LIFE = timedelta(days=365)
+# A clock that is an hour behind must not refuse a new certificate.
+LEEWAY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedCertificate:
+    """A certificate and its key, as PEM."""
+
+    certificate: str
+    key: str = field(repr=False)
+
+    @property
+    def both(self) -> str:
+        """Certificate and key in one text, as haproxy reads them."""
+        return self.certificate + self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Signs certificates. Its key is not stored: no further ones can be made later."""
+
+    _certificate: "Certificate"
+    _key: "EllipticCurvePrivateKey" = field(repr=False)
+
+    @classmethod
+    def create(cls, name: str) -> Self:
+        """Make an authority; EnvironmentUnusable where the library is missing."""
+        try:
+            key = _new_key()
+        except ImportError:
+            raise EnvironmentUnusable(
+                "certificates need cryptography; install it: pip install cryptography"
+            ) from None
+        return cls(_sign(_Wanted(name, key), None, key), key)
+
+    @property
+    def certificate(self) -> str:
+        """Its own certificate, which clients trust."""
+        return _pem(self._certificate)
+
+    def issue(
+        self, name: str, addresses: Sequence[str] = (), until: datetime | None = None
+    ) -> IssuedCertificate:
+        """Issue a certificate for IP addresses, valid for 365 days that end at `until`.
+
+        None: they begin an hour ago.
+        """
+        from cryptography.hazmat.primitives.serialization import (
+            Encoding,
+            NoEncryption,
+            PrivateFormat,
+        )
+
+        key = _new_key()
+        wanted = _Wanted(name, key, tuple(addresses), until)
+        secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return IssuedCertificate(
+            _pem(_sign(wanted, self._certificate, self._key)), secret.decode("ascii")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    name: str
+    key: "EllipticCurvePrivateKey" = field(repr=False)
+    addresses: tuple[str, ...] = ()
+    until: datetime | None = None
+
+
+def _new_key() -> "EllipticCurvePrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _pem(certificate: "Certificate") -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM).decode("ascii")
+
+
+def _sign(
+    wanted: _Wanted, authority: "Certificate | None", signing_key: "EllipticCurvePrivateKey"
+) -> "Certificate":
+    """Sign a certificate; without an authority it is one itself."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.x509.oid import NameOID
+
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, wanted.name)])
+    until = wanted.until or datetime.now(UTC) - LEEWAY + LIFE
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject if authority is None else authority.subject)
+        .public_key(wanted.key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(until - LIFE)
+        .not_valid_after(until)
+        .add_extension(x509.BasicConstraints(ca=authority is None, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(wanted.key.public_key()), critical=False
+        )
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()),
+            critical=False,
+        )
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=True,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                key_cert_sign=authority is None,
+                crl_sign=authority is None,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            critical=True,
+        )
+    )
+    if wanted.addresses:
+        names = [x509.IPAddress(ip_address(address)) for address in wanted.addresses]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(signing_key, hashes.SHA256())

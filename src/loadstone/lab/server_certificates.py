@@ -1,0 +1,44 @@
+"""Certificates of a deployment that serves over TLS: a valid one, and one that has expired."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from loadstone import files
+from loadstone.certificates import Authority
+from loadstone.lab import state
+from loadstone.lab.ports import HOST
+
+CA = "ca.pem"
+EXPIRED_AGO = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCertificates:
+    """Where they are: certificates with their keys in the private folder, the CA's beside it."""
+
+    folder: Path  # of the deployment
+
+    @property
+    def ca(self) -> Path:
+        """The authority's certificate, which clients trust."""
+        return self.folder / CA
+
+    @property
+    def valid(self) -> Path:
+        """Certificate and key that are served."""
+        return state.secret_folder(self.folder) / "certificate.pem"
+
+    @property
+    def expired(self) -> Path:
+        """Certificate and key of the same authority that expired a day ago."""
+        return state.secret_folder(self.folder) / "expired-certificate.pem"
+
+    def make(self) -> None:
+        """Make all of them anew; EnvironmentUnusable without the library that makes them."""
+        authority = Authority.create("Loadstone lab authority")
+        name = f"Loadstone lab {self.folder.name}"
+        until = datetime.now(UTC) - EXPIRED_AGO
+        files.write(self.ca, authority.certificate)
+        state.write_secret(self.valid, authority.issue(name, (HOST,)).both)
+        state.write_secret(self.expired, authority.issue(name, (HOST,), until).both)
