@@ -200,6 +200,7 @@ def assert_task(lab, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # on a busy machine an upgrade beside a load takes minutes
 @pytest.mark.parametrize("database", ["mariadb", "postgres"])
 def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
     lab = start("release=29.1.0", "nodes=2", "workers=1", f"database={database}")
