@@ -2,9 +2,10 @@
 
     python -m bench.fault_kills --times 30
 
-Starts a lab of two nodes behind haproxy, with MariaDB and memcached, and breaks it in all ways in
-turn; each command is ended by SIGKILL, SIGTERM or SIGINT at a random moment. Afterwards no part may
-be dead, stopped, out of haproxy or read-only, no busy loop or proxy may be left, no full disk, no
+Starts a lab of two nodes behind haproxy, with TLS, MariaDB and memcached, and breaks it in all ways
+in turn; each command is ended by SIGKILL, SIGTERM or SIGINT at a random moment: before its fault,
+while it is carried out or held, or after it. Afterwards no part may be dead, stopped, out
+of haproxy or read-only, no busy loop or proxy may be left, no full disk, no expired certificate, no
 changed keystone.conf, and no step in the undo journal; an upgrade is finished, or has not begun.
 Ends with 1 when something was left. The seed is printed; the same one chooses the same moments.
 A full disk needs a small file system of its own, which root mounts for the lab's data.
@@ -14,14 +15,18 @@ import argparse
 import os
 import secrets
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from urllib.parse import urlsplit
 
 import psutil
 
@@ -43,6 +48,7 @@ SENTENCES = (
     "kill memcached service",
     "kill mysql service",
     "make database read-only",
+    "expire certificate",
     "rotate fernet keys",
     "steal cpu",
     "reboot one node",
@@ -59,19 +65,43 @@ SENTENCES = (
 FILL = "fill disk of database"
 UPGRADE = "upgrade keystone to 30.0.0"
 ROLLING = ("rolling", "upgrade")
+# What lasts until somebody undoes it, also across restarts, is always ended while it is held.
+HELD = ("make database read-only", "expire certificate", FILL, UPGRADE)
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-LONGEST_S = 16.0  # of a command that is not ended: start, baseline, fault, undoing
-LONGEST_ROLLING_S = 50.0
+BEFORE, DURING, AFTER = "before", "during", "after"  # the fault
+MOMENTS = (BEFORE, DURING, DURING, AFTER)  # during is most: what is broken then must be undone
+LONGEST_BEFORE_S = 4.0  # from the command's start; on a busy machine the load begins later
+# From the fault's begin, and from its end, for one that holds 5 s, and for a rolling change.
+LONGEST_DURING_S, LONGEST_ROLLING_S = 4.0, 15.0
+LONGEST_AFTER_S = 2.0
+BEGINS_S = 120.0  # until a fault begins
 DISK_MB = 700  # a MariaDB with Keystone's tables takes 200
 PATIENCE_S = 120.0
 LAB = (
-    *(("release", "29.1.0"), ("nodes", "2"), ("workers", "1")),
+    *(("release", "29.1.0"), ("nodes", "2"), ("workers", "1"), ("tls", "on")),
     *(("database", "mariadb"), ("cache", "memcached"), ("hash-rounds", "4")),
 )
 
 
-def ended(lab: Deployment, sentence: str, number: signal.Signals, after_s: float, to: Path) -> None:
-    """Begin a command, and end it."""
+@dataclass(frozen=True)
+class Kill:
+    """How and when a command is ended."""
+
+    signal: signal.Signals
+    moment: str
+    after_s: float  # from the command's start, the fault's begin, or its end
+
+    @classmethod
+    def drawn(cls, draw: Random, sentence: str) -> "Kill":
+        """Draw one for a sentence."""
+        moment = DURING if sentence in HELD else draw.choice(MOMENTS)
+        during_s = LONGEST_ROLLING_S if sentence.startswith(ROLLING) else LONGEST_DURING_S
+        longest_s = {BEFORE: LONGEST_BEFORE_S, DURING: during_s, AFTER: LONGEST_AFTER_S}[moment]
+        return cls(draw.choice(SIGNALS), moment, draw.uniform(0.0, longest_s))
+
+
+def ended(lab: Deployment, sentence: str, kill: Kill, to: Path) -> str:
+    """Begin a command, and end it; return when that was."""
     words = (
         *(sys.executable, "-m", "loadstone", "fault", "--lab", lab.name, "--do", sentence),
         *("--rate", "20", "--users", "0", "--repeats", "1", "--baseline", "3s"),
@@ -80,11 +110,42 @@ def ended(lab: Deployment, sentence: str, number: signal.Signals, after_s: float
     )
     # In the background of a shell SIGINT is ignored, and what is started would ignore it, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    said = to.with_suffix(".said")
+    with (
+        said.open("wb") as log,
+        subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=log) as process,
+    ):
+
+        def has_begun() -> bool:
+            # The line that says so comes just before; what is undone is in the journal before it.
+            return f" s  {sentence}" in said.read_text() or process.poll() is not None
+
+        journal = lab.folder / FILE
+        if kill.moment != BEFORE:
+            until(has_begun, BEGINS_S)
+        if kill.moment == AFTER:
+            time.sleep(1.0)  # until what is done is in the journal
+            until(lambda: not journal.exists() or process.poll() is not None, PATIENCE_S)
         try:
-            process.wait(after_s)
+            process.wait(kill.after_s)
         except subprocess.TimeoutExpired:
-            process.send_signal(number)
+            was = _moment(journal.exists(), has_begun())
+            process.send_signal(kill.signal)
+            return was
+    return f"it had ended with {process.returncode}"
+
+
+def _moment(is_in_journal: bool, has_begun: bool) -> str:
+    if is_in_journal:
+        return "while something was to undo"
+    return "with nothing to undo" if has_begun else "before the fault"
+
+
+def until(held: Callable[[], bool], patience_s: float) -> None:
+    """Wait until it holds, but not for ever."""
+    deadline = time.monotonic() + patience_s
+    while not held() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def left(lab: Deployment) -> list[str]:
@@ -115,6 +176,8 @@ def _left(lab: Deployment) -> Iterator[str]:
         yield f"nodes of {_releases(now)}"
     if not down and _is_read_only(lab):
         yield "the database is read-only"
+    if not down and (why := _untrusted(lab)):
+        yield f"certificate: {why}"
 
 
 def _files(lab: Deployment) -> Iterator[str]:
@@ -146,6 +209,19 @@ def _is_read_only(lab: Deployment) -> bool:
     words = ("mariadb", "--no-defaults", "--socket=mariadb.sock", "-Nse", "SELECT @@read_only")
     done = subprocess.run(words, cwd=tables, capture_output=True, text=True, check=False)
     return done.stdout.strip() != "0"
+
+
+def _untrusted(lab: Deployment) -> str:
+    """Return what a client has against the certificate."""
+    variables = lab.environment_variables()
+    context = ssl.create_default_context(cafile=variables["OS_CACERT"])
+    where = urlsplit(variables["OS_AUTH_URL"])
+    try:
+        with socket.create_connection((where.hostname, where.port), timeout=10) as link:
+            context.wrap_socket(link, server_hostname=where.hostname).close()
+    except OSError as problem:
+        return str(problem)
+    return ""
 
 
 @contextmanager
@@ -191,14 +267,15 @@ def all_of(times: int, draw: Random, disk: Path | None) -> int:
             is_old = "30.0.0" not in _releases(deployment.known(name))[0]
             is_upgrade = number >= times - 3 and is_old
             sentence = UPGRADE if is_upgrade else sentences[number % len(sentences)]
-            longest_s = LONGEST_ROLLING_S if sentence.startswith(ROLLING) else LONGEST_S
-            how, after_s = draw.choice(SIGNALS), draw.uniform(1.0, longest_s)
-            ended(lab, sentence, how, after_s, lab.folder / "results")
+            kill = Kill.drawn(draw, sentence)
+            was = ended(lab, sentence, kill, lab.folder / "results")
             found = left(lab)
             bad += bool(found)
             words = "; ".join(found) or "nothing left"
             print(
-                f"{number + 1:3} {sentence}, {how.name} after {after_s:.1f} s: {words}", flush=True
+                f"{number + 1:3} {sentence}, {kill.signal.name} {kill.moment} "
+                f"({kill.after_s:.1f} s), {was}: {words}",
+                flush=True,
             )
     finally:
         deployment.down(name, purge=True)

@@ -1,5 +1,6 @@
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,13 @@ import pytest
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import conf, settings
-from loadstone.keystone.deploy.database import storage_folder
-from loadstone.keystone.deploy.settings import Cache, LabSettings
+from loadstone.keystone.deploy.database import (
+    data_folder,
+    rename_data,
+    require_not_upgraded,
+    storage_folder,
+)
+from loadstone.keystone.deploy.settings import Cache, DatabaseBackend, LabSettings
 
 
 def test_settings_are_read_as_they_are_written() -> None:
@@ -146,3 +152,21 @@ def test_a_data_folder_that_another_user_made_is_not_used(
 def test_a_listen_queue_is_uwsgis() -> None:
     with pytest.raises(InvalidInput, match="web=uwsgi"):
         settings.read([("web", "gunicorn"), ("listen", "10")])
+
+
+def test_data_that_were_upgraded_do_not_go_back(tmp_path: Path) -> None:
+    chosen = settings.read([("database", "mariadb"), ("release", "25.0.0")])
+    old, new, newest = (
+        data_folder(tmp_path, replace(chosen, release=release))
+        for release in ("25.0.0", "29.1.0", "30.0.0")
+    )
+    old.mkdir(parents=True)
+    require_not_upgraded(tmp_path, chosen)
+    rename_data(old, new)
+    rename_data(new, newest)
+    for release in ("25.0.0", "29.1.0"):
+        with pytest.raises(InvalidInput, match=r"upgraded to 30\.0\.0.*release=30\.0\.0"):
+            require_not_upgraded(tmp_path, replace(chosen, release=release))
+    require_not_upgraded(tmp_path, replace(chosen, release="30.0.0"))
+    # Those of another database server are others.
+    require_not_upgraded(tmp_path, replace(chosen, database=DatabaseBackend.POSTGRES))

@@ -9,7 +9,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
 from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.database import data_folder
 from loadstone.lab.programs import Program
 
 CLIENT = Program("mariadb", "mariadb-client")
@@ -31,7 +31,7 @@ def folder(of: Path) -> Path:
     """Return the folder of the database's data."""
     tables = "mysql-data" if kind(of) == "mariadb" else "postgres-data"
     chosen = settings.read(parts.known(of).settings)
-    return storage_folder(of, chosen) / f"{chosen.source.title}-{chosen.database}" / tables
+    return data_folder(of, chosen) / tables
 
 
 def set_read_only(of: Path, *, is_read_only: bool) -> None:

@@ -12,7 +12,7 @@ from loadstone.faults import balancer, parts
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.keystone.deploy import compose, conf, manage, settings
 from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.database import storage_folder
+from loadstone.keystone.deploy.database import data_folder, rename_data
 from loadstone.keystone.deploy.settings import DatabaseBackend, LabSettings, Option
 from loadstone.keystone.deploy.web import Web
 from loadstone.lab import composition, locks, processes, state, watcher
@@ -33,6 +33,11 @@ def require_upgrade(folder: Path, fault: Fault) -> None:
     place = f"fault {fault.sentence!r}: lab {folder.name}"
     if chosen.release == fault.value:
         raise InvalidInput(f"{place} has release {fault.value} already: an upgrade happens once")
+    if data_folder(folder, replace(chosen, release=fault.value)).exists():
+        raise InvalidInput(
+            f"{place} has other data of release {fault.value}, from an earlier start: begin anew "
+            f"with loadstone lab down {folder.name} --purge, or take another name"
+        )
     if chosen.database is DatabaseBackend.SQLITE or chosen.web not in UPGRADED:
         raise InvalidInput(
             f"{place} needs database=mariadb or postgres, and web={', '.join(UPGRADED)}"
@@ -66,7 +71,7 @@ def switch(folder: Path, release: str) -> None:
     with locks.held(folder / watcher.LOCK):
         found = parts.known(folder)
         old, new = settings.read(found.settings), replace(_chosen(folder), release=release)
-        _link(_data(folder, old), _data(folder, new))
+        rename_data(data_folder(folder, old), data_folder(folder, new))
         facts = dict(found.facts) | {"release": f"keystone {new.source.words}"}
         python = compose.environment(folder, new).python
         changed = replace(
@@ -175,13 +180,3 @@ def _chosen(folder: Path) -> LabSettings:
 
 def _blueprint(folder: Path, chosen: LabSettings) -> Blueprint:
     return replace(parts.blueprint(folder), settings=chosen)
-
-
-def _data(folder: Path, chosen: LabSettings) -> Path:
-    return storage_folder(folder, chosen) / f"{chosen.source.title}-{chosen.database}"
-
-
-def _link(old: Path, new: Path) -> None:
-    """Let the data be found under the name of the new release, too: its folder is in use."""
-    if old != new and not new.exists():
-        new.symlink_to(old.name)

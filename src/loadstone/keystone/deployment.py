@@ -13,7 +13,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.deploy import compose
 from loadstone.keystone.deploy import settings as settings_
 from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.database import require_own, storage_folder
+from loadstone.keystone.deploy.database import require_not_upgraded, require_own, storage_folder
 from loadstone.keystone.deploy.deployment import (
     WEB,
     Deployment,
@@ -131,6 +131,7 @@ def _start(
 ) -> Deployment:
     if settings.storage != settings_.DISK:
         require_own(storage_folder(folder, settings))
+    require_not_upgraded(folder, settings)
     book = Ports(dict(before.ports) if before else {})
     port = book.give(WEB, settings.port)
     blueprint = Blueprint(
@@ -197,10 +198,23 @@ def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deploym
     # A request without a port accepts the present one.
     if settings != (has if settings.port is not None else replace(has, port=None)):
         raise InvalidInput(
-            f"{running.name} runs with other settings; end it first: loadstone lab down "
-            f"{running.name}"
+            f"{running.name} runs with other settings ({_difference(has, settings)}); end it "
+            f"first: loadstone lab down {running.name}"
         )
     return running
+
+
+def _difference(has: LabSettings, wanted: LabSettings) -> str:
+    """Say what differs: "release=30.0.0, not 29.1.0"; options may be secret, and are only named."""
+    present, asked = dict(has.pairs()), dict(wanted.pairs())
+    names = [name for name in present | asked if present.get(name) != asked.get(name)]
+    return "; ".join(
+        name
+        if name.startswith("conf.")
+        else f"{name}={present.get(name, 'unset')}, not {asked.get(name, 'unset')}"
+        for name in names
+        if name != "port" or wanted.port is not None
+    )
 
 
 def _purge(folder: Path) -> None:

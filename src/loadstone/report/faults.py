@@ -41,6 +41,7 @@ PUBLISHED = {
 }
 # haproxy closes a kept connection silently where its server does: clients should ask again.
 CLOSED = WORDS[Outcome.CLOSED_EARLY]
+GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
 # Figure -> its words and unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
@@ -165,11 +166,9 @@ def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
     logged = [one.logged_failures for one in own if one.logged_failures is not None]
     if len(logged) == len(own):
         counted = failed + sum(one.baseline_failed for one in own)
-        closed = sum(kind.count for one in own for kind in one.errors if kind.kind == CLOSED)
-        said = f", {closed:,} of them closed without an answer, which it does not log"
         yield (
             f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
-            f"counted {counted:,}{said if closed else ''}."
+            f"counted {counted:,}{_not_logged(own)}."
         )
     kinds: dict[str, tuple[int, float]] = {}
     for effect in own:
@@ -188,6 +187,19 @@ def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
         )
 
 
+def _not_logged(own: list[FaultEffect]) -> str:
+    """Say of failures why haproxy's log may not have them."""
+    counts = {
+        "closed without an answer, which it does not log": (CLOSED,),
+        "given up by the client, which it logs as answered where an answer came later": GIVEN_UP,
+    }
+    said = ""
+    for words, kinds in counts.items():
+        count = sum(kind.count for one in own for kind in one.errors if kind.kind in kinds)
+        said += f", {count:,} of them {words}" if count else ""
+    return said
+
+
 def changed(effect: FaultEffect) -> str:
     """Say in one sentence what a rolling change cost: failures and p99, and when."""
     said = f"{effect.failed:,} of {effect.due:,} requests failed"
@@ -203,8 +215,9 @@ def changed(effect: FaultEffect) -> str:
     worst_ms = 1000 * (worst.p99_s or 0.0)
     if not slow:
         return f"{said}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
+    lasted = f"{worst.slow_s:.0f}" if worst.slow_s >= 1 else f"{worst.slow_s:.1f}"
     return (
-        f"{said}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {worst.slow_s:.0f} s while "
+        f"{said}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {lasted} s while "
         f"{worst.words}."
     )
 

@@ -9,7 +9,7 @@ from loadstone import paths
 from loadstone.keystone.deploy import queens
 from loadstone.keystone.deploy.cache import cache
 from loadstone.keystone.deploy.compute.compose import ComputeSite, compute
-from loadstone.keystone.deploy.database import DATABASES, storage_folder
+from loadstone.keystone.deploy.database import DATABASES, data_folder, storage_folder
 from loadstone.keystone.deploy.directory import directory
 from loadstone.keystone.deploy.manage import CommandContext
 from loadstone.keystone.deploy.options import CheckedOptions
@@ -131,15 +131,14 @@ def _compute_site(blueprint: Blueprint) -> ComputeSite:
 
 def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:
     folder, settings = blueprint.folder, blueprint.settings
-    kind = f"{settings.source.title}-{settings.database}"
 
     def build(data: Path) -> Database:
         make = DATABASES[settings.database]
         size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
         return make(data, folder, blueprint.ports, blueprint.database_password, size)
 
-    database = build(storage_folder(folder, settings) / kind)
-    template = paths.labs() / "templates" / kind
+    database = build(data_folder(folder, settings))
+    template = paths.labs() / "templates" / database.data.name
     return Schema(database, template, build, partial(sync, place), place.log), database
 
 

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deploy.settings import DISK, TMPFS, LabSettings
 from loadstone.lab.database import Database, DatabaseSize
@@ -39,6 +39,38 @@ def storage_folder(folder: Path, chosen: LabSettings) -> Path:
     home = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
     root = SHARED_MEMORY if chosen.storage == TMPFS else Path(chosen.storage)
     return root / f"loadstone-{folder.name}-{home}"
+
+
+def data_folder(folder: Path, chosen: LabSettings) -> Path:
+    """Return the folder for the data of one release on one database server."""
+    return storage_folder(folder, chosen) / f"{chosen.source.title}-{chosen.database}"
+
+
+def rename_data(old: Path, new: Path) -> None:
+    """Let data be found under the name of the release that they were upgraded to.
+
+    Their folder keeps its name, because a server has it open.
+    """
+    if old != new and not new.exists():
+        new.symlink_to(old.name)
+
+
+def require_not_upgraded(folder: Path, chosen: LabSettings) -> None:
+    """Raise InvalidInput for a release whose data were upgraded to a later one."""
+    data = data_folder(folder, chosen)
+    if not data.exists():
+        return
+    later = {link.readlink().name: link for link in data.parent.iterdir() if link.is_symlink()}
+    newest = data
+    while newest.name in later:
+        newest = later[newest.name]
+    if newest != data:
+        release = newest.name.removesuffix(f"-{chosen.database}")
+        raise InvalidInput(
+            f"lab {folder.name} was upgraded to {release}, and its data cannot go back to "
+            f"{chosen.source.title}: start it with --with release={release}, or begin anew: "
+            f"loadstone lab down {folder.name} --purge"
+        )
 
 
 def require_own(data: Path) -> None:
