@@ -192,9 +192,16 @@ def _files(lab: Deployment) -> Iterator[str]:
 def _releases(lab: Deployment) -> list[str]:
     """Return the environment of each node."""
     servers = (one for one in lab.state.records if one.part.startswith("uwsgi") and one.process)
-    programs = (Path(f"/proc/{one.process.pid}/cmdline").read_text().split("\0")[0]
-                for one in servers)  # fmt: skip
+    programs = (_program(one.process.pid) for one in servers)
     return [Path(program).parent.parent.name for program in programs if program]
+
+
+def _program(pid: int) -> str:
+    """Return what a process runs; nothing where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[0]
+    except OSError:
+        return ""
 
 
 def _down(lab: Deployment) -> list[str]:
@@ -244,28 +251,29 @@ def main() -> int:
     """Do it so many times; print each attempt and what was left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=30)
+    parser.add_argument("--first", type=int, default=1, help="number of the first fault")
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     draw = Random(given.seed)
     with small_disk() as disk:
-        bad = all_of(given.times, draw, disk)
+        bad = all_of(range(given.first - 1, given.first - 1 + given.times), draw, disk)
     print(f"{bad} of {given.times} left something")
     return 1 if bad else 0
 
 
-def all_of(times: int, draw: Random, disk: Path | None) -> int:
-    """Break a lab so many times; return how many times something was left."""
+def all_of(numbers: range, draw: Random, disk: Path | None) -> int:
+    """Break a lab with the faults of these numbers; return how often something was left."""
     name = f"bench-{os.getpid()}"
     storage = () if disk is None else (("storage", str(disk)),)
     sentences = (*SENTENCES, *((FILL,) if disk else ()))
     lab = deployment.up(name, settings.read((*LAB, *storage)), print)
     bad = 0
     try:
-        for number in range(times):
+        for number in numbers:
             # The last ones upgrade, until it has come to its end: there is no way back.
-            is_old = "30.0.0" not in _releases(deployment.known(name))[0]
-            is_upgrade = number >= times - 3 and is_old
+            is_old = "30.0.0" not in "".join(_releases(deployment.known(name)))
+            is_upgrade = number >= numbers.stop - 3 and is_old
             sentence = UPGRADE if is_upgrade else sentences[number % len(sentences)]
             kill = Kill.drawn(draw, sentence)
             was = ended(lab, sentence, kill, lab.folder / "results")

@@ -60,6 +60,14 @@ def test_the_terminal_shows_them_in_a_table() -> None:
     assert "times: connection refused, told after" in shown
 
 
+def test_workloads_with_the_same_fault_are_its_repeats() -> None:
+    [first] = RUN.measurements
+    second = replace(first, trials=first.trials[:1])
+    text = io.StringIO()
+    terminal.show(replace(RUN, measurements=(first, second)), terminal.console(text, 120))
+    assert f"{ACTION}, 3 times" in text.getvalue()
+
+
 def test_the_page_marks_the_fault_in_each_repeat() -> None:
     page = html.render(RUN, lambda _: next(iter(SAMPLES.values())))
     assert "What faults do to" in page

@@ -1,6 +1,7 @@
 """Faults and what they did, as tables and as data."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -111,6 +112,18 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
         own = [one for one in found if one.action == summary.action]
         yield Padding(_table(summary), (0, 0, 0, 1))
         yield Padding(Text("\n".join(sentences(summary, own))), (0, 0, 1, 2))
+
+
+def over_workloads(measurements: Sequence[Measurement]) -> Iterator[RenderableType]:
+    """Yield a table of each action over the workloads that have it, where several do.
+
+    The published task files repeat a workload five times in place of one load.
+    """
+    by_workload = [effects(one) for one in measurements]
+    counts = Counter(action for found in by_workload for action in {one.action for one in found})
+    for summary in summarize(one for found in by_workload for one in found):
+        if counts[summary.action] > 1:
+            yield Padding(_table(summary), (0, 0, 1, 1))
 
 
 def rows(summary: FaultSummary) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -98,7 +98,7 @@ def show(run: Run, to: Console) -> None:
         else:
             for part in (*workload.parts(measurement), *faults.parts(measurement)):
                 wide(to).print(part)
-    for part in tables(run.measurements):
+    for part in (*faults.over_workloads(run.measurements), *tables(run.measurements)):
         wide(to).print(part)
     others = dict(run.environment.target).get(BESIDE)
     if run.workloads and others is not None:  # the words of a search say it themselves
