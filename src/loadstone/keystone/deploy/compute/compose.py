@@ -110,9 +110,8 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
 def _nova(cloud: CloudLayout, *, is_split: bool) -> tuple[Part, ...]:
     if not is_split:
         return (api(cloud, "nova", IN_ONE_PROCESS),)
-    conductor, *others = nova_services(cloud)
-    # The others ask it for all that is in the database, and wait until it is there.
-    return (conductor, *others, api(cloud, "nova"), Discovery(cloud))
+    *beside, compute_service = nova_services(cloud)
+    return (*beside, api(cloud, "nova"), compute_service, Discovery(cloud))
 
 
 def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:
