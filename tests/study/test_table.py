@@ -256,7 +256,7 @@ def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
         )
     said = (
         "Other work took 10 % of this machine's CPU or more in 2 of 3 measurements, 51 % at most: "
-        "on a quiet machine the figures would be better."
+        "on a quiet machine the figures may differ."
     )
     out = io.StringIO()
     show.found(begun, found, Console(file=out, width=300))

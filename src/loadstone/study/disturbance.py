@@ -16,7 +16,7 @@ def disturbed(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
         yield (
             f"Other work took {figures.percent(OTHERS)} of this machine's CPU or more in "
             f"{len(much)} of {len(shares)} measurements, {figures.percent(max(much))} at most: "
-            f"on a quiet machine the figures would be better."
+            f"on a quiet machine the figures may differ."
         )
 
 

@@ -7,7 +7,7 @@ from loadstone.compare.answer import Answer
 from loadstone.report import figures
 from loadstone.search.model import Capacity
 from loadstone.study.journal import StudyJournal
-from loadstone.study.model import Study
+from loadstone.study.model import Figure, Study
 from loadstone.study.scaling import sentences
 from loadstone.study.table import (
     LEAST_REPEATS,
@@ -28,6 +28,8 @@ _WORDS = {
     Answer.SAME: f"the same within {figures.percent(SAME_WITHIN)}",
     Answer.UNKNOWN: "no difference shown",
 }
+
+_OF_COUNTS = {**_WORDS, Answer.FASTER: "fewer", Answer.SLOWER: "more"}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -101,7 +103,7 @@ def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
             yield f"{comparison.base} and {comparison.other} differ in: {listed}"
     found = differences(study, outcomes)
     for one in found:
-        yield f"{one}{_said(one)}"
+        yield f"{one}{_said(one, study)}"
     tests = sum(one.p is not None for one in found)
     if tests > 1:
         yield (
@@ -131,11 +133,12 @@ def _minute(instant: str) -> str:
     return instant[:16].replace("T", " ")
 
 
-def _said(one: Difference) -> str:
+def _said(one: Difference, study: Study) -> str:
     """Say whether the other level is better, and how sure that is."""
     if one.ratio.low is None:
         return ": of one alone there is no test"
-    word = _WORDS[one.answer]
+    is_count = study.figure[0] in (Figure.KEYSTONE, Figure.STATEMENTS)
+    word = (_OF_COUNTS if is_count else _WORDS)[one.answer]
     if one.p_holm is None:
         return f": {word}; of one pair, whose interval is that within the measurements"
     return f": {word}, p = {one.p_holm:.2g}"
