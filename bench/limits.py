@@ -1,11 +1,13 @@
 """Searches of services that refuse, on real sockets: `python -m bench.limits`.
 
-Starts `loadstone serve` behind a rate limiter, with a queue that overflows and with a limit on
-connections, and prints per kind how many of the searches came within 2 % of the true N, how many
-intervals held it, and how many ended without a number.
+Starts `loadstone serve` behind a rate limiter, with a queue that overflows, with a limit on
+connections, and behind haproxy with a limit that counts what it refuses. Prints per kind how many
+of the searches came within 2 % of the true N, how many intervals held it, and how many ended
+without a number.
 """
 
 import argparse
+import contextlib
 import math
 import multiprocessing
 import statistics
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from haproxy import haproxy, limited
 from known_service import known_service
 from measured import GENERATOR, searched
 
@@ -27,7 +30,8 @@ class Kind:
     truth_rps: float
     workers: int
     capacity_rps: float
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    frontend: str = ""  # of the haproxy before it; empty: none stands before it
 
 
 KINDS = {
@@ -38,6 +42,8 @@ KINDS = {
     "queue of 20": Kind(200.0, 4, 200.0, ("--max-queue=20",)),
     # Ten requests at once, each of 100 ms, although twenty could be served.
     "10 connections": Kind(100.0, 20, 200.0, ("--max-connections=10", "--over-connections=reset")),
+    "haproxy, 5 in 1 s": Kind(5.0, 8, 400.0, frontend=limited(5, "1s")),
+    "haproxy, 15 in 3 s": Kind(5.0, 8, 400.0, frontend=limited(15, "3s")),
 }
 
 
@@ -64,8 +70,12 @@ class Outcome:
 def play(job: Job) -> Outcome:
     kind = KINDS[job.name]
     service_s = kind.workers / kind.capacity_rps
-    with known_service(kind.workers, service_s, f"--seed={job.run}", *kind.options) as known:
-        found, trials = searched(known.port, job.budget_s)
+    with contextlib.ExitStack() as stack:
+        options = (f"--seed={job.run}", *kind.options)
+        port = stack.enter_context(known_service(kind.workers, service_s, *options)).port
+        if kind.frontend:
+            port = stack.enter_context(haproxy(port, frontend=kind.frontend))
+        found, trials = searched(port, job.budget_s)
     error = found.rate_rps / kind.truth_rps - 1 if found.rate_rps else math.nan
     low, high = found.low_rps or 0.0, found.high_rps or math.inf
     covers = found.rate_rps is not None and low <= kind.truth_rps <= high

@@ -238,6 +238,7 @@ function option(chart, colour, width) {
     yAxis: axis(chart.y_label, chart.y_range, colour, {
       nameGap: 42,
       splitLine: { show: true, lineStyle: { color: colour("rule") } },
+      interval: chart.y_step, // else the last label may lie on the one before it
       ...named,
       axisLabel: {
         color: colour("quiet"),

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from loadstone import yaml_file
 from loadstone._engine import EngineUnusable
 from loadstone._engine import serve as serve_in_rust
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -141,12 +142,7 @@ def read_script(path: Path) -> tuple[ScriptedFault, ...]:
 
     Raises InvalidInput with the place of the first mistake.
     """
-    import yaml
-
-    try:
-        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise InvalidInput(f"--script {path}: cannot be read: {problem}") from None
+    rows = yaml_file.read(path, "--script")
     if not isinstance(rows, list) or not rows:
         raise InvalidInput(f"--script {path}: must be a list of faults, as - {{at: 10, dark: 1}}")
     return tuple(
@@ -172,7 +168,7 @@ def _scripted(row: object, place: str) -> ScriptedFault:
 
 
 def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str]:
-    """Give what a client needs as OS_*; the password is in it."""
+    """Return the OS_* variables that a client needs; the password is among them."""
     reached = _REACHED.get(settings.host, settings.host)
     host = f"[{reached}]" if ":" in reached else reached
     return {

@@ -116,6 +116,8 @@ class _Flow:
                 self._group(group)
                 if self.present.status == "aborted":
                     return
+                if config.ends_at_broken_criteria and not self.present.checks_passed:
+                    return
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.engine.health import Health
+from loadstone.engine.histogram import Histogram
 from loadstone.engine.limits import judged, lag_bound_ms
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 
@@ -25,6 +26,15 @@ def test_lag_is_believed_up_to_20_ms_or_half_the_gap_or_a_fifth_of_the_band(
     assert lag_bound_ms(load) == pytest.approx(bound_ms)
     assert judged(replace(GOOD, lag_p99_ms=bound_ms), load).is_valid
     assert not judged(replace(GOOD, lag_p99_ms=bound_ms * 1.01), load).is_valid
+
+
+def test_lag_of_a_closed_loop_is_believed_up_to_a_fiftieth_of_its_workers_cycle() -> None:
+    # 8 iterations of 4 workers in 10 s: each takes 5 s, of which 100 ms are a fiftieth.
+    slow = replace(GOOD, lag=Histogram.of([1_000_000] * 8))
+    load = ClosedLoad(4, 60)
+    assert judged(replace(slow, lag_p99_ms=100.0), load).is_valid
+    (limit,) = judged(replace(slow, lag_p99_ms=101.0), load).limits
+    assert "at most 100.0 ms is believed" in limit
 
 
 def test_a_generator_with_its_core_to_itself_is_valid() -> None:

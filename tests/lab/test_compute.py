@@ -85,3 +85,34 @@ def test_a_service_that_ends_while_it_starts_is_named_with_its_reason(home: Path
     assert first == "nova-conductor ended while starting"
     assert last.strip() == "CRITICAL nova: no such table"
     assert processes.marked(folder) == ()
+
+
+def test_a_service_that_is_started_again_is_healthy_once_it_listens_again(home: Path) -> None:
+    folder = home / "lab" / "deployments" / "c"
+    programs = home / "environment" / "bin"
+    programs.mkdir(parents=True)
+    listening = home / "listening"
+    conductor = programs / "nova-conductor"
+    conductor.write_text(
+        "#!/bin/sh\necho starting\n"
+        f"while [ ! -e {listening} ]; do sleep 0.05; done\n"
+        "echo Join ServiceGroup membership for this service conductor\nsleep 60\n"
+    )
+    conductor.chmod(0o755)
+    database = ComputeDatabase(Site(folder, 1), home / "data", "secret")
+    cloud = CloudLayout(
+        folder, home, programs.parent, "http://127.0.0.1:1/v3", {}, database, "secret"
+    )
+    service, *_ = nova_services(cloud)
+    listening.touch()
+    first = service.start()
+    try:
+        composition.await_health(service, first)
+        processes.kill(processes.family(first))
+        listening.unlink()
+        again = service.start()
+        assert not service.healthy()
+        listening.touch()
+        composition.await_health(service, again)
+    finally:
+        processes.end(processes.marked(folder), grace_s=0.0)

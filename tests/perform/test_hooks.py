@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,14 @@ def hooked(*hooks):
 def hook_runs(loadstone):
     shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
     return [hook["results"] for hook in shown["workloads"][0]["hooks"]]
+
+
+def test_a_hook_whose_moment_did_not_come_is_named(loadstone, write):
+    late = {"event": {"unit": "iteration", "at": [21]}}
+    told = loadstone("run", write(hooked(("echo never", late))))
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"echo never +\S +its moment did not come", told.stdout)
+    assert hook_runs(loadstone) == [[]]
 
 
 def living(group):

@@ -61,6 +61,13 @@ def test_a_fault_without_figures_says_nothing() -> None:
     assert exit_code(replace(run, measurements=(without,))) == 4
 
 
+def test_what_was_published_of_another_load_is_not_shown() -> None:
+    [measurement] = RUN.measurements
+    boots = replace(measurement, scenario="NovaServers.boot_and_delete_server")
+    [summary] = as_data(replace(RUN, measurements=(boots,)))["faults_summary"]
+    assert summary["published"] == {}
+
+
 def test_the_terminal_shows_them_in_a_table() -> None:
     text = io.StringIO()
     terminal.show(RUN, terminal.console(text, 120))

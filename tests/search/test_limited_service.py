@@ -2,7 +2,6 @@
 
 import pytest
 from delay_proxy import delay_proxy
-from haproxy import haproxy, limited
 from known_service import known_service
 from measured import is_unhindered, searched
 
@@ -27,11 +26,9 @@ def test_a_distant_service_is_found_over_as_many_connections_as_it_needs(
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(("limit_rps", "capacity_rps"), [(30.0, 100.0), (90.0, 400.0)])
-def test_a_limiter_is_found_where_it_refuses(limit_rps: float, capacity_rps: float) -> None:
-    workers = 8
-    limits = (f"--limit={limit_rps}", "--burst=100ms")
-    with known_service(workers, workers / capacity_rps, *limits) as known:
+def test_a_limiter_is_found_where_it_refuses() -> None:
+    limit_rps, workers = 90.0, 8
+    with known_service(workers, 0.02, f"--limit={limit_rps}", "--burst=100ms") as known:
         found, trials = searched(known.port, 60.0)
     if is_unhindered(found, trials):
         assert found.kind is CapacityKind.REFUSAL
@@ -40,21 +37,3 @@ def test_a_limiter_is_found_where_it_refuses(limit_rps: float, capacity_rps: flo
         assert found.high_rps is not None
         assert found.low_rps <= limit_rps <= found.high_rps
         assert "refuses with 429" in found.words[0]
-
-
-@pytest.mark.timeout(600)
-# tests/live/test_haproxy.py has the window of one second.
-@pytest.mark.parametrize(("most", "window"), [(15, "3s")])
-def test_a_limit_of_haproxy_is_found_although_it_counts_what_it_refuses(
-    most: int, window: str
-) -> None:
-    with (
-        known_service(8, 0.02) as known,
-        haproxy(known.port, frontend=limited(most, window)) as port,
-    ):
-        found, trials = searched(port, 120.0)
-    if is_unhindered(found, trials):
-        assert found.kind is CapacityKind.REFUSAL
-        assert found.rate_rps == pytest.approx(5.0, rel=0.1)
-        assert "refuses with 429" in found.words[0]
-        assert any("depends on the load before" in word for word in found.words)

@@ -130,6 +130,17 @@ def test_a_limiter_that_counts_in_windows_is_found(
     assert not any("restarted" in word for word in capacity.words)
 
 
+@pytest.mark.parametrize("begun", [0.54, 0.69, 0.81, 0.96])
+def test_a_window_that_is_weighed_is_not_taken_for_a_bucket(begun: float) -> None:
+    limiter = WindowLimiter(5.0, 3.0, Law.COUNTING, begun)
+    service = Service(workers=8, capacity_rps=400.0, limiter=limiter, refuses_with="status")
+    capacity, _ = found(service)
+    assert capacity.rate_rps == pytest.approx(5.0, rel=0.03)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= 5.0 <= capacity.high_rps
+
+
 def test_a_limiter_that_counts_what_it_refuses_is_said_to_need_pauses() -> None:
     limiter = WindowLimiter(5.0, 10.0, Law.COUNTING)
     service = Service(workers=8, capacity_rps=400.0, limiter=limiter, refuses_with="status")

@@ -8,12 +8,16 @@ import pytest
 from study_files import result_with
 
 from loadstone.analysis.model import NOT_JUDGED, Durations, Stats, Ticks, Trial
+from loadstone.analysis.sla import Check
 from loadstone.errors import InvalidInput
+from loadstone.report.figures import MISSING
 from loadstone.result import Measurement
-from loadstone.study.cell import task_of
+from loadstone.study.cell import config_of, task_of
+from loadstone.study.first_failure import first_failures
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import TurnOutcome, rows
+from loadstone.study.wording import cells
 
 TASK = """\
 title: A task
@@ -70,3 +74,40 @@ def test_a_mistake_in_the_task_is_told_at_its_place_in_the_study():
         StudySource(
             "mine.yaml", TASK.replace("Authenticate.keystone:", "Authenticate.keyston:")
         ).study(quick=False)
+
+
+RISING = """\
+title: Until one fails
+factors: {workers: [1]}
+measurement:
+  kind: task
+  figure: success
+  until_failure: true
+  task:
+    Authenticate.keystone:
+      - {runner: {type: constant, times: 20, concurrency: 2}, sla: {failure_rate: {max: 0}}}
+      - {runner: {type: constant, times: 20, concurrency: 4}, sla: {failure_rate: {max: 0}}}
+      - {runner: {type: constant, times: 20, concurrency: 8}, sla: {failure_rate: {max: 0}}}
+"""
+
+
+def with_failures(count: int) -> Measurement:
+    [trial] = SHOWN.trials
+    total = replace(TOTAL, ok=20 - count)
+    check = Check("failure_rate", not count, f"{5 * count} %")
+    stats = replace(trial.stats, total=total)
+    return replace(SHOWN, trials=(replace(trial, stats=stats, checks=(check,)),))
+
+
+def test_a_study_until_one_fails_says_where_success_fell():
+    study = StudySource("mine.yaml", RISING).study(quick=False)
+    [turn] = turns(study, 1)
+    assert config_of(study, "s", turn, "").ends_at_broken_criteria
+    run = result_with("run-1", (with_failures(0), with_failures(5)))
+    outcome = TurnOutcome(turn, run)
+    assert [cells(row)[2] for row in rows(study, [outcome])] == ["100", "75.0", MISSING]
+    *_, last = first_failures(study, [outcome])
+    assert last == "workers 1, repeat 1: success fell at 2. Authenticate.keystone, 4 at once"
+    held = TurnOutcome(turn, result_with("run-1", (with_failures(0),) * 3))
+    *_, last = first_failures(study, [held])
+    assert "no failure up to 3. Authenticate.keystone, 8 at once" in last

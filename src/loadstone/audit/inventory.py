@@ -5,8 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 
 Hosts = dict[str, dict[str, str]]  # name -> variables that begin with ansible_
@@ -16,17 +15,17 @@ _RANGE = re.compile(r"\[(\d+|[a-z]):(\d+|[a-z])\]")
 
 def read(path: Path) -> Hosts:
     """Return the hosts of an inventory file; a plain list of hosts is one, too."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
-    hosts = _yaml(path, text) if path.suffix in (".yml", ".yaml", ".json") else _ini(path, text)
+    hosts = _yaml(path) if path.suffix in (".yml", ".yaml", ".json") else _ini(path)
     if not hosts:
         raise InvalidInput(f"{path}: no hosts in it; a line per host, or an Ansible inventory")
     return hosts
 
 
-def _ini(path: Path, text: str) -> Hosts:
+def _ini(path: Path) -> Hosts:
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InvalidInput(f"{path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
     hosts: Hosts = {}
     groups: dict[str, dict[str, str]] = {}  # variables of [group:vars]
     members: dict[str, list[str]] = {}
@@ -95,11 +94,8 @@ def _expanded(path: Path, number: int, pattern: str) -> list[str]:
     ]
 
 
-def _yaml(path: Path, text: str) -> Hosts:
-    try:
-        tree = yaml.safe_load(text)
-    except yaml.YAMLError as wrong:
-        raise InvalidInput(f"{path}: not YAML: {' '.join(str(wrong).split())}") from None
+def _yaml(path: Path) -> Hosts:
+    tree = yaml_file.read(path)
     if not isinstance(tree, dict):
         raise InvalidInput(f"{path}: must be a mapping of groups, as `all: {{hosts: ...}}`")
     hosts: Hosts = {}

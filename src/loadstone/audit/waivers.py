@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from loadstone import yaml_file
 from loadstone.audit import rule as rules
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.errors import InvalidInput
@@ -32,12 +31,7 @@ class Waiver:
 
 def read(path: Path) -> tuple[Waiver, ...]:
     """Return the waivers of a YAML file: a list of rule, host, reason, expires."""
-    try:
-        tree = yaml.safe_load(path.read_text())
-    except OSError as problem:
-        raise InvalidInput(f"{path}: {problem.strerror}") from None
-    except (yaml.YAMLError, ValueError) as wrong:
-        raise InvalidInput(f"{path}: not YAML: {' '.join(str(wrong).split())}") from None
+    tree = yaml_file.read(path)
     if not isinstance(tree, list):
         raise InvalidInput(f"{path}: must be a list of waivers: rule, host, reason, expires")
     return tuple(_waiver(f"{path}: waiver {place}", one) for place, one in enumerate(tree, 1))

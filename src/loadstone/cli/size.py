@@ -128,14 +128,10 @@ def _rates(logins: float | None, validations: float | None, mix: Path | None) ->
 
 
 def _of_file(path: Path) -> dict[str, float]:
-    import yaml
-
+    from loadstone import yaml_file
     from loadstone.errors import InvalidInput
 
-    try:
-        tree = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise InvalidInput(f"{path}: {' '.join(str(problem).split())}") from None
+    tree = yaml_file.read(path)
     if not isinstance(tree, dict) or not tree:
         raise InvalidInput(f"{path}: must be SCENARIO: RATE on each line, as validate: 2000/s")
     rates = {}

@@ -78,6 +78,7 @@ class RunConfig:
     aborts_on_sla_failure: bool = False
     profiles: bool = False  # workers are profiled: of a search at N, of a workload all the time
     goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
+    ends_at_broken_criteria: bool = False  # the first measurement that breaks its own is the last
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
     fault_commands: FaultCommands | None = None  # that carry faults out; None: on a lab

@@ -16,6 +16,9 @@ LAG_P99_MS = 20.0
 # Of the mean time between two arrivals: no verdict hangs on fewer than six requests either, and at
 # low rates the 99th percentile is that of a hundred requests, which one hiccup moves.
 LAG_SHARE_OF_GAP = 0.5
+# Of the mean time from one begin of a closed loop's worker to its next: as much as 1 % of them may
+# be later, the others are less so, and rate and durations are wrong by less than this share.
+LAG_SHARE_OF_CYCLE = 0.02
 LAG_SHARE_OF_BAND = 0.2  # of the time in which a band's lower mark would be worked off or filled
 CPU_SHARE = 0.70  # of one core per engine thread
 # Lag is explained by a busy machine when this share of the run went by waiting for a core.
@@ -92,15 +95,26 @@ def merged(
     return replace(judged_whole, limits=(*judged_whole.limits, *of_parts))
 
 
-def lag_bound_ms(load: Load) -> float:
-    """Return the highest send lag (99th percentile) at which a run is still valid."""
+def lag_bound_ms(load: Load, cycle_s: float = 0.0) -> float:
+    """Return the highest send lag (99th percentile) at which a run is still valid.
+
+    `cycle_s` is the mean time between two begins of a closed loop's worker.
+    """
     match load:
         case OpenLoad(rate_rps=rate_rps):
             return max(LAG_P99_MS, LAG_SHARE_OF_GAP * 1000.0 / rate_rps)
         case BandLoad(low=low, fill_rps=fill_rps):
             return max(LAG_P99_MS, LAG_SHARE_OF_BAND * 1000.0 * low / fill_rps)
-        case StagedLoad() | ReplayLoad() | ClosedLoad():
+        case ClosedLoad():
+            return max(LAG_P99_MS, LAG_SHARE_OF_CYCLE * 1000.0 * cycle_s)
+        case StagedLoad() | ReplayLoad():
             return LAG_P99_MS
+
+
+def _cycle_s(health: Health, load: Load) -> float:
+    """Return the mean time between two begins of a closed loop's worker; 0 of other loads."""
+    begun = health.lag.total
+    return load.workers * health.wall_s / begun if isinstance(load, ClosedLoad) and begun else 0.0
 
 
 def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
@@ -115,7 +129,7 @@ def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
 
 def _limits(health: Health, load: Load) -> list[str]:
     limits = []
-    bound_ms = lag_bound_ms(load)
+    bound_ms = lag_bound_ms(load, _cycle_s(health, load))
     if health.lag_p99_ms > bound_ms:
         limits.append(
             f"1 % of the requests were sent more than {health.lag_p99_ms:.1f} ms late "

@@ -9,6 +9,7 @@ from random import Random
 from threading import Event
 from typing import Any
 
+from loadstone import yaml_file
 from loadstone.analysis.fault import FaultEffect
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, carry_out
@@ -71,12 +72,7 @@ def read_commands(path: Path) -> FaultCommands:
     SERVICE: {hosts: [USER@HOST, ...], ACTION: {do: COMMAND, undo: COMMAND}, ...}; actions are
     those of the sentences, `node` is the service of sentences that name none.
     """
-    import yaml
-
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise InvalidInput(f"--faults {path}: cannot be read: {problem}") from None
+    tree = yaml_file.read(path, "--faults")
     if not isinstance(tree, dict) or not tree:
         raise InvalidInput(f"--faults {path}: must be services, as keystone: {{hosts: [...], ...}}")
     place = f"--faults {path}"

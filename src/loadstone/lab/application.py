@@ -39,10 +39,7 @@ class ApplicationServer(Server):
 
     def has_loaded(self) -> bool:
         """Return whether every worker has loaded the application."""
-        try:
-            return self.log.read_text(errors="replace").count(LOADED) >= self.site.workers
-        except FileNotFoundError:
-            return False
+        return self.logged().count(LOADED) >= self.site.workers
 
     def healthy(self) -> bool:
         """Return whether every worker has loaded the application and it answers 200."""

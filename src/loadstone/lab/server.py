@@ -16,6 +16,8 @@ from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 
 ANSWER_S = 5.0  # time-out of one health check
+# Separates what a server writes after it was started again from what it wrote before.
+STARTED_AGAIN = "loadstone: started again"
 # Bytes of a Unix socket's path (man 7 unix: 108 with the final zero); haproxy appends to it while
 # it starts.
 LONGEST_SOCKET = 90
@@ -69,8 +71,18 @@ class Server(Part):
     def run(
         self, arguments: tuple[str, ...], variables: Mapping[str, str] | None = None
     ) -> Process:
-        """Start the server's process."""
+        """Start the server's process; where its log has lines already, one more says so."""
+        if self.log.exists() and self.log.stat().st_size:
+            with self.log.open("a") as log:
+                log.write(f"{STARTED_AGAIN}\n")
         return processes.start(Command(arguments, self.log, self.site.folder, variables or {}))
+
+    def logged(self) -> str:
+        """Return what it has logged since it was last started."""
+        try:
+            return self.log.read_text(errors="replace").rpartition(f"{STARTED_AGAIN}\n")[2]
+        except FileNotFoundError:
+            return ""
 
     def healthy(self) -> bool:
         """Return whether it accepts connections."""

@@ -136,7 +136,7 @@ class WeightedScript:
 
 
 def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[WeightedScript, ...]]:
-    """Give the steps and the mix of a plan for weighted scripts; actions count through them all."""
+    """Return steps and mix of a plan for weighted scripts; actions count through them all."""
     steps = tuple(step for script, _ in scripts for step in script)
     return steps, tuple(WeightedScript(len(script), weight) for script, weight in scripts)
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -39,8 +39,9 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
             yield Padding(_failures(stats), (0, 0, 1, 2))
     if measurement.checks:
         yield Padding(_sla(measurement), (0, 0, 1, 2))
-    if measurement.hook_runs:
-        yield Padding(_hooks(measurement), (0, 0, 1, 2))
+    given = json.loads(measurement.spec).get("hooks") if measurement.spec else None
+    if given and stats is not None:
+        yield Padding(_hooks(measurement, given), (0, 0, 1, 2))
     if not measurement.spec:
         yield Padding(points(words.shown(measurement)), (0, 0, 1, 2))
 
@@ -193,18 +194,26 @@ def _sla(measurement: Measurement) -> Table:
     return table
 
 
-def _hooks(measurement: Measurement) -> Table:
-    given = json.loads(measurement.spec)["hooks"]
+def _hooks(measurement: Measurement, given: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("hook", "at", "status", "took s"):
         table.add_column(head, overflow="fold")
     for run in measurement.hook_runs:
-        action = next(iter(given[run.hook]["action"].values()))
-        command = str(action["action"] if isinstance(action, dict) else action)
+        command = _command(given[run.hook])
         place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
         how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
         table.add_row(command, place, how, f"{run.finished_at_s - run.started_at_s:.3f}")
+    acted = {run.hook for run in measurement.hook_runs}
+    for number, hook in enumerate(given):
+        if number not in acted:
+            table.add_row(_command(hook), figures.MISSING, "its moment did not come", "")
     return table
+
+
+def _command(hook: Mapping[str, Any]) -> str:
+    """Return what a hook does: its command, or a fault's sentence."""
+    action = next(iter(hook["action"].values()))
+    return str(action["action"] if isinstance(action, dict) else action)
 
 
 def listed(every: Sequence[Performed]) -> list[tuple[str, str, str]]:

@@ -88,7 +88,7 @@ def saturated(
 
 
 def estimate(pool: Pool) -> ThroughputEstimate | None:
-    """Give the rate with its interval; None while too little is known.
+    """Return the rate with its interval; None while too little is known.
 
     Newey-West variance of 2-s blocks with lags to 20 s, t with as many degrees of freedom as there
     are independent blocks; never narrower than 0.85 of the plain t interval over 10-s blocks.

@@ -228,7 +228,8 @@ class _Refusal:
 
         The rest is long enough when a longer one lets no more of them pass.
         """
-        rate_rps = self._bracket()[2]
+        # At a rate only just refused, almost all would pass after any rest.
+        rate_rps = min(FLOOD * self._bracket()[2], self._session.settings.ceiling_rps)
         self._limiter_rps, self._fills, enough_s = None, [], 0.0
         self._rest_s = FIRST_REST_S
         while self._session.left_s > FLOOD_S:
@@ -268,7 +269,9 @@ class _Refusal:
                 return trial, is_rested
             if self._rest_s >= LONGEST_REST_S:
                 raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.stats.errors))
-            self._rest_s = min(LONGEST_REST_S, max(FIRST_REST_S, REST_GROWTH * pause_s))
+            # A pause that is known to be long enough stays: this trial began without one.
+            longer_s = max(FIRST_REST_S, self._rest_s, REST_GROWTH * pause_s)
+            self._rest_s = min(LONGEST_REST_S, longer_s)
 
     def _try(
         self, rate_rps: float, purpose: str, least_s: float, *, is_short: bool = False
@@ -407,7 +410,7 @@ class _Refusal:
         """Requests that a limiter which was at rest accepts before it refuses the first."""
         if not self._remembers or not self._fills:
             return 0.0
-        return max(self._fills, key=lambda one: one.rate_rps).accepted
+        return max(self._fills, key=lambda one: one.rate_rps).most
 
     def _is_enough(self, one: Tried) -> bool:
         """Whether so many requests would have filled a limiter, in whichever window."""
@@ -450,9 +453,9 @@ class _Refusal:
         if not self._tried or bad is None:
             return Capacity(low, low, None, CONFIDENCE, (f"at least {low or 0:.4g}/s",), None)
         if low is None:
-            return no_more_than(
-                bound, (f"errors at every rate tried: {self._how()}",), (Cause.ERRORS,)
-            )
+            has_held = any(one.requests and not one.refused for one in self._tried)
+            tail = "no lower rate was tried for long enough" if has_held else "at every rate tried"
+            return no_more_than(bound, (f"refuses with {self._how()}: {tail}",), (Cause.ERRORS,))
         below, middle, above = self._interval()
         # The odds of a refusal do not rise exactly as a power of the rate.
         below, above = below - WIDTH * middle, above + WIDTH * middle

@@ -32,7 +32,7 @@ LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.tria
 
 
 def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
-    """Give what makes a search from the start."""
+    """Return what makes a new search."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")
     if settings.has_objectives and name not in HEED_OBJECTIVES:

@@ -8,8 +8,10 @@ import numpy as np
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 
 LEAST_FILLS = 4
+ERROR = 1.0  # requests, for a request may come just before or after a token
 GRID = 400  # sizes of a bucket that are tried
 LEAST_RATIO = 3.0  # of the longest to the shortest time that a bucket took to empty
+WINDOWS = 2.0  # that a window may accept: haproxy weighs the one before by its share
 LEAST_FLOW = 0.4  # of what was accepted: less came from a full bucket or window
 
 
@@ -29,17 +31,27 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How a limiter that was at rest filled up: requests accepted before it refused the first."""
+    """How a limiter that was at rest filled up: requests accepted before it refused the first.
+
+    Of `mixed` requests, among which the first refusal came, `refused` were refused.
+    """
 
     rate_rps: float
-    accepted: float
-    seconds: float
+    before: float  # accepted before these
+    mixed: float
+    refused: float
     is_full: bool = True  # it began at rest, and not after a trial that had emptied it in part
 
     @property
-    def error(self) -> float:
-        """Requests by which `accepted` may be wrong: it is known to a tick."""
-        return 1.0 + TICK_S * self.rate_rps / 2
+    def most(self) -> float:
+        """Requests accepted before the first refusal, if none was after it."""
+        return self.before + max(0.0, self.mixed - self.refused)
+
+    def least(self, flow_rps: float) -> float:
+        """Requests accepted before the first refusal, if `flow_rps` were accepted after it."""
+        share = 1 - flow_rps / self.rate_rps
+        after = self.refused / share if share > 0 else self.mixed
+        return self.before + max(0.0, self.mixed - after)
 
 
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
@@ -67,12 +79,10 @@ def fill(trial: Trial, rate_rps: float) -> Fill | None:
     if not stats.failed or not stats.ok:
         return None
     if not ticks.failed.any():  # it was stopped within the tick of the first refusal
-        return Fill(rate_rps, float(stats.ok), stats.ok / rate_rps)
+        return Fill(rate_rps, 0.0, float(stats.ok + stats.failed), float(stats.failed))
     first = int((ticks.failed > 0).argmax())
-    # All that were due before it were accepted; within the tick, accepted and refused ones mix.
-    least = float(ticks.due[:first].sum())
-    accepted = least + max(0.0, float(ticks.due[first] - ticks.failed[first])) / 2
-    return Fill(rate_rps, accepted, accepted / rate_rps)
+    before = float(ticks.due[:first].sum())
+    return Fill(rate_rps, before, float(ticks.due[first]), float(ticks.failed[first]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +106,31 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
     one of which nothing was refused no more than that. A window, which accepts as many however fast
     they come, is no such bucket.
     """
+    fills = [one for one in fills if one.most > 0]
     full = [one for one in fills if one.is_full]
     if len(full) < LEAST_FILLS:
         return None
-    first = min(full, key=lambda one: one.seconds)
-    last = max(full, key=lambda one: one.seconds)
-    most = min(one.accepted + one.error for one in full)
-    if last.seconds < LEAST_RATIO * first.seconds or last.accepted - last.error <= most:
+    first = min(full, key=lambda one: one.most / one.rate_rps)
+    last = max(full, key=lambda one: one.most / one.rate_rps)
+    longest = last.most / last.rate_rps
+    by_windows = WINDOWS * first.most + ERROR
+    if longest < LEAST_RATIO * first.most / first.rate_rps or last.least(bad_rps) <= by_windows:
         return None  # a window would explain them, too
-    tokens = np.linspace(0.0, first.accepted + first.error, GRID)[:, None]
-    seconds = np.array([one.seconds for one in fills])
-    accepted = np.array([one.accepted for one in fills])
-    error = np.array([one.error for one in fills])
+    tokens = np.linspace(0.0, first.most + ERROR, GRID)[:, None]
+    least = np.array([one.least(bad_rps) for one in fills]) - ERROR
+    most = np.array([one.most for one in fills]) + ERROR
+    seconds = np.array([one.most / one.rate_rps for one in fills])
     least_tokens = np.where([one.is_full for one in fills], tokens, 0.0)
-    high = ((accepted + error - least_tokens) / seconds).min(axis=1)
+    high = ((most - least_tokens) / seconds).min(axis=1)
     high = np.minimum(high, bad_rps)
-    low = ((accepted - error - tokens) / seconds).max(axis=1)
+    low = ((least - tokens) / seconds).max(axis=1)
     for one in held:
         low = np.maximum(low, one.rate_rps * (1 - (1 + tokens[:, 0]) / max(1, one.requests)))
     fits = low <= high
     if not fits.any():
         return None
     lowest, highest = float(low[fits].min()), float(high[fits].max())
-    if (lowest + highest) / 2 < LEAST_FLOW * last.accepted / last.seconds:
+    if (lowest + highest) / 2 < LEAST_FLOW * last.rate_rps:
         return None
     return Bucket((lowest + highest) / 2, (highest - lowest) / 2, float(tokens[fits].mean()))
 

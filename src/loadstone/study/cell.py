@@ -45,6 +45,7 @@ def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfi
     max_rate_rps = _max_rate_rps(study.measurement, turn.cell)
     groups = groups_of(study.measurement, turn.cell, max_rate_rps)
     is_task = isinstance(study.measurement, Tasks)
+    until_failure = isinstance(study.measurement, Tasks) and study.measurement.until_failure
     return RunConfig(
         kind="task" if is_task else "study",
         target=_target(turn.cell, f"study-{study_id}"),
@@ -53,6 +54,7 @@ def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfi
         title=task_of(study.measurement).title if isinstance(study.measurement, Tasks) else "",
         max_rate_rps=max_rate_rps,
         goes_on_after_failure=is_task,
+        ends_at_broken_criteria=until_failure,
         secrets=study.secrets,
         budget_s=TASK_BUDGET_S if is_task else math.inf,
     )

@@ -134,6 +134,9 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
     why = one.failure or broken or (None if one.stats else "no iteration ended")
+    if figure is Figure.SUCCESS and one.failure is None and one.trial is not None:
+        share = Estimate(_value(one.trial, figure), None, None, 0.0)
+        return TurnFigure(share, True, broken or None)  # an iteration that begins late counts, too
     if why or one.trial is None:
         return TurnFigure(None, valid, why)
     if figure is Figure.STATEMENTS:
@@ -202,6 +205,9 @@ def _value(trial: Trial, figure: Figure) -> float | None:
             return stats.completed_rps
         case Figure.TOTAL:
             return stats.load_s
+        case Figure.SUCCESS:
+            ended = stats.ok + stats.failed
+            return 100.0 * stats.ok / ended if ended else None
         case Figure.KEYSTONE:
             return trial.identity.total_per_iteration if trial.identity else None
         case _:

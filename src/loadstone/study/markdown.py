@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.faulted import faulted
+from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.table import TurnOutcome, rows
 from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
@@ -28,6 +29,7 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
                 published(lines),
                 compared(study, outcomes),
                 counted(study, outcomes),
+                first_failures(study, outcomes),
                 faulted(study, outcomes),
             )
         ),

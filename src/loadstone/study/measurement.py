@@ -186,7 +186,14 @@ class Reader:
         told = _with_titles(tuple(_names(found)), checked.task)
         names = tuple(f"{i}. {name}" for i, name in enumerate(told, start=1))
         rows, figure = names[given.warm_ups :], self._figure(given.figure)
-        return Tasks(figure, text, rows, given.warm_ups, checked.secrets)
+        return Tasks(
+            figure=figure,
+            text=text,
+            names=rows,
+            warm_ups=given.warm_ups,
+            until_failure=given.until_failure,
+            secrets=checked.secrets,
+        )
 
     def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
         for i, step in enumerate(given.steps):

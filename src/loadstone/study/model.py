@@ -51,6 +51,7 @@ class Figure(StrEnum):
     P99 = "p99"
     MAX = "max"
     KEYSTONE = "keystone"  # requests to Keystone
+    SUCCESS = "success"  # share of iterations that ended well
     STATEMENTS = "statements"  # SELECT, INSERT, UPDATE, DELETE per iteration
 
     @property
@@ -63,6 +64,8 @@ class Figure(StrEnum):
                 return "s"
             case Figure.KEYSTONE:
                 return "per iteration"
+            case Figure.SUCCESS:
+                return "%"
             case Figure.STATEMENTS:
                 return "per request"
             case _:
@@ -114,6 +117,7 @@ class Tasks:
     text: str = field(repr=False)  # the task as JSON
     names: tuple[str, ...]  # of its workloads, without those that warm up
     warm_ups: int = 0  # workloads at the start that have no row in the table
+    until_failure: bool = False  # the first workload that breaks its SLA is the last one
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from loadstone.errors import InvalidInput
 from loadstone.exit_code import exit_code as exit_code_of_run
 from loadstone.exit_code import leftovers
+from loadstone.result import Measurement as Measured
+from loadstone.result import Run
 from loadstone.store.store import Store
 from loadstone.study.figure import timed
 from loadstone.study.journal import StudyJournal, TurnResult
+from loadstone.study.model import Measurement, Tasks
 from loadstone.study.order import Turn, turns
 from loadstone.study.table import TurnOutcome
 
@@ -35,6 +38,14 @@ def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome])
     measurement = journal.begun.study().measurement
     for run in (one.result for one in ended if one.result is not None):
         # Steps that have no row in the table only prepare.
-        counted = replace(run, measurements=timed(run, measurement))
+        counted = replace(run, measurements=_judged(run, measurement))
         codes.append(exit_code_of_run(counted, leftovers(store, run.run_id)))
     return max(codes, default=0)
+
+
+def _judged(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
+    """Return the measurements whose criteria had to hold: not the failure that was looked for."""
+    found = timed(run, measurement)
+    if isinstance(measurement, Tasks) and measurement.until_failure:
+        return tuple(one for one in found if one.checks_passed or one.failure is not None)
+    return found

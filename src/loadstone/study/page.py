@@ -11,6 +11,7 @@ from loadstone.report.html.charts import Chart, ChartSeries, Xy
 from loadstone.report.html.page import rendered
 from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
+from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
@@ -79,6 +80,7 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
         compared=[
             *compared(study, outcomes),
             *counted(study, outcomes),
+            *first_failures(study, outcomes),
             *disturbed(outcomes),
         ],
         missing=sum(one.result is None for one in outcomes),

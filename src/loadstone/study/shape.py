@@ -54,6 +54,7 @@ class StudyTaskShape(Form):
     kind: Literal["task"]
     figure: str = "mean"
     warm_ups: Annotated[int, Field(ge=0, le=10)] = 0
+    until_failure: bool = False
     task: dict[str, Any]
 
 

@@ -16,6 +16,7 @@ from loadstone.study.counted import counted
 from loadstone.study.disturbance import disturbed
 from loadstone.study.estimate import about, estimate_s
 from loadstone.study.faulted import faulted
+from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal, find
 from loadstone.study.model import (
     FaultMeasurement,
@@ -94,6 +95,7 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -
     below = (
         *compared(study, outcomes),
         *counted(study, outcomes),
+        *first_failures(study, outcomes),
         *faulted(study, outcomes),
         *disturbed(outcomes),
     )

@@ -62,6 +62,7 @@ class TableRow:
     failures: tuple[str, ...]
     run_ids: tuple[str, ...]
     limits: tuple[str, ...] | None = None  # what gave way in each repeat; None: not asked for
+    is_left_out: bool = False  # its turns ended before they came to it
 
     @property
     def found(self) -> int:
@@ -128,6 +129,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         limits=tuple(one.limit for one in found if one and one.limit)
         if study.names_limits
         else None,
+        is_left_out=bool(measured) and all(one is None for one in found),
     )
 
 

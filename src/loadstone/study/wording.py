@@ -50,6 +50,7 @@ def cells(row: TableRow) -> tuple[str, ...]:
     limit = () if row.limits is None else (_limits(row.limits),)
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
     failed = "failed" if row.failures and row.estimate is None else None
+    failed = figures.MISSING if row.is_left_out else failed
     found = row.estimate
     shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
     interval = figures.interval(shown)

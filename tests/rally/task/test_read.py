@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from rally_corpus import NEW, OLD
 
 from loadstone.analysis import criteria
 from loadstone.keystone.contexts import model as contexts
@@ -10,34 +11,6 @@ from loadstone.plan import hooks
 from loadstone.rally.task import model
 from loadstone.rally.task.problem import TaskInvalid
 from loadstone.rally.task.read import read
-
-OLD = """
-{"KeystoneBasic.create_user": [
-  {"args": {"enabled": false},
-   "runner": {"type": "constant", "times": 10, "concurrency": 2},
-   "context": {"users": {"tenants": 2, "users_per_tenant": 3}},
-   "sla": {"failure_rate": {"max": 0}},
-   "hooks": [{"name": "sys_call", "args": "echo 'a b'",
-              "trigger": {"name": "event", "args": {"unit": "iteration", "at": [2, 4]}}}]},
-  {}
-]}
-"""
-
-NEW = """
-version: 2
-title: Old in its new form
-subtasks:
-  - title: KeystoneBasic.create_user
-    workloads:
-      - scenario: {KeystoneBasic.create_user@openstack: {enabled: false}}
-        runner: {constant: {times: 10, concurrency: 2}}
-        contexts: {users@openstack: {tenants: 2, users_per_tenant: 3}}
-        sla: {failure_rate: {max: 0}}
-        hooks:
-          - action: {sys_call: "echo 'a b'"}
-            trigger: {event: {unit: iteration, at: [2, 4]}}
-      - scenario: {KeystoneBasic.create_user: {}}
-"""
 
 
 def meaning(workload):

@@ -62,7 +62,7 @@ QUEUE_LIMIT = 512  # the usual listen backlog, where the family names none
 
 
 def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0) -> Service:
-    """Give the `index`-th random service of a family."""
+    """Return the `index`-th random service of a family."""
     kind = (FAMILIES | ILL_POSED | LIMITED | CHANGING)[family]
     random = np.random.default_rng([index, *family.encode()])
     service = replace(
@@ -105,10 +105,11 @@ def _limited(service: Service, family: str, random: np.random.Generator) -> Serv
 
 
 def _window(limiter: WindowLimiter, rate_rps: float, random: np.random.Generator) -> WindowLimiter:
-    """Return a window of 1 or 10 s that accepts a whole number of requests."""
-    window_s = float(random.choice([1.0, 10.0]))
+    """Return a window of 1, 3 or 10 s that accepts a whole number of requests."""
+    window_s = float(random.choice([1.0, 3.0, 10.0]))
     most = max(1, round(rate_rps * window_s))
-    return replace(limiter, rate_rps=most / window_s, window_s=window_s)
+    begun = float(random.uniform(0, 1))
+    return replace(limiter, rate_rps=most / window_s, window_s=window_s, begun=begun)
 
 
 def _geometric(random: np.random.Generator, low: float, high: float) -> float:

@@ -53,7 +53,7 @@ class Window:
     def __init__(self, limiter: WindowLimiter) -> None:
         self._limiter = limiter
         self._accepted_s: deque[float] = deque()  # the sliding window's
-        self._begin_s = 0.0  # of the present fixed window
+        self._begin_s = -limiter.begun * limiter.window_s  # of the present fixed window
         self._count = self._before = 0  # requests in it, and in the one before
 
     def wait_s(self, at_s: float) -> float | None:

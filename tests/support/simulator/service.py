@@ -86,6 +86,7 @@ class WindowLimiter:
     rate_rps: float
     window_s: float
     law: Law
+    begun: float = 0.0  # share of a window that has passed when the service starts
 
     @property
     def most(self) -> int:

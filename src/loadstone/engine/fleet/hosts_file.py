@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 
 FIELDS = {"address", "hosts", "ssh_config", "wheels"}
@@ -36,14 +37,7 @@ class SshFleet:
 
 def read(path: Path) -> SshFleet:
     """Read the hosts of a file; InvalidInput says what is wrong and where."""
-    import yaml
-
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InvalidInput(f"--fleet {path}: {problem.strerror}") from None
-    except (yaml.YAMLError, ValueError) as wrong:
-        raise InvalidInput(f"--fleet {path}: not YAML: {' '.join(str(wrong).split())}") from None
+    tree = yaml_file.read(path, "--fleet")
     if not isinstance(tree, dict):
         raise InvalidInput(f"--fleet {path}: must have address and hosts")
     if unknown := sorted(map(str, tree.keys() - FIELDS)):

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
+from loadstone import yaml_file
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind, User
@@ -15,13 +14,7 @@ _DOMAIN = "Default"  # Rally's
 
 def given_users(path: Path) -> tuple[Mapping[str, str], ...]:
     """Read the file. InvalidInput names what is wrong in it, never a password."""
-    try:
-        found = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"{path}: cannot be read as text") from None
-    except yaml.YAMLError:
-        # The parser's message quotes the file, which contains passwords.
-        raise InvalidInput(f"{path}: is neither YAML nor JSON") from None
+    found = yaml_file.read(path, is_secret=True)
     for key in ("existing@openstack", "openstack", "users"):
         found = found.get(key, found) if isinstance(found, dict) else found
     if not isinstance(found, list) or not found:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 
 Pairs = tuple[tuple[str, str], ...]
@@ -9,14 +10,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 def read_file(path: Path) -> Pairs:
     """Return KEY, VALUE pairs, to be followed by those of the command line."""
-    import yaml
-
-    try:
-        tree = yaml.safe_load(path.read_text())
-    except OSError as problem:
-        raise InvalidInput(f"{path}: {problem.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        raise InvalidInput(f"{path}: not YAML: {' '.join(str(problem).split())}") from None
+    tree = yaml_file.read(path)
     if not isinstance(tree, dict):
         raise InvalidInput(f"{path}: must be a mapping of settings, as `workers: 2`")
     conf = tree.pop("conf", None) or {}

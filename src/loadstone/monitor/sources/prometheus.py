@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
@@ -84,14 +85,7 @@ class _Labels(dict[str, str]):
 
 def read_queries(path: Path = QUERIES) -> tuple[Query, ...]:
     """Read a file of queries; InvalidInput names the entry and the field."""
-    import yaml
-
-    try:
-        tree: Any = yaml.safe_load(path.read_text())
-    except OSError as problem:
-        raise InvalidInput(f"{path}: {problem.strerror}") from None
-    except yaml.YAMLError as wrong:
-        raise InvalidInput(f"{path}: not YAML: {' '.join(str(wrong).split())}") from None
+    tree = yaml_file.read(path)
     if not isinstance(tree, list) or not tree:
         raise InvalidInput(f"{path}: must be a list of queries, each with query, source, metric")
     return tuple(_query(entry, f"{path}: entry {number}") for number, entry in enumerate(tree, 1))

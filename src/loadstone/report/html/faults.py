@@ -60,7 +60,7 @@ def tables(measurement: Measurement) -> tuple[FaultTable, ...]:
     made = []
     for summary in summarize(found):
         own = [one for one in found if one.action == summary.action]
-        heads, rows = faults.rows(summary)
+        heads, rows = faults.rows(summary, measurement.scenario)
         title = f"{summary.action}, {summary.repeats} times"
         made.append(FaultTable(title, heads, rows, tuple(faults.sentences(summary, own))))
     return tuple(made)

@@ -272,7 +272,8 @@ def _split(value_ms: float) -> tuple[str, str]:
 def _for_script(chart: Chart) -> dict[str, Any]:
     x, y = svg.scales(chart)
     size = {"left": x.start, "height": y.start + svg.BOTTOM} if chart.rows else {}
-    return {**asdict(chart), "x_range": (x.low, x.high), "y_range": (y.low, y.high), **size}
+    axes = {"x_range": (x.low, x.high), "y_range": (y.low, y.high), "y_step": y.step}
+    return {**asdict(chart), **axes, **size}
 
 
 def _drawing(chart: Chart) -> Markup:

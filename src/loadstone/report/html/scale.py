@@ -20,9 +20,14 @@ class Scale:
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + min(1.0, max(0.0, share)) * (self.end - self.start), 1)
 
+    @property
+    def step(self) -> float:
+        """Distance between two labels of the axis."""
+        return _step(self.high - self.low)
+
     def ticks(self) -> list[float]:
         """Return round values for the labels of the axis."""
-        step = _step(self.high - self.low)
+        step = self.step
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [round(i * step, 6) for i in range(first, last + 1)]

@@ -10,7 +10,9 @@ from loadstone.keystone.deploy.settings import MiddlewareCache
 from loadstone.lab import state
 from loadstone.lab.ports import HOST
 
-IN_PROCESS = "fake://"  # oslo.messaging's driver within one process
+# oslo.messaging's driver within one process. It uses nothing of the URL but the scheme; Nova takes
+# the URL apart for its cell, and wants all parts to be there.
+IN_PROCESS = "fake://lab:lab@localhost:1/"
 # Service -> type in the catalog, path of its API.
 SERVICES = {
     "placement": ("placement", ""),

@@ -34,6 +34,7 @@ VERSIONS = {"nova": "34.0.0", "openstack-placement": "16.0.0", "glance": "33.0.0
 }
 PACKAGES = ("PyMySQL", "python-memcached", "openstacksdk", *Uwsgi.packages)
 TITLE = f"nova-{VERSIONS['nova']}"
+TABLES = f"{TITLE}-tables"  # the same with any message bus
 PINNED = Path(__file__).parent / "packages.txt"
 SIZE_MB = 900  # 560 of packages, and what the installer unpacks them from
 DATABASE_SIZE = DatabaseSize(connections=500, buffer_mb=64)
@@ -70,9 +71,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     contents = environment(site.folder)
     build = _database(site)
     is_split = settings.compute is Compute.NOVA_SPLIT
-    # The tables name the kind of message bus.
-    kind = f"{TITLE}-split" if is_split else TITLE
-    database = build(site.storage / kind)
+    database = build(site.storage / TABLES)
     broker = _broker(site) if is_split else ()
     cache = _memcached(site)
     cloud = CloudLayout(
@@ -91,7 +90,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     log = site.folder / "logs" / "compute-schema.log"
     template = Schema(
         database,
-        paths.labs() / "templates" / kind,
+        paths.labs() / "templates" / TABLES,
         build,
         partial(schemas.sync, cloud, log),
         log,
@@ -110,9 +109,8 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
 def _nova(cloud: CloudLayout, *, is_split: bool) -> tuple[Part, ...]:
     if not is_split:
         return (api(cloud, "nova", IN_ONE_PROCESS),)
-    conductor, *others = nova_services(cloud)
-    # The others ask it for all that is in the database, and wait until it is there.
-    return (conductor, *others, api(cloud, "nova"), Discovery(cloud))
+    *beside, compute_service = nova_services(cloud)
+    return (*beside, api(cloud, "nova"), compute_service, Discovery(cloud))
 
 
 def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:

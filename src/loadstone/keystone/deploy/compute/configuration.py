@@ -10,6 +10,13 @@ from loadstone.lab.ports import HOST
 NEVER_CACHED = "-1"  # of keystonemiddleware's token_cache_time, in seconds
 DRIVER = "loadstone"  # binds ports of networks that no agent serves: inside/loadstone_ml2.py
 HOUR_S = "3600"
+# Those of oslo.log that are quieter than INFO, and nova.service, which says at DEBUG when a service
+# listens to the message bus.
+_QUIET = (
+    *("amqp", "iso8601", "keystoneauth", "keystonemiddleware", "routes.middleware", "sqlalchemy"),
+    *("stevedore", "taskflow", "urllib3.connectionpool", "urllib3.util.retry", "websocket"),
+)
+LOG_LEVELS = ",".join((*(f"{name}=WARN" for name in _QUIET), "nova.service=DEBUG"))
 
 
 def files(cloud: CloudLayout) -> dict[str, tuple[Option, ...]]:
@@ -39,6 +46,7 @@ def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
         # The other fake drivers invent a new node in each process, which Nova refuses.
         "compute_driver": "fake.FakeDriverWithoutFakeNodes",
         "concurrency_backend": "threading",
+        "default_log_levels": LOG_LEVELS,
         "transport_url": cloud.bus,
         "instance_usage_audit": "false",
         "heal_instance_info_cache_interval": "-1",

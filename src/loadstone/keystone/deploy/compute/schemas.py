@@ -16,7 +16,8 @@ from loadstone.lab.processes import Command
 # The databases' URLs contain the port and password of one deployment, and the tables are copied to
 # others, so Nova fills these in from its own [database] connection.
 CELL = "{{scheme}}://{{username}}:{{password}}@{{hostname}}:{{port}}/{schema}?{{query}}"
-BUS = "{scheme}://{username}:{password}@{hostname}:{port}/"  # likewise, from its transport_url
+# Likewise, from its transport_url.
+BUS = "{scheme}://{username}:{password}@{hostname}:{port}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,7 @@ def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
         return tuple(word for name in names for word in ("--config-file", str(folder / name)))
 
     nova = (cloud.program("nova-manage"), *options("nova.conf", "nova-db.conf"))
-    has_broker = cloud.bus.startswith("rabbit:")
     cells = tuple(CELL.format(schema=schema) for schema in ("nova_cell0", "nova_cell1"))
-    bus = BUS if has_broker else cloud.bus
     return (
         # The longest first.
         _Job(
@@ -70,7 +69,7 @@ def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
                 (*nova, "cell_v2", "map_cell0", "--database_connection", cells[0]),
                 (
                     *(*nova, "cell_v2", "create_cell", "--name", "cell1"),
-                    *("--database_connection", cells[1], "--transport-url", bus),
+                    *("--database_connection", cells[1], "--transport-url", BUS),
                 ),
                 (*nova, "db", "sync"),
             ),

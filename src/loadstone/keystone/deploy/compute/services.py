@@ -29,12 +29,9 @@ WSGI = {
     "nova": ("nova.wsgi.osapi_compute", "/", 8),
 }
 IN_ONE_PROCESS = "nova_all"  # API, conductor, scheduler and compute: inside/nova_all.py
-# One of these in its log: nova-compute has a node.
-KNOWN_TO_PLACEMENT = (
-    "Created resource provider record",
-    "Compute node record created",
-    "Determined node identity",
-)
+# A service of Nova logs this when it listens to the message bus and nova-compute has its node
+# (nova.service, at level DEBUG: configuration.LOG_LEVELS).
+LISTENS = "Join ServiceGroup membership for this service"
 ENTRY_POINTS = """\
 [neutron.ml2.mechanism_drivers]
 loadstone = loadstone_ml2:MechanismDriver
@@ -144,23 +141,27 @@ class NovaService(Server):
         return self.run((self.cloud.program(self.service), *files), self.cloud.variables)
 
     def healthy(self) -> bool:
-        """Return whether it has said that it works."""
-        topic = self.service.removeprefix("nova-")
-        words = KNOWN_TO_PLACEMENT if topic == "compute" else (f"Starting {topic} node",)
-        try:
-            text = self.log.read_text(errors="replace")
-        except FileNotFoundError:
-            return False
-        return any(word in text for word in words)
+        """Return whether it has said since its start that it listens."""
+        return LISTENS in self.logged()
+
+
+@dataclass(frozen=True, slots=True)
+class NovaCompute(NovaService):
+    """The compute service: it asks the conductor and Placement when it starts.
+
+    Where the conductor does not answer yet, it asks again after 10 s only.
+    """
+
+    starts_beside_others = False
 
 
 def nova_services(cloud: CloudLayout) -> tuple[NovaService, ...]:
-    """Return the services of Nova beside its API."""
+    """Return the services of Nova beside its API: conductor, scheduler, compute."""
     site, with_database = Site(cloud.folder, 0), ("nova.conf", "nova-db.conf")
     return (
         NovaService(site, cloud, "nova-conductor", with_database),
         NovaService(site, cloud, "nova-scheduler", with_database),
-        NovaService(site, cloud, "nova-compute", ("nova.conf",)),
+        NovaCompute(site, cloud, "nova-compute", ("nova.conf",)),
     )
 
 
