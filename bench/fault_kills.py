@@ -59,7 +59,6 @@ SENTENCES = (
     "rolling restart of keystone",
     "rolling restart of keystone with token.expiration=7200",
     "flush memcached",
-    "flush tokens",
     "overload 2x for 4 seconds",
 )
 FILL = "fill disk of database"

@@ -76,6 +76,9 @@ def _code_of_fixed_load(measurement: Measurement) -> int:
     states = {trial.verdict.state for trial in measurement.trials}
     if not states or TrialState.INVALID in states:
         return MeasurementInvalid.exit_code
+    has_figures = any(trial.faults for trial in measurement.trials)
+    if "fault" in dict(measurement.parameters) and not has_figures:
+        return MeasurementInvalid.exit_code
     if any(not one.has_recovered for trial in measurement.trials for one in trial.faults):
         return FELL_SHORT
     return FELL_SHORT if TrialState.DEGRADED in states else 0

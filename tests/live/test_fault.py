@@ -90,6 +90,8 @@ def test_every_fault_is_undone(two_nodes, tmp_path):
         assert_whole(two_nodes)
     with pytest.raises(InvalidInput, match="no postgres"):
         injector.check(read("kill postgres service"))
+    with pytest.raises(InvalidInput, match="needs --with token=uuid"):
+        injector.check(read("flush tokens"))
     with pytest.raises(InvalidInput, match="no node 3"):
         injector.check(read("kill keystone on node 3"))
     assert_undone_after_a_kill(two_nodes)

@@ -13,6 +13,7 @@ from scripted import Scripted, made, simulated
 from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.engine.outcome import Outcome
+from loadstone.exit_code import exit_code
 from loadstone.findings import Confidence, Finding
 from loadstone.report import faults, html, terminal
 from loadstone.report.data import as_data
@@ -49,6 +50,15 @@ def test_data_has_each_repeat_and_their_means_beside_what_was_published() -> Non
     assert summary["recovered"] == 2
     assert 1.4 < summary["downtime_s"]["mean"] < 1.6
     assert summary["published"]["downtime_s"] == {"mean": 14.7, "plus_minus": 1.4}
+
+
+def test_a_fault_without_figures_says_nothing() -> None:
+    run = run_of(killed(1.0))
+    [one] = run.measurements
+    one = replace(one, parameters=(("fault", ACTION),))
+    assert exit_code(replace(run, measurements=(one,))) < 4
+    without = replace(one, trials=tuple(replace(trial, faults=()) for trial in one.trials))
+    assert exit_code(replace(run, measurements=(without,))) == 4
 
 
 def test_what_was_published_of_another_load_is_not_shown() -> None:

@@ -22,7 +22,8 @@ from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo
 from loadstone.findings import Finding
-from loadstone.keystone.deploy import manage
+from loadstone.keystone.deploy import manage, settings
+from loadstone.keystone.deploy.settings import TokenProvider
 from loadstone.lab import composition, processes, state
 from loadstone.lab.part import Say
 from loadstone.lab.ports import HOST, choose, is_free
@@ -106,7 +107,9 @@ class LabInjector:
         match fault.verb:
             case Verb.FLUSH if fault.service == "memcached":
                 _memcached(self.folder)
-            case Verb.FLUSH | Verb.ROTATE | Verb.STEAL_CPU:
+            case Verb.FLUSH:
+                _require_kept_tokens(self.folder, fault)
+            case Verb.ROTATE | Verb.STEAL_CPU:
                 return
             case Verb.READ_ONLY:
                 database.kind(self.folder)
@@ -494,6 +497,15 @@ def _memcached(folder: Path) -> int:
     if port is None:
         raise InvalidInput(f"lab {folder.name} has no memcached; it needs --with cache=memcached")
     return port
+
+
+def _require_kept_tokens(folder: Path, fault: Fault) -> None:
+    """Raise InvalidInput where no token is in the database: keystone-manage has no token_flush."""
+    if settings.read(parts.known(folder).settings).token is not TokenProvider.UUID:
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: lab {folder.name} keeps no tokens in its database; it "
+            "needs --with token=uuid --with release=13.0.2"
+        )
 
 
 def _flush_memcached(port: int) -> None:
