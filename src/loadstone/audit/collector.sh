@@ -323,6 +323,9 @@ rotation() {
 # rabbitmqctl starts an Erlang machine of its own, which takes seconds: only beside a broker.
 rabbitmq() {
     command -v rabbitmqctl >/dev/null || return
+    # It asks Erlang's port mapper on port 4369 (hexadecimal 1111) for the broker, and starts one,
+    # which stays and listens to everybody, where there is none: beside a broker of a lab.
+    grep -qs ':1111 [0-9A-F:]* 0A ' /proc/net/tcp /proc/net/tcp6 || return
     printf '%s\n' "$table" | grep -q '	beam' || return
     limited 10 rabbitmqctl status | grep -i -A 4 'file.descriptors'
     limited 10 rabbitmqctl cluster_status | grep -i -A 6 'partitions'
