@@ -207,7 +207,7 @@ def assert_task(lab, tmp_path):
 def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
     lab = start("release=29.1.0", "nodes=2", "workers=1", f"database={database}")
     ended = loadstone(
-        *("fault", "--lab", lab.name, "--do", "kill keystone on node 2 for 3 seconds"),
+        *("fault", "--lab", lab.name, "--do", "kill keystone service for 3 seconds"),
         *("--do", "upgrade keystone to 30.0.0", "--rate", "8", "--users", "0", "--repeats", "1"),
         *("--baseline", "8s", "--timeout", "60s", "--store", str(tmp_path), "--json", "-"),
     )
