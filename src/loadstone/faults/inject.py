@@ -240,11 +240,7 @@ class _Carried:
             step = self.to_undo[-1]
             undo(step, self.folder)
             self.injector.forget(self.to_undo.pop())
-            self._said(
-                f"{step.undo} {step.what}"
-                if step.undo is not Undo.END
-                else "ended what was started"
-            )
+            self._said(step.words if step.undo is not Undo.END else "ended what was started")
         if is_needed:
             self.undone_s = time.time()
 
@@ -286,13 +282,13 @@ class _Carried:
 
     def _kill(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._noted(Undo.START, record.part)
+            self._noted(Undo.START, parts.ended(record))
         members = [one for record in records for one in _family(record)]
         self._act(f"killed {', '.join(self.targets)}", lambda: processes.kill(members))
 
     def _stop(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._noted(Undo.START, record.part)
+            self._noted(Undo.START, parts.ended(record))
         for record in records:
             if record.process is not None:
                 ask = signal.Signals(record.ask)

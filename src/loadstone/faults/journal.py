@@ -21,7 +21,7 @@ class Undo(StrEnum):
     """How something is undone."""
 
     CONTINUE = "continue"  # SIGCONT to a part's processes
-    START = "start"  # a part, if it does not run
+    START = "start"  # a part, if it does not run; "PART PID": that process is ended first
     ADDRESS = "address"  # haproxy sends to a node itself again
     READY = "ready"  # a server of haproxy's backend gets requests again
     KEYS = "keys"  # Fernet keys, from a copy
@@ -41,6 +41,12 @@ class UndoStep:
     undo: Undo
     what: str  # a part, a server, a folder, an id
     boot: str  # of the machine; processes of an earlier one are gone
+
+    @property
+    def words(self) -> str:
+        """What is done, as it is shown: without the process that a part had."""
+        what = self.what.partition(" ")[0] if self.undo is Undo.START else self.what
+        return f"{self.undo} {what}"
 
 
 @dataclass(slots=True)

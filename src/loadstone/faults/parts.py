@@ -1,5 +1,6 @@
 """The parts of a running deployment: which ones a fault hits, and how one is started again."""
 
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -130,6 +131,18 @@ def blueprint(folder: Path) -> Blueprint:
 def part(folder: Path, name: str) -> Part:
     """Return a part of a deployment, which can be started again but not prepared."""
     return next(one for one in compose.parts(blueprint(folder)) if one.name == name)
+
+
+def ended(record: Record) -> str:
+    """Name a part and the process of it that a fault ends, for the undo journal."""
+    return record.part if record.process is None else f"{record.part} {record.process.pid}"
+
+
+def end_process(folder: Path, name: str, pid: int) -> None:
+    """End a part's process if it is still this one."""
+    record = next(one for one in known(folder).records if one.part == name)
+    if record.process is not None and record.process.pid == pid:
+        processes.stop(record.process, ask=signal.Signals(record.ask))
 
 
 def start_again(folder: Path, name: str) -> None:

@@ -27,7 +27,7 @@ def undo_all(folder: Path) -> tuple[str, ...]:
     for step in reversed(journal.steps.copy()):
         undo(step, folder)
         journal.remove(step)
-        undone.append(f"{step.undo} {step.what}")
+        undone.append(step.words)
     return tuple(undone)
 
 
@@ -37,6 +37,13 @@ def continue_(folder: Path, name: str) -> None:
     for record in found.records:
         if record.part == name and record.process is not None:
             processes.continue_(processes.family(record.process))
+
+
+def _start_again(folder: Path, what: str) -> None:
+    name, _, pid = what.partition(" ")
+    if pid:  # told to end, it may not have ended yet
+        parts.end_process(folder, name, int(pid))
+    parts.start_again(folder, name)
 
 
 def _send_again(folder: Path, what: str) -> None:
@@ -52,7 +59,7 @@ def _carry_out(_: Path, what: str) -> None:
 # Each with the deployment's folder, and what is undone.
 _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.CONTINUE: continue_,
-    Undo.START: parts.start_again,
+    Undo.START: _start_again,
     Undo.READY: lambda folder, server: balancer.set_state(folder, server, "ready"),
     Undo.ADDRESS: _send_again,
     Undo.KEYS: lambda _, repository: keys.put_back(Path(repository)),
