@@ -53,7 +53,7 @@ def state(depths: Depths, sides: Sides) -> Capacity:
         words = (*words, f"{last:.4g}/s at last: a burst of noise, or the service changed")
     if steps and found.half_width_rps > MOST_AFTER * found.rate_rps:
         return Capacity(None, max(0.0, low), None, 0.0, (*words, TOO_LITTLE), causes=(Cause.DRIFT,))
-    words = (*words, *_more_time(found))
+    words = (*words, *_more_time(found, low, high))
     # It changed once, and held what was too much since: it may have become faster again.
     is_open = bool(steps) and sides.passed is not None and sides.high is None
     most = None if is_open else high
@@ -215,8 +215,8 @@ def _by_depth(depths: Depths) -> str:
     return f"capacity depends on the backlog: {', '.join(points)}"
 
 
-def _more_time(found: ThroughputEstimate) -> tuple[str, ...]:
-    share = found.half_width_rps / found.rate_rps
-    if share <= WIDE:
+def _more_time(found: ThroughputEstimate, low: float, high: float) -> tuple[str, ...]:
+    if found.half_width_rps <= WIDE * found.rate_rps:
         return ()
+    share = max(high - found.rate_rps, found.rate_rps - low) / found.rate_rps
     return (f"known to within {share:.0%} only: four times the load time would halve that",)
