@@ -84,7 +84,7 @@ LAB = (
 
 @dataclass(frozen=True)
 class Kill:
-    """How and when a command is ended."""
+    """The signal that ends a command, and the moment at which it is sent."""
 
     signal: signal.Signals
     moment: str

@@ -29,7 +29,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEffect:
-    """How the iterations that were due during one phase ended."""
+    """Outcomes and latency of the iterations that were due during one phase."""
 
     words: str
     begin_s: float

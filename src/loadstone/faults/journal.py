@@ -44,7 +44,7 @@ class UndoStep:
 
     @property
     def words(self) -> str:
-        """What is done, as it is shown: without the process that a part had."""
+        """Describe the step for users, without the id of a process."""
         what = self.what.partition(" ")[0] if self.undo is Undo.START else self.what
         return f"{self.undo} {what}"
 

@@ -15,7 +15,10 @@ EXPIRED_AGO = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ServerCertificates:
-    """Where they are: certificates with their keys in the private folder, the CA's beside it."""
+    """Paths of the certificates of a deployment.
+
+    Certificates with their keys are in the private folder; the CA's certificate is public.
+    """
 
     folder: Path  # of the deployment
 

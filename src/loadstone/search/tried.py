@@ -31,7 +31,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How a limiter that was at rest filled up: requests accepted before it refused the first.
+    """Requests that a limiter accepted from rest before it refused the first one.
 
     Of `mixed` requests, among which the first refusal came, `refused` were refused.
     """

@@ -1,4 +1,4 @@
-"""Where success fell, for a study of a task that rises until a workload fails."""
+"""Names the first workload that failed, in a study whose load rises until one fails."""
 
 from collections.abc import Iterator, Sequence
 
