@@ -1,9 +1,9 @@
 """Searches of services that refuse, on real sockets: `python -m bench.limits`.
 
 Starts `loadstone serve` behind a rate limiter, with a queue that overflows, with a limit on
-connections, and behind haproxy with a limit that counts what it refuses. Prints per kind how many
-of the searches came within 2 % of the true N, how many intervals held it, and how many ended
-without a number.
+connections, behind haproxy with a limit that counts what it refuses, and behind a proxy that delays
+every answer. Prints per kind how many of the searches came within 2 % of the true N, how many
+intervals held it, and how many ended without a number.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+from delay_proxy import delay_proxy
 from haproxy import haproxy, limited
 from known_service import known_service
 from measured import GENERATOR, searched
@@ -25,13 +26,14 @@ NEAR = 0.02  # share of the truth
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A service that refuses, and the N that it has."""
+    """A service that refuses, or is far away, and the N that it has."""
 
     truth_rps: float
     workers: int
     capacity_rps: float
     options: tuple[str, ...] = ()
     frontend: str = ""  # of the haproxy before it; empty: none stands before it
+    delay_s: float = 0.0  # of every answer
 
 
 KINDS = {
@@ -40,10 +42,14 @@ KINDS = {
     "limiter of 400/s": Kind(400.0, 8, 1600.0, ("--limit=400", "--burst=100ms")),
     "limiter of 2,000/s": Kind(2000.0, 8, 6000.0, ("--limit=2000", "--burst=100ms")),
     "queue of 20": Kind(200.0, 4, 200.0, ("--max-queue=20",)),
-    # Ten requests at once, each of 100 ms, although twenty could be served.
-    "10 connections": Kind(100.0, 20, 200.0, ("--max-connections=10", "--over-connections=reset")),
+    # Forty requests at once, although eighty could be served. They take a second each, so that what
+    # a busy machine adds to them (a millisecond a thousandth of N) counts for little.
+    "40 connections": Kind(40.0, 80, 80.0, ("--max-connections=40", "--over-connections=reset")),
     "haproxy, 5 in 1 s": Kind(5.0, 8, 400.0, frontend=limited(5, "1s")),
     "haproxy, 15 in 3 s": Kind(5.0, 8, 400.0, frontend=limited(15, "3s")),
+    # The usual 256 connections would be 256 and 43 requests a second.
+    "1 s away": Kind(300.0, 2, 300.0, delay_s=1.0),
+    "6 s away": Kind(60.0, 2, 60.0, delay_s=6.0),
 }
 
 
@@ -75,6 +81,8 @@ def play(job: Job) -> Outcome:
         port = stack.enter_context(known_service(kind.workers, service_s, *options)).port
         if kind.frontend:
             port = stack.enter_context(haproxy(port, frontend=kind.frontend))
+        if kind.delay_s:
+            port = stack.enter_context(delay_proxy(port, kind.delay_s))
         found, trials = searched(port, job.budget_s)
     error = found.rate_rps / kind.truth_rps - 1 if found.rate_rps else math.nan
     low, high = found.low_rps or 0.0, found.high_rps or math.inf

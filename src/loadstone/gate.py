@@ -23,7 +23,7 @@ __all__ = [
     "Spilled",
     "call",
     "fleet",
-    "fleet_hosts",
+    "fleet_status",
     "prepare",
     "prepare_to_file",
     "run",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from loadstone.engine.callables.model import Called, CallPlan
     from loadstone.engine.ending import Look
     from loadstone.engine.fleet.address import FleetAddress
-    from loadstone.engine.fleet.fleet import HostStatus
+    from loadstone.engine.fleet.fleet import FleetStatus
     from loadstone.engine.progress import Watch
     from loadstone.engine.samples import Samples
     from loadstone.plan.model import Plan
@@ -85,7 +85,7 @@ def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
         yield engine
 
 
-def fleet_hosts(address: "FleetAddress") -> "tuple[HostStatus, ...]":
+def fleet_status(address: "FleetAddress") -> "FleetStatus":
     """Look at the hosts of a fleet, without load."""
     from loadstone.engine.fleet import connect
 

@@ -193,6 +193,8 @@ class Measurement:
 
 
 LAB = "lab"  # of the target: the name of a deployment, whose URL may change
+LAB_HOST = "lab host"  # of the target: the host of a fleet that it is on
+OF_LAB_HOST = "lab host's "  # of the target: what that host's machine is
 BESIDE = "measured beside"  # of the target: other measurements that were at work on it meanwhile
 
 

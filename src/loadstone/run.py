@@ -10,15 +10,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from loadstone import gate, resume
-from loadstone.analysis.model import Trial
 from loadstone.audit.kept import audited
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
-from loadstone.engine.parquet import SampleFile
-from loadstone.engine.samples import Samples
 from loadstone.errors import (
     EnvironmentUnusable,
     InvalidInput,
@@ -26,10 +22,8 @@ from loadstone.errors import (
     MeasurementInvalid,
 )
 from loadstone.faults.carried import Breaking
-from loadstone.gate import Allowance, Engine
+from loadstone.gate import Engine
 from loadstone.generator.model import Load
-from loadstone.hooks import Hooks
-from loadstone.identity_watch import IdentityWatch, capacities
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
@@ -37,18 +31,14 @@ from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
 from loadstone.keystone.target import Target, measured_target, secrets_of
 from loadstone.monitor import machine
-from loadstone.observer import Display, TrialObserver
-from loadstone.policy import Search, Steps
+from loadstone.observer import Display
 from loadstone.redaction import secrets_of_environment
-from loadstone.resource_watch import ResourceWatch
 from loadstone.result import BESIDE, Environment, Measurement, Run
-from loadstone.search.model import Capacity, TrialRequest
-from loadstone.search.profiling import PURPOSE
+from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
-from loadstone.sla_abort import SlaAbort
 from loadstone.store.store import Store
-from loadstone.trial import Conditions, require_alive, run_trial
-from loadstone.worker_profile import WorkerProfile, require_profiler
+from loadstone.trials import Trials
+from loadstone.worker_profile import require_profiler
 
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
@@ -204,9 +194,7 @@ class _Flow:
         ):
             if math.isfinite(config.budget_s):
                 self.display.begin(config.budget_s)
-            capacity, _ = config.policy.carry_out(
-                lambda request: self._trial(request, config, load)
-            )
+            capacity = self._carry_out(config, load)
         trials = self.present.trials
         is_aborted = bool(trials) and trials[-1].status == "aborted"
         self._keep(
@@ -217,6 +205,27 @@ class _Flow:
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
         self._keep(notes=(*notes, *beside, *self._left(config, capacity)))
+
+    def _carry_out(self, config: MeasurementConfig, load: Load) -> Capacity | None:
+        """Make the trials that the load policy asks for."""
+        trials = Trials(
+            self.config,
+            config,
+            self.target,
+            self.store,
+            self.display,
+            self.engine,
+            load,
+            self._breaking,
+            self.index,
+            self.present,
+            self.left_s,
+        )
+        try:
+            capacity, _ = config.policy.carry_out(trials.measure)
+        finally:
+            self.present, self.left_s = trials.measurement, trials.left_s
+        return capacity
 
     def _left(self, config: MeasurementConfig, capacity: Capacity | None) -> tuple[str, ...]:
         """Keep N; of one with something broken, say what is left of N."""
@@ -231,69 +240,6 @@ class _Flow:
                 "bears with nothing broken",
             )
         return ()
-
-    def _trial(self, request: TrialRequest, config: MeasurementConfig, load: Load) -> Trial:
-        require_alive(self.target)
-        time.sleep(request.pause_s)
-        if isinstance(config.policy, Steps):
-            self.display.say(f"  {request.runner}")
-        number = len(self.present.trials) + 1
-        left_s = config.budget_s - self.present.load_s
-        is_last = self.left_s < left_s  # of the run's load, not of the measurement's
-        beyond = self.target.access.beyond_loopback
-        observers = self._observers(config)
-        try:
-            trial, is_cut_short = run_trial(
-                request,
-                load,
-                Conditions(
-                    config,
-                    self.target,
-                    number,
-                    Allowance(self.config.max_rate_rps, min(left_s, self.left_s), beyond),
-                    self.engine,
-                    self.store.samples_path(self.config.run_id, self.index, number),
-                    observers,
-                    self._keep_trial,
-                    self.display.say,
-                ),
-            )
-        finally:
-            for observer in observers:
-                observer.close()
-        self.left_s -= trial.stats.load_s
-        if is_cut_short and is_last:
-            raise MeasurementInvalid(
-                f"the load was ended after {self.config.budget_s:.0f} s, in workload "
-                f"{self.index + 1} of {len(self.config.measurements)}; raise --budget, or ask for "
-                "less"
-            )
-        return trial
-
-    def _observers(self, config: MeasurementConfig) -> list[TrialObserver]:
-        observers: list[TrialObserver] = [self.display]
-        if self.config.aborts_on_sla_failure:
-            observers.append(SlaAbort(config.criteria))
-        inject = None
-        if config.breaks:
-            faults = self._breaking.begun(config.faults, self.display.say)
-            inject = faults.inject_sentence
-            observers.append(faults)
-        if config.hooks:
-            timeout_s = self.config.hook_timeout_s
-            observers.append(Hooks(config.hooks, self.store.redaction, timeout_s, inject))
-        if self.target.watch is not None:
-            keep = partial(self.store.keep_readings, self.config.run_id, self.index)
-            observers.append(ResourceWatch(self.target.watch, keep, self.display.say))
-        if self.target.access_log is not None:
-            known = capacities(self.store, dict(self.target.facts))
-            observers.append(IdentityWatch(self.target.access_log, known))
-        if self.config.profiles:
-            keep_stacks = partial(self.store.keep_profile, self.config.run_id, self.index)
-            wanted = PURPOSE if isinstance(config.policy, Search) else None
-            members = self.target.members
-            observers.append(WorkerProfile(members, keep_stacks, self.display.say, wanted))
-        return observers
 
     def _combine(self, group: MeasurementGroup) -> None:
         """Add what several searches of one scenario found together; each keeps its own trials."""
@@ -316,12 +262,6 @@ class _Flow:
         self.present = replace(self.present, **changes)
         plain = replace(self.present, trials=())
         self.store.keep_measurement(self.config.run_id, self.index, plain)
-
-    def _keep_trial(self, trial: Trial, samples: Samples | SampleFile | None) -> Trial:
-        kept = self.store.keep_trial(self.config.run_id, self.index, trial, samples)
-        others = (one for one in self.present.trials if one.number != kept.number)
-        self.present = replace(self.present, trials=(*others, kept))
-        return kept
 
 
 def _begun(config: RunConfig, target: Target) -> Run:

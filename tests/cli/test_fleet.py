@@ -2,15 +2,10 @@
 
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -18,6 +13,7 @@ import pytest
 from command_line import PASSWORD
 from known_service import NAME, serving
 from network_hosts import HERE, NetworkHost, network
+from running_fleet import begun, fleet_of, free_port, loadstone, of_admin
 from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
@@ -33,35 +29,6 @@ Authenticate.keystone:
   context: {users: {tenants: 1, users_per_tenant: 2}}
   sla: {failure_rate: {max: 0}}
 """
-
-
-def loadstone(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "loadstone", *words],
-        env=kept | {"LOADSTONE_HOME": str(home), **more},
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=home,
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def of_admin(host: str, port: int) -> dict[str, str]:
-    return {
-        "OS_AUTH_URL": f"http://{host}:{port}/v3",
-        "OS_USERNAME": NAME,
-        "OS_PASSWORD": PASSWORD,
-        "OS_PROJECT_NAME": NAME,
-        "OS_USER_DOMAIN_ID": "default",
-        "OS_PROJECT_DOMAIN_ID": "default",
-    }
 
 
 @pytest.fixture
@@ -140,36 +107,6 @@ def test_python_functions_run_on_this_machine_only(home: Path) -> None:
     assert "without --fleet" in told.stderr
 
 
-@dataclass(frozen=True)
-class RunningFleet:
-    url: str
-    folders: tuple[Path, ...]
-
-
-@contextmanager
-def fleet_of(hosts: Sequence[NetworkHost], home: Path) -> Iterator[RunningFleet]:
-    """Start a scheduler on this machine and a worker on each host."""
-    port = free_port()
-    url = f"tls://{HERE}:{port}"
-    begun = loadstone(home, "fleet", "up", f"--host={HERE}", f"--port={port}")
-    assert begun.returncode == 0, begun.stderr
-    folders = []
-    try:
-        for host in hosts:
-            folder = home / host.name
-            shutil.copytree(
-                home / "fleet", folder, ignore=shutil.ignore_patterns("*.json", "*.log", "spill")
-            )
-            folders.append(folder)
-            join = ("fleet", "up", f"--join={url}", f"--fleet-certificates={folder}")
-            words = host.command(sys.executable, "-m", "loadstone", *join)
-            subprocess.run(words, check=True, capture_output=True)
-        yield RunningFleet(url, tuple(folders))
-    finally:
-        for folder in folders:
-            loadstone(home, "fleet", "down", f"--fleet-certificates={folder}")
-
-
 @pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
 def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
@@ -203,15 +140,25 @@ def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
                 "type: constant, times: 60", "type: constant_for_duration, duration: 20"
             )
         )
-        cut = threading.Timer(12.0, hosts[1].cut_off)
-        cut.start()
         words = ("run", "task.yaml", f"--fleet={fleet.url}", "--yes-load-this-target")
-        told = loadstone(home, *words, **of_admin(HERE, served))
-        cut.cancel()
-    assert told.returncode == 3, told.stdout + told.stderr
-    assert f"({hosts[1].address}:" in told.stderr
-    assert "was lost under load: no answer within 2 s" in told.stderr
-    assert "removed all that the run made" in told.stderr
+        with begun(home, *words, **of_admin(HERE, served)) as run:
+            while run.poll() is None and not is_connected(hosts[1], served):
+                time.sleep(0.1)
+            time.sleep(4.0)  # connections are opened before the load
+            hosts[1].cut_off()
+            stdout, stderr = run.communicate()
+    assert run.returncode == 3, stdout + stderr
+    assert f"({hosts[1].address}:" in stderr
+    assert "was lost under load: no answer within 2 s" in stderr
+    assert "removed all that the run made" in stderr
+
+
+def is_connected(host: NetworkHost, port: int) -> bool:
+    """Return whether a host has a connection to a port of this machine."""
+    return any(
+        one.laddr.port == port and one.raddr and one.raddr.ip == host.address
+        for one in psutil.net_connections("tcp")
+    )
 
 
 def ssh_file(home: Path, address: str, config: Path, hosts: Sequence[object]) -> str:
@@ -295,6 +242,7 @@ def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(
         ("address: 10.0.0.1", "hosts must be a list"),
         ("{address: 10.0.0.1, hosts: [-oProxyCommand=id]}", "host 1: '-oProxyCommand=id' is not"),
         ("{address: 10.0.0.1, hosts: [{name: a, workers: 0}]}", "workers must be 1 to 64, not 0"),
+        ("{address: 10.0.0.1, hosts: [{name: a, role: db}]}", "role must be load or lab, not 'db'"),
         ("{address: 10.0.0.1, hosts: [a], wheels: none}", "none does not exist"),
         ("{address: 10.0.0.1, hosts: [a], user: b}", "no field 'user'"),
         (": :", "not YAML"),

@@ -11,6 +11,8 @@ import pytest
 from command_line import PASSWORD, CommandLine
 from known_service import NAME, known_service
 
+from loadstone.store import Store
+
 RATIO = 1.3  # capacity of B by that of A
 SHORT = ("--seconds=1.5", "--concurrency=6", "--users=2", "--pairs=12")
 
@@ -62,6 +64,23 @@ def test_the_faster_of_two_services_is_found(measured: Measured) -> None:
     assert found["low"] < RATIO < found["high"] or found["ratio"] == pytest.approx(RATIO, rel=0.05)
     assert measured.data["interleaved"]
     assert "faster: throughput of fast is" in measured.printed
+
+
+def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
+    with known_service(2, 0.02 * RATIO) as slow, known_service(2, 0.02) as fast:
+        clouds = {"slow": cloud(slow.url), "fast": cloud(fast.url)}
+        (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
+        sides = ("--cloud=slow", "--cloud=fast")
+        short = ("--seconds=1.5", "--concurrency=6", "--users=2", "--pairs=4")
+        done = CommandLine(tmp_path)("compare", *sides, *short, "--fleet=local:2", "--json=o.json")
+    assert done.returncode in (0, 4), done.stderr
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert data["metrics"]["token issue"]["throughput"]["ratio"] > 1
+    with Store.open(tmp_path / "results") as store:
+        runs = [store.get(run_id) for run_id in data["runs"]]
+    for run in runs:
+        assert dict(run.environment.machine)["fleet"] == "local:2"
+        assert {len(trial.health.parts) for trial in run.measurements[0].trials} == {2}
 
 
 def test_a_stored_comparison_is_shown_again_in_pairs(measured: Measured) -> None:

@@ -58,6 +58,17 @@ def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
         settings.read([settings.split(word)])
 
 
+def test_a_lab_may_serve_at_a_private_address_only() -> None:
+    chosen = settings.read([("address", "10.0.0.5")])
+    assert chosen.host == "10.0.0.5"
+    assert settings.read(chosen.pairs()) == chosen
+    for elsewhere in ("8.8.8.8", "0.0.0.0", "host", "fe80::1"):
+        with pytest.raises(InvalidInput, match="must be a private IPv4 address"):
+            settings.read([("address", elsewhere)])
+    with pytest.raises(InvalidInput, match="its catalog names services there"):
+        settings.read([("address", "10.0.0.5"), ("compute", "nova")])
+
+
 def test_a_compute_cloud_needs_a_keystone_that_logs_its_requests() -> None:
     chosen = settings.read([("compute", "nova"), ("service-tokens", "false")])  # as YAML reads off
     assert not chosen.service_tokens.is_on

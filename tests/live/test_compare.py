@@ -9,6 +9,7 @@ import pytest
 
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
+from loadstone.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -39,9 +40,29 @@ def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: 
     assert not any(one.name.startswith("compare-") for one in deployment.every())
 
 
+def test_the_load_of_a_proof_comes_from_a_fleet(lab_keystone: Deployment, tmp_path: Path) -> None:
+    short = ("--seconds=2", "--users=2", "--concurrency=2", "--pairs=4", "--fleet=local:2")
+    words = ("prove", f"--lab={lab_keystone.name}", f"--set={COSTLY}", *short, "--json=out.json")
+    done = subprocess.run(
+        [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode in (0, 4), done.stderr
+    with Store.open(tmp_path / "store") as store:
+        runs = [store.get(one.run_id) for one in store.every()]
+    assert {dict(run.environment.machine)["fleet"] for run in runs} == {"local:2"}
+    for run in runs:
+        for trial in run.measurements[0].trials:
+            assert len(trial.health.parts) == 2
+
+
 def test_a_rule_of_the_audit_is_proven(lab_keystone: Deployment, tmp_path: Path) -> None:
     """The deployment has 2 workers, so that A has one; N of a login is bound to the processor."""
-    words = ("audit", "prove", "WEB-01", f"--lab={lab_keystone.name}", *SHORT, "--json=out.json")
+    lab, fleet = f"--lab={lab_keystone.name}", "--fleet=local:2"
+    words = ("audit", "prove", "WEB-01", lab, fleet, *SHORT, "--json=out.json")
     done = subprocess.run(
         [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
         capture_output=True,

@@ -14,7 +14,7 @@ from lab_client import token_of, until, validation_of
 
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab.ports import choose
-from loadstone.lab.server import listens
+from loadstone.lab.server import Site, listens
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.sources.open import open_source, open_sources
@@ -225,7 +225,7 @@ def ssh_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     Path("/run/sshd").mkdir(exist_ok=True)
     with running(sshd, "-D", "-f", str(tmp_path / "sshd_config")):
-        until(lambda: listens(port), "sshd does not listen")
+        until(lambda: listens(Site(tmp_path, port)), "sshd does not listen")
         yield "127.0.0.1"
 
 

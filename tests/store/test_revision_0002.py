@@ -1,7 +1,7 @@
 """A store of before revision 0003, of real runs, is read: nothing of what was shown is lost.
 
-`revision_0002/` holds the database as SQL, sample files, and what the commands of that version
-showed as JSON.
+`revision_0002/` holds the database as SQL, sample files, what the commands of that version showed
+as JSON, and the runs as it exported them.
 """
 
 import json
@@ -21,7 +21,7 @@ from loadstone.report.junit import render as junit
 from loadstone.report.openmetrics import render as openmetrics
 from loadstone.report.trends import as_data as trend_as_data
 from loadstone.report.trends import trends
-from loadstone.store import Store, database, location, postgresql
+from loadstone.store import Store, bundle, database, location, postgresql
 
 HERE = Path(__file__).parent / "revision_0002"
 RUNS = sorted(path.stem for path in HERE.glob("2026*.json"))
@@ -84,13 +84,30 @@ def alike(ours, theirs, where=""):
         assert ours == theirs, where
 
 
-@pytest.mark.parametrize("run_id", RUNS)
-def test_each_run_is_shown_as_it_was(old, run_id):
+def shown(run_id):
+    """Return a run as it was shown, but for what `--json` calls otherwise since."""
     theirs = json.loads((HERE / f"{run_id}.json").read_text())
     theirs["schema_version"] = 2  # in which several searches stand in `measurements`
     if "findings" in theirs:
         theirs["measurements"] = theirs.pop("findings")
-    alike(as_data(old.get(run_id)), theirs)
+    return theirs
+
+
+@pytest.mark.parametrize("run_id", RUNS)
+def test_each_run_is_shown_as_it_was(old, run_id):
+    alike(as_data(old.get(run_id)), shown(run_id))
+
+
+@pytest.mark.parametrize("run_id", RUNS)
+def test_each_run_that_was_exported_is_taken_in(store, run_id):
+    assert bundle.take_in(store, HERE / f"exported/{run_id}.zip") == run_id
+    theirs = shown(run_id)
+    # The version that exported them knew neither of these.
+    for workload in theirs.get("workloads", ()):
+        workload.pop("usage", None)
+    (theirs.get("capacity") or {}).pop("kind", None)
+    alike(as_data(store.get(run_id)), theirs)
+    store.require_files(run_id)
 
 
 def test_the_list_of_runs_is_as_it_was(old):

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Ping;
 use h2::client::{Builder, SendRequest};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -27,15 +27,19 @@ use crate::target::{ALPN, Target};
 use crate::worker::Worker;
 use crate::{Refusal, machine};
 
+mod coalesced;
 mod head;
 mod stream;
 
+use coalesced::Coalesced;
 pub(crate) use head::Heads;
 use stream::fault;
 
 /// What the server may send ahead of our reading: of one answer, and of all.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+/// Encrypted bytes that are read at once: rustls alone asks for 4 kB at a time.
+const READ_AHEAD: usize = 64 * 1024;
 /// Streams that we gave up and whose late answers are still recognised.
 const GIVEN_UP_STREAMS: usize = 4096;
 
@@ -178,6 +182,7 @@ async fn open(
     let Some((connector, name)) = &target.tls else {
         return begin(tcp, Scheme::Http).await.map_err(Unopened::NotHttp2);
     };
+    let tcp = BufReader::with_capacity(READ_AHEAD, tcp);
     let tls = connector.connect(name.clone(), tcp).await.map_err(|error| {
         let told = error.get_ref().and_then(|error| error.downcast_ref());
         let refused = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
@@ -204,7 +209,7 @@ where
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
         .max_concurrent_reset_streams(GIVEN_UP_STREAMS)
-        .handshake(io)
+        .handshake(Coalesced(io))
         .await;
     let (requests, mut connection) = shaken.map_err(|error| fault(&error))?;
     let Some(mut pings) = connection.ping_pong() else { return Err(Outcome::BadHttp) };

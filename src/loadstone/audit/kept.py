@@ -13,7 +13,7 @@ from loadstone.audit.facts import HostFacts
 from loadstone.audit.rule import chosen, shown
 from loadstone.audit.transport import Host, collect, local
 from loadstone.findings import AuditFinding
-from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice
+from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice, place_of
 from loadstone.target.cloud import Endpoint
 
 TIMEOUT_S = 10.0
@@ -85,6 +85,8 @@ def is_kept(name: str) -> bool:
 
 
 def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
+    if place_of(choice) is not None:  # on another machine
+        return None
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
             from loadstone.audit.lab import host

@@ -7,10 +7,10 @@ from loadstone.audit.evaluate import RuleState
 from loadstone.audit.facts import MissingFact, Value
 from loadstone.audit.rule import Rule, every, filled
 from loadstone.errors import MeasurementInvalid
+from loadstone.keystone.deploy.settings import OF_ITS_OWN
 
 Pair = tuple[str, str]  # of `lab up --with`
 DEFAULT = "its default"
-LAB_OWN = "port"  # of the deployment itself; those of a proof are made beside it
 BEFORE, AFTER = "before", "after"  # the names of both sides
 # Parameters of both runs of a proof, by which `loadstone audit` finds them again.
 OF_RULE, OF_DEPLOYMENT, OF_CHANGES = "audit rule", "audit deployment", "audit changes"
@@ -42,7 +42,7 @@ def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int)
             raise MissingFact(name, "a proof knows the processors only")
         return cpus
 
-    kept = [pair for pair in known if pair[0] != LAB_OWN]
+    kept = [pair for pair in known if pair[0] not in OF_ITS_OWN]
     base = _with(kept, proof.both)
     broken = _with(base, proof.fault)
     fixed = _with(base, [filled(word, lookup) for word in proof.fix])

@@ -44,12 +44,21 @@ def fleet() -> None:
     "(--fleet-certificates).",
 )
 @click.option(
+    "--role",
+    type=click.Choice(["load", "lab"]),
+    default="load",
+    show_default=True,
+    help="What the workers do: send load, or start Keystones for `lab up --on` and studies.",
+)
+@click.option(
     "--fleet-certificates",
     "certificates",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for ca.pem, certificate.pem and key.pem; made when it has none.",
 )
-def up(workers: int, host: str, port: int, join: str | None, certificates: Path | None) -> None:
+def up(
+    workers: int, host: str, port: int, join: str | None, role: str, certificates: Path | None
+) -> None:
     """Start a scheduler and workers on this machine, or workers that join one elsewhere.
 
     All speak TLS, and refuse who has no certificate of the fleet. Copy the folder with the
@@ -76,8 +85,9 @@ def up(workers: int, host: str, port: int, join: str | None, certificates: Path 
             pem.make(folder)
         daemons.start_scheduler(folder, host, port)
         url = f"tls://{host}:{port}"
-    daemons.start_workers(address.SchedulerAddress(url, folder), workers)
-    click.echo(f"loadstone capacity --fleet {url}")
+    daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
+    uses = "capacity" if role == "load" else "lab up NAME --on HOST"
+    click.echo(f"loadstone {uses} --fleet {url}")
     if join is None:
         click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")
 
@@ -99,15 +109,17 @@ def status(
     found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)
     if found is None:
         raise AssertionError("an address was given")
-    hosts = gate.fleet_hosts(found)
+    shown = gate.fleet_status(found)
     if to is not None:
-        write_json({"hosts": [asdict(one) for one in hosts]}, to)
+        write_json(asdict(shown), to)
         return
     table = Table("host", "Loadstone", "cores", "clock, ms", "± ms", box=None)
-    for one in hosts:
+    for one in shown.hosts:
         cells = (one.name, one.loadstone, str(one.cores))
         table.add_row(*cells, f"{one.clock_offset_ms:+.2f}", f"{one.clock_error_ms:.2f}")
     console().print(table)
+    if shown.lab_hosts:
+        console().print(f"lab hosts: {', '.join(shown.lab_hosts)}", soft_wrap=True)
 
 
 @fleet.command()

@@ -1,18 +1,38 @@
-"""`loadstone lab`: real Keystones on this machine."""
+"""`loadstone lab`: real Keystones on this machine, or on lab hosts of a fleet."""
 
 import shlex
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
 
 import click
 
+from loadstone.cli.generator import fleet_options
 from loadstone.cli.stored import JSON, write_json
+
+if TYPE_CHECKING:
+    from loadstone.keystone.remote_lab import RemoteRecord
 
 
 @click.group()
 def lab() -> None:
-    """Start, find and end real Keystones on this machine."""
+    """Start, find and end real Keystones on this machine, or on lab hosts of a fleet."""
+
+
+class UpOptions(TypedDict):
+    """Options of `lab up`."""
+
+    workers: str | None
+    threads: str | None
+    port: str | None
+    address: str | None
+    host: str | None
+    pairs: tuple[str, ...]
+    file: str | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
 
 
 @lab.command()
@@ -20,19 +40,79 @@ def lab() -> None:
 @click.option("--workers", metavar="N", help="Processes that serve (default: the cores).")
 @click.option("--threads", metavar="N", help="Threads of each (default: 1).")
 @click.option("--port", metavar="P", help="Port on 127.0.0.1 (default: a free one).")
+@click.option("--address", metavar="IP", help="Private address to serve at (default: 127.0.0.1).")
+@click.option(
+    "--on",
+    "host",
+    metavar="HOST",
+    help="Start it on a lab host of the fleet (--fleet): the address of one that has a worker "
+    "with --role lab, or its name in the file of hosts.",
+)
 @click.option("--with", "pairs", multiple=True, metavar="KEY=VALUE", help="Any setting; repeat.")
 @click.option("--settings", "file", metavar="FILE", help="Settings as YAML; the others win.")
-def up(name: str, pairs: tuple[str, ...], file: str | None, **short: str | None) -> None:
+@fleet_options
+def up(name: str, **options: Unpack[UpOptions]) -> None:
     """Start the deployment NAME and print its URL."""
-    from loadstone.keystone import deployment
+    from loadstone.errors import InvalidInput
+    from loadstone.keystone import deployment, remote_lab
     from loadstone.keystone.deploy import settings
     from loadstone.keystone.deploy.settings_file import read_file
 
-    from_file = read_file(Path(file)) if file is not None else ()
-    given = [(key, value) for key, value in short.items() if value is not None]
-    chosen = settings.read([*from_file, *(settings.split(pair) for pair in pairs), *given])
+    from_file = read_file(Path(options["file"])) if options["file"] is not None else ()
+    short = (
+        *(("workers", options["workers"]), ("threads", options["threads"])),
+        *(("port", options["port"]), ("address", options["address"])),
+    )
+    given = [(key, value) for key, value in short if value is not None]
+    pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *given)
+    chosen = settings.read(pairs)
+    if options["host"] is not None:
+        click.echo(_up_there(name, options["host"], pairs, options))
+        return
+    if options["fleet"] is not None:
+        raise click.UsageError("--fleet needs --on HOST: a lab host of that fleet")
+    if remote_lab.recorded(name) is not None:
+        raise InvalidInput(
+            f"lab {name} is on another host; end it first: loadstone lab down {name}"
+        )
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
     click.echo(started.url)
+
+
+def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options: UpOptions) -> str:
+    """Start a deployment on a lab host, and remember it; return its URL."""
+    from loadstone.errors import InvalidInput, LoadstoneError
+    from loadstone.keystone import deployment, remote_lab
+
+    if options["fleet"] is None:
+        raise click.UsageError("--on HOST needs --fleet: the fleet that HOST is in")
+    if any(one.name == name for one in deployment.every()):
+        raise InvalidInput(
+            f"lab {name} is on this machine; end it first: loadstone lab down --purge {name}"
+        )
+    folder = options["certificates"]
+    fleet = options["fleet"]
+    record = remote_lab.RemoteRecord(
+        name,
+        host,
+        str(Path(fleet).absolute()) if fleet.endswith((".yaml", ".yml")) else fleet,
+        None if folder is None else str(folder.absolute()),
+        options["without_tls"],
+    )
+    before = remote_lab.recorded(name)
+    if before is not None and before != record:
+        raise InvalidInput(
+            f"lab {name} is on {before.host}; end it first: loadstone lab down {name}"
+        )
+    with remote_lab.connected(record.place, is_alone=False) as there:
+        remote_lab.keep(record)  # before the start: Ctrl-C does not end what it has begun
+        try:
+            there.up(name, pairs, partial(click.echo, err=True), owned=False, purged=False)
+        except LoadstoneError:
+            if name not in [one.name for one in there.summaries()]:
+                remote_lab.forget(name)
+            raise
+        return there.find(name).url
 
 
 @lab.command()
@@ -40,27 +120,54 @@ def up(name: str, pairs: tuple[str, ...], file: str | None, **short: str | None)
 @click.option("--purge", is_flag=True, help="Remove its data, keys and logs too.")
 def down(name: str, purge: bool) -> None:
     """End the deployment NAME; its data stays for the next `up`."""
-    from loadstone.keystone import deployment
+    from loadstone.keystone import deployment, remote_lab
 
-    deployment.down(name, purge=purge)
+    record = remote_lab.recorded(name)
+    if record is None:
+        deployment.down(name, purge=purge)
+        return
+    with remote_lab.connected(record.place, is_alone=False) as there:
+        there.down(name, lambda line: click.echo(line, err=True), purge=purge)
+    remote_lab.forget(name)
 
 
 @lab.command("list")
 @JSON
 def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
-    from loadstone.keystone import deployment
+    from loadstone.keystone import deployment, remote_lab
 
-    rows = [one.summary() for one in deployment.every(lambda said: click.echo(said, err=True))]
+    here = deployment.every(lambda said: click.echo(said, err=True))
+    rows: list[dict[str, Any]] = [asdict(one.summary()) for one in here]
+    records = remote_lab.every()
+    rows = [*({**row, "host": None} for row in rows), *(_summary_there(one) for one in records)]
     if to is not None:
-        write_json([asdict(row) for row in rows], to)
+        write_json(rows, to)
         return
-    head = ("NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB")
-    table = [head, *(["-" if v is None else str(v) for v in asdict(row).values()] for row in rows)]
+    head = ["NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB", "HOST"]
+    table = [head, *(["-" if v is None else str(v) for v in row.values()] for row in rows)]
+    if not records:
+        table = [line[:-1] for line in table]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     for line in table:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
+
+
+def _summary_there(record: "RemoteRecord") -> dict[str, Any]:
+    """Return the row of a deployment on another host, as that host tells it."""
+    from loadstone.errors import LoadstoneError
+    from loadstone.keystone import remote_lab
+    from loadstone.keystone.deploy.deployment import DeploymentSummary
+
+    try:
+        with remote_lab.connected(record.place, is_alone=False) as there:
+            found = {one.name: one for one in there.summaries()}
+        unknown = DeploymentSummary(record.name, "gone", None, "-", None, None)
+    except LoadstoneError as error:
+        click.echo(f"{record.name}: {error}", err=True)
+        found, unknown = {}, DeploymentSummary(record.name, "unknown", None, "-", None, None)
+    return {**asdict(found.get(record.name, unknown)), "host": record.host}
 
 
 @lab.command()
@@ -68,15 +175,21 @@ def list_(to: TextIO | None) -> None:
 @click.option("--clouds-yaml", is_flag=True, help="As a clouds.yaml, with NAME as its entry.")
 def env(name: str, clouds_yaml: bool) -> None:
     """Print NAME's OS_* variables for a shell: eval "$(loadstone lab env NAME)"."""
-    from loadstone.keystone import deployment
+    from loadstone.keystone import deployment, remote_lab
+    from loadstone.keystone.deploy.deployment import cloud
 
-    found = deployment.find(name)
+    record = remote_lab.recorded(name)
+    if record is None:
+        variables = deployment.find(name).environment_variables()
+    else:
+        with remote_lab.connected(record.place, is_alone=False) as there:
+            variables = there.find(name).variables
     if clouds_yaml:
         import yaml
 
-        click.echo(yaml.safe_dump({"clouds": {name: found.cloud()}}, sort_keys=False), nl=False)
+        click.echo(yaml.safe_dump({"clouds": {name: cloud(variables)}}, sort_keys=False), nl=False)
         return
-    for key, value in found.environment_variables().items():
+    for key, value in variables.items():
         click.echo(f"export {key}={shlex.quote(value)}")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from loadstone.compare.measure import Side
     from loadstone.store.location import StoreLocation
 
-KEPT_OUT = "port"  # of the deployment itself: two more are made beside it
-
 
 class ProofOptions(LoadOptions):
     """How a proof is measured, and where it is written."""
@@ -71,7 +69,7 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     from loadstone.keystone.deploy import settings
 
     known = deployment.known(options["lab"]).state.settings
-    pairs = [pair for pair in known if pair[0] != KEPT_OUT]
+    pairs = [pair for pair in known if pair[0] not in settings.OF_ITS_OWN]
     changes = [settings.split(change) for change in options["changes"]]
     before = temporary("before", "a", settings.read(pairs))
     after = temporary("after", "b", settings.read([*pairs, *changes]))

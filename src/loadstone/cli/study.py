@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
+from loadstone.cli.choose import PERMISSION
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -53,13 +54,14 @@ class StudyRunOptions(TypedDict):
     fleet: str | None
     certificates: Path | None
     without_tls: bool
+    yes: bool
     location: "StoreLocation"
     to: TextIO | None
 
 
 @click.group()
 def study() -> None:
-    """Measure many configurations of a Keystone on this machine, one after the other."""
+    """Measure many configurations of a Keystone, one after the other, or on several lab hosts."""
 
 
 @study.command("list")
@@ -128,6 +130,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @SEED
 @click.option("--resume", metavar="ID", help="Go on with a study that has begun.")
 @fleet_options
+@PERMISSION
 @STORE
 @JSON
 @click.pass_context
@@ -138,7 +141,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """
     from loadstone.cli.screen import Screen
     from loadstone.study.outcomes import exit_code, outcomes
-    from loadstone.study.run import run_study
+    from loadstone.study.run import Sending, run_study
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
@@ -150,7 +153,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                 fleet = fleet_address(
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
-                run_study(journal.whole(), store, screen, command_line(), fleet)
+                sending = Sending(fleet, options["yes"])
+                run_study(journal.whole(), store, screen, command_line(), sending)
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])

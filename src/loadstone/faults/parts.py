@@ -120,7 +120,7 @@ def blueprint(folder: Path) -> Blueprint:
         settings=chosen,
         ports=Ports({}, ports),
         port=port,
-        url=url_of(port, has_tls=chosen.tls.is_on),
+        url=url_of(port, chosen.host, has_tls=chosen.tls.is_on),
         admin_password="",
         database_password="",
         directory_password="",

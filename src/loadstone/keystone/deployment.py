@@ -133,13 +133,13 @@ def _start(
         require_own(storage_folder(folder, settings))
     require_not_upgraded(folder, settings)
     book = Ports(dict(before.ports) if before else {})
-    port = book.give(WEB, settings.port)
+    port = book.give(WEB, settings.port, settings.host)
     blueprint = Blueprint(
         folder=folder,
         settings=settings,
         ports=book,
         port=port,
-        url=url_of(port, has_tls=settings.tls.is_on),
+        url=url_of(port, settings.host, has_tls=settings.tls.is_on),
         admin_password=password(),
         database_password=password(),
         directory_password=password(),
@@ -239,6 +239,11 @@ def _keep_old_logs(folder: Path) -> None:
         logs.rename(folder / OLD_LOGS)
 
 
+def elsewhere() -> Path:
+    """Return the folder of what is known of deployments on other hosts."""
+    return paths.labs() / "elsewhere"
+
+
 def _deployments() -> Path:
     return paths.labs() / "deployments"
 
@@ -258,6 +263,8 @@ def _folder(name: str) -> Path:
 
 
 def _existing(name: str) -> Path:
+    if name not in _names() and (elsewhere() / f"{name}.json").exists():
+        raise InvalidInput(f"lab {name} is on another host, and this is done on this machine only")
     if name not in _names():
         names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
         raise InvalidInput(f"no lab is called {name!r}; known: {names}")

@@ -18,9 +18,9 @@ from loadstone.monitor.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.source import Source
-from loadstone.monitor.sources.open import open_sources
+from loadstone.monitor.sources.open import open_source, open_sources
 from loadstone.redaction import is_secret
-from loadstone.result import LAB, Measurement
+from loadstone.result import LAB, LAB_HOST, Measurement
 from loadstone.target import (
     Access,
     connect,
@@ -32,6 +32,8 @@ from loadstone.target import (
 if TYPE_CHECKING:
     from loadstone.keystone.deploy.settings import LabSettings
     from loadstone.keystone.deployment import Deployment
+    from loadstone.keystone.lab_host import RemoteDeployment
+    from loadstone.keystone.remote_lab import ConnectedHost, LabPlace
     from loadstone.lab.measurement import ActiveMeasurement
 
 Say = Callable[[str], None]
@@ -59,11 +61,21 @@ class OwnLab:
 
 
 @dataclass(frozen=True, slots=True)
+class LabOnHost:
+    """A lab that is started on a lab host of a fleet for one run, and removed at its end."""
+
+    name: str
+    pairs: tuple[tuple[str, str], ...]  # settings; what they leave open is that host's default
+    place: "LabPlace"
+    beyond_loopback: bool = False  # the user permits load on that host
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceService:
     """`loadstone serve` in a process of its own."""
 
 
-TargetChoice = NamedTarget | OwnLab | ReferenceService
+TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,20 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
     """
     # Imported here: a target elsewhere does without what starts one on this machine.
     match choice:
+        case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
+            from loadstone.keystone import remote_lab
+
+            with remote_lab.connected(place, is_alone=not choice.anyway) as host:
+                found = host.measure(name, anyway=choice.anyway)
+                with remote_target(host, found, say, choice) as target:
+                    yield _with_users(target, choice.users_file)
+        case LabOnHost():
+            from loadstone.keystone import remote_lab
+
+            with remote_lab.connected(choice.place, is_alone=True) as host:
+                host.up(choice.name, choice.pairs, say, owned=True, purged=True)
+                with remote_target(host, host.measure(choice.name), say, choice) as target:
+                    yield target
         case NamedTarget(lab=str(name), cloud=None):
             from loadstone.keystone.deployment import find
             from loadstone.lab.measurement import measuring
@@ -204,6 +230,47 @@ def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     require_permission(cloud, choice.beyond_loopback)
     with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
         yield _with_users(Target(access), choice.users_file)
+
+
+def place_of(choice: TargetChoice) -> "LabPlace | None":
+    """Return the lab host of a lab that is on another machine."""
+    if isinstance(choice, LabOnHost):
+        return choice.place
+    if not isinstance(choice, NamedTarget) or choice.lab is None or choice.cloud is not None:
+        return None
+    from loadstone.keystone import remote_lab
+
+    record = remote_lab.recorded(choice.lab)
+    return None if record is None else record.place
+
+
+@contextmanager
+def remote_target(
+    host: "ConnectedHost", found: "RemoteDeployment", say: Say, choice: NamedTarget | LabOnHost
+) -> Iterator[Target]:
+    """Connect to a lab on another host, whose monitors read there."""
+    from loadstone.keystone.remote_lab import HostSource
+
+    cloud = from_environment(found.variables, f"--lab {found.name}")
+    require_permission(cloud, choice.beyond_loopback)
+    entries = found.directory_users
+    watched = choice.watched if isinstance(choice, NamedTarget) else ()
+    with (
+        connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access,
+        _watching(
+            (HostSource(host, say), *(open_source(one) for one in watched)), found.setup, say
+        ) as watch,
+    ):
+        target = Target(
+            access,
+            facts=((LAB, found.name), (LAB_HOST, host.name), *host.facts.rows, *found.facts),
+            failure=host.failure,
+            explain=host.explain,
+            watch=watch,
+        )
+        yield (
+            replace(target, users=partial(directory_users, access, entries)) if entries else target
+        )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ CONF = """\
 ServerRoot {run}
 ServerName {host}
 PidFile {run}/{name}.pid
-Listen {host}:{site.port}
+Listen {site.host}:{site.port}
 ErrorLog {log}
 LoadModule mpm_event_module {modules}/mod_mpm_event.so
 LoadModule authz_core_module {modules}/mod_authz_core.so

@@ -43,4 +43,4 @@ class ApplicationServer(Server):
 
     def healthy(self) -> bool:
         """Return whether every worker has loaded the application and it answers 200."""
-        return self.has_loaded() and answers(self.site.port, self.application.health)
+        return self.has_loaded() and answers(self.site, self.application.health)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from loadstone.lab.application import ApplicationServer
 from loadstone.lab.part import Facts
-from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 
 VERSION = "2.8.7"
@@ -22,7 +21,7 @@ class Granian(ApplicationServer):
         return self.serve(
             self.application.program("granian"),
             *("--interface", "wsgi", "--no-ws"),
-            *("--host", HOST, "--port", str(self.site.port)),
+            *("--host", self.site.host, "--port", str(self.site.port)),
             *("--workers", str(self.site.workers)),
             *("--blocking-threads", str(self.site.threads)),
             *("--working-dir", str(self.application.folder)),

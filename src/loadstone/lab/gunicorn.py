@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from loadstone.lab.application import ApplicationServer
 from loadstone.lab.part import Facts
-from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 
 VERSION = "27.0.1"
@@ -21,7 +20,7 @@ class Gunicorn(ApplicationServer):
         """Start the master."""
         return self.serve(
             self.application.program("gunicorn"),
-            *("--bind", f"{HOST}:{self.site.port}"),
+            *("--bind", f"{self.site.host}:{self.site.port}"),
             *("--workers", str(self.site.workers)),
             *("--threads", str(self.site.threads)),
             *("--chdir", str(self.application.folder)),

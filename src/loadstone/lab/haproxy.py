@@ -68,7 +68,7 @@ class Haproxy(Server):
         path = self.statistics_socket
         text = CONF.format(
             request=REQUEST,
-            host=HOST,
+            host=self.site.host,
             port=self.site.port,
             tls=tls,
             headers=OVER_TLS if tls else "",
@@ -99,7 +99,7 @@ class Haproxy(Server):
     def healthy(self) -> bool:
         """Return whether a node answers through haproxy."""
         ca = self.certificates.ca if self.certificates is not None else None
-        return answers(self.site.port, self.health, ca)
+        return answers(self.site, self.health, ca)
 
     def statistics(self) -> str:
         """Return the URL of its stats socket."""

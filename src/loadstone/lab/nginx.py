@@ -24,7 +24,7 @@ http {{
     fastcgi_temp_path {run}/{name}-fastcgi;
     scgi_temp_path {run}/{name}-scgi;
     server {{
-        listen {host}:{port} backlog=1024;
+        listen {site.host}:{site.port} backlog=1024;
         location / {{
             include /etc/nginx/uwsgi_params;
             uwsgi_pass {host}:{behind};
@@ -61,7 +61,7 @@ class Nginx(Server):
             name=self.name,
             user="user root;" if os.geteuid() == 0 else "",
             host=HOST,
-            port=self.site.port,
+            site=self.site,
             behind=self.behind,
             statistics=STATISTICS.format(path=path) if path else "",
         )
@@ -73,7 +73,7 @@ class Nginx(Server):
 
     def healthy(self) -> bool:
         """Return whether the application answers through nginx."""
-        return answers(self.site.port, self.health)
+        return answers(self.site, self.health)
 
     def statistics(self) -> str:
         """Return the URL of stub_status."""

@@ -1,5 +1,6 @@
-"""Chooses ports on loopback."""
+"""Chooses ports: on loopback, but for the one that clients use."""
 
+import errno
 import random
 import socket
 from collections.abc import Mapping
@@ -21,42 +22,47 @@ class Ports:
     before: Mapping[str, int]
     chosen: dict[str, int] = field(default_factory=dict)
 
-    def give(self, purpose: str, asked: int | None = None) -> int:
+    def give(self, purpose: str, asked: int | None = None, host: str = HOST) -> int:
         """Return the port for a purpose: the requested one, else the earlier one, else any."""
         if purpose not in self.chosen:
             taken = set(self.chosen.values())
-            port = choose(asked, before=self.before.get(purpose))
+            port = choose(asked, before=self.before.get(purpose), host=host)
             while port in taken:
-                port = choose(None)
+                port = choose(None, host=host)
             self.chosen[purpose] = port
         return self.chosen[purpose]
 
 
-def is_free(port: int) -> bool:
-    """Return whether a server could listen on the port."""
+def is_free(port: int, host: str = HOST) -> bool:
+    """Return whether a server could listen on the port.
+
+    Raises EnvironmentUnusable if the address is none of this machine's.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # Servers set it too: a port with connections in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
-        except OSError:
+            probe.bind((host, port))
+        except OSError as problem:
+            if problem.errno == errno.EADDRNOTAVAIL:
+                raise EnvironmentUnusable(f"{host} is none of this machine's addresses") from None
             return False
         return True
 
 
-def choose(asked: int | None, *, before: int | None = None) -> int:
+def choose(asked: int | None, *, before: int | None = None, host: str = HOST) -> int:
     """Return the requested port, else the earlier one, else any; only free ones."""
     if asked is not None:
-        if not is_free(asked):
+        if not is_free(asked, host):
             raise EnvironmentUnusable(
-                f"port {asked} on {HOST} is taken (or not allowed); "
+                f"port {asked} on {host} is taken (or not allowed); "
                 "give another with --port, or leave it out to have a free one chosen"
             )
         return asked
-    if before is not None and is_free(before):
+    if before is not None and is_free(before, host):
         return before
     for _ in range(TRIES):
         port = random.randrange(LOWEST, HIGHEST)  # noqa: S311  # no secret
-        if is_free(port):
+        if is_free(port, host):
             return port
-    raise EnvironmentUnusable(f"no free port between {LOWEST} and {HIGHEST} on {HOST}")
+    raise EnvironmentUnusable(f"no free port between {LOWEST} and {HIGHEST} on {host}")

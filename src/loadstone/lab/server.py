@@ -33,11 +33,12 @@ class Site:
     threads: int = 1
     suffix: str = ""  # distinguishes servers of the same kind
     backlog: int | None = None  # length of the listen queue; None: the server's usual one
+    host: str = HOST  # the address that it listens on
 
 
 @dataclass(frozen=True, slots=True)
 class Server(Part):
-    """A server on loopback with one log."""
+    """A server with one log."""
 
     site: Site
     kind: ClassVar[str]
@@ -86,20 +87,22 @@ class Server(Part):
 
     def healthy(self) -> bool:
         """Return whether it accepts connections."""
-        return listens(self.site.port)
+        return listens(self.site)
 
     def logs(self) -> tuple[Path, ...]:
         """Return the log."""
         return (self.log,)
 
 
-def answers(port: int, path: str, ca: Path | None = None) -> bool:
+def answers(site: Site, path: str, ca: Path | None = None) -> bool:
     """Return whether GET answers 200; with a CA's certificate over TLS."""
     if ca is None:
-        connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_S)
+        connection = http.client.HTTPConnection(site.host, site.port, timeout=ANSWER_S)
     else:
         context = ssl.create_default_context(cafile=str(ca))
-        connection = http.client.HTTPSConnection(HOST, port, timeout=ANSWER_S, context=context)
+        connection = http.client.HTTPSConnection(
+            site.host, site.port, timeout=ANSWER_S, context=context
+        )
     try:
         connection.request("GET", path)
         return connection.getresponse().status == 200
@@ -109,10 +112,10 @@ def answers(port: int, path: str, ca: Path | None = None) -> bool:
         connection.close()
 
 
-def listens(port: int) -> bool:
+def listens(site: Site) -> bool:
     """Return whether a connection is accepted."""
     try:
-        socket.create_connection((HOST, port), timeout=ANSWER_S).close()
+        socket.create_connection((site.host, site.port), timeout=ANSWER_S).close()
     except OSError:
         return False
     return True

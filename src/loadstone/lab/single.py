@@ -20,7 +20,7 @@ class Single(ApplicationServer):
         """Start the process."""
         application = self.application
         return self.serve(
-            *(str(application.python), str(SERVER), str(self.site.port)),
+            *(str(application.python), str(SERVER), self.site.host, str(self.site.port)),
             *(str(application.folder), application.module),
         )
 

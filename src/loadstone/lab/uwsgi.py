@@ -5,7 +5,6 @@ from pathlib import Path
 
 from loadstone.lab.application import ApplicationServer
 from loadstone.lab.part import Facts, Say
-from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
 
@@ -58,7 +57,9 @@ class Uwsgi(ApplicationServer):
         """Write the configuration."""
         path = self.statistics_socket
         text = INI.format(
-            listen=(BEHIND if self.is_behind else HTTP).format(host=HOST, port=self.site.port),
+            listen=(BEHIND if self.is_behind else HTTP).format(
+                host=self.site.host, port=self.site.port
+            ),
             app=self.application,
             prefix=self.application.python.parent.parent,
             site=self.site,

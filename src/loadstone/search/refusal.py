@@ -127,14 +127,16 @@ class _Refusal:
 
     def run(self) -> Strategy:
         """Flood, prove on both sides, and narrow where that does not agree."""
-        yield from self._flood(self._refused.stats.throughput_rps or self._knee.throughput_rps)
+        yield from self._flood(self._accepted_rps())
         if self._remembers:
             yield from self._fill_up()
         elif self._limiter_rps is not None:
-            above_s = max(1.0 / ABOVE, PROOF_SHARE * self._session.settings.budget_s)
             below_s = PROOF_SHARE * self._session.settings.budget_s
+            # Where it is not refused, the rest is for rates between it and the flood.
+            above_s = min(max(1.0 / ABOVE, below_s), self._session.left_s / 2)
             # What has flowed into the bucket since must flow out again.
-            yield from self._try(self._limiter_rps * (1 + ABOVE), "must be refused", above_s)
+            above_rps = self._limiter_rps * (1 + ABOVE)
+            yield from self._try(above_rps, "must be refused", above_s, is_short=True)
             yield from self._try(self._limiter_rps * (1 - BELOW), "must not be refused", below_s)
             if self._tried[-1].is_hopeless:
                 yield from self._repeat(self._tried[-1])
@@ -146,6 +148,13 @@ class _Refusal:
             seconds = max(requests / rate_rps, fill_s)
             yield from self._try(rate_rps, "refusals", seconds, is_short=True)
         return self._state()
+
+    def _accepted_rps(self) -> float:
+        """Return what was accepted per second, as far as it is known before the first flood."""
+        stats = self._refused.stats
+        # A trial that was stopped at once has no throughput, which leaves out its first instants.
+        at_once_rps = stats.ok / stats.load_s if stats.load_s else 0.0
+        return stats.throughput_rps or at_once_rps or self._knee.throughput_rps
 
     def _flood(self, accepted_rps: float) -> Generator[TrialRequest, Trial, None]:
         """Measure what is accepted while requests are refused all the time."""

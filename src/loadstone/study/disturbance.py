@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.report import figures
 from loadstone.report.words import OTHERS
-from loadstone.result import Run
+from loadstone.result import LAB_HOST, Run
 from loadstone.study.table import TurnOutcome
 
 
@@ -22,6 +22,8 @@ def disturbed(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
 
 def taken(run: Run) -> float | None:
     """Return the share of all cores that other processes used during the load, if known."""
+    if LAB_HOST in dict(run.environment.target):  # it is not this machine that served
+        return None
     used = [trial.usage for one in run.measurements for trial in one.trials]
     known = [(one, one.others_busy) for one in used if one is not None]
     wall_s = sum(one.wall_s for one, others in known if others is not None)

@@ -92,6 +92,7 @@ class TurnResult:
     failure: str | None
     exit_code: int = 0  # of the failure
     is_valid: bool = True  # the load generator was not the limit
+    host: str = ""  # the lab host that measured it; empty: this machine
 
     @property
     def is_done(self) -> bool:

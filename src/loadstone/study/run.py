@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.engine.fleet.address import FleetAddress
+from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
+from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import LoadstoneError
 from loadstone.observer import Display
 from loadstone.result import Run
@@ -16,8 +17,20 @@ from loadstone.study.figure import is_valid
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
+from loadstone.target.permission import require_loopback
 
 Measure = Callable[[Turn], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """The hosts that send the load."""
+
+    fleet: FleetAddress | None = None  # None: this machine
+    beyond_loopback: bool = False  # the user permits load on the fleet's lab hosts
+
+
+HERE = Sending()
 
 
 def run_study(
@@ -25,9 +38,54 @@ def run_study(
     store: Store,
     display: Display,
     command: str,
-    fleet: FleetAddress | None = None,
+    sending: Sending = HERE,
 ) -> None:
-    """Measure the missing turns, each on a lab of its own; with a fleet, it sends the load."""
+    """Measure the missing turns, each on a lab of its own; with a fleet, it sends the load.
+
+    Lab hosts of a fleet measure beside one another.
+    """
+    fleet = sending.fleet
+    if isinstance(fleet, SchedulerAddress | SshFleet):
+        from loadstone.engine.fleet import client
+
+        with client.located(fleet) as scheduler:
+            if _carried_out_there(journal, scheduler, display, command, sending):
+                return
+            _carry_out_here(journal, store, display, command, scheduler)
+        return
+    _carry_out_here(journal, store, display, command, fleet)
+
+
+def _carried_out_there(
+    journal: StudyJournal,
+    scheduler: SchedulerAddress,
+    display: Display,
+    command: str,
+    sending: Sending,
+) -> bool:
+    """Measure on the lab hosts of a fleet; False: it has none."""
+    from loadstone.study import placing
+    from loadstone.study.parallel import ParallelStudy
+
+    slots = placing.slots(scheduler, display.say)
+    if not slots:
+        return False
+    placing.require_placeable(journal.begun.study())
+    for slot in slots:
+        if not sending.beyond_loopback:
+            require_loopback(slot.host, 0, slot.host, "lab host ")
+    study = ParallelStudy(journal, slots, command, sending.beyond_loopback, display.say)
+    study.carry_out()
+    return True
+
+
+def _carry_out_here(
+    journal: StudyJournal,
+    store: Store,
+    display: Display,
+    command: str,
+    fleet: FleetAddress | None,
+) -> None:
     study = journal.begun.study()
 
     def measure(turn: Turn) -> Run:

@@ -11,7 +11,7 @@ from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs
 from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
-from loadstone.result import Run
+from loadstone.result import LAB_HOST, Run
 from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn
@@ -31,6 +31,12 @@ class TurnOutcome:
     turn: Turn
     result: Run | None
     failure: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The lab host that measured it; empty: this machine, or not measured."""
+        target = () if self.result is None else self.result.environment.target
+        return dict(target).get(LAB_HOST, "")
 
     def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """What it showed, by step."""
@@ -264,8 +270,8 @@ def _half(one: Estimate) -> float | None:
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[_Pair]]:
-    """Return other / base of each repeat by what else the two have in common."""
-    values: dict[tuple[str, Pairs, int], Estimate] = {}
+    """Return other / base of each repeat, on one lab host, by what else the two have in common."""
+    values: dict[tuple[str, Pairs, int, str], Estimate] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
@@ -273,10 +279,10 @@ def _paired(
             cell = outcome.turn.cell
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)
-            values[level, others, outcome.turn.repeat] = estimate
+            values[level, others, outcome.turn.repeat, outcome.host] = estimate
     pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
-    for (level, others, repeat), estimate in values.items():
-        base = values.get((comparison.base, others, repeat))
+    for (level, others, repeat, host), estimate in values.items():
+        base = values.get((comparison.base, others, repeat, host))
         if level == comparison.other and base is not None:
             pairs[others].append(_pair(estimate, base))
     return pairs

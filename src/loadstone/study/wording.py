@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.compare.answer import Answer
 from loadstone.report import figures
+from loadstone.result import OF_LAB_HOST
 from loadstone.search.model import Capacity
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Figure, Study
@@ -124,9 +125,23 @@ def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> st
         return f"{said}."
     first = min(one.started_at for one in results)
     last = max(one.ended_at or one.started_at for one in results)
-    machine = ", ".join(f"{name} {value}" for name, value in results[0].environment.machine)
+    hosts = sorted({one.host for one in outcomes if one.host})
+    if hosts:
+        said += f", lab hosts {', '.join(hosts)}, each ratio within one of them"
+    environment = results[0].environment
+    rows = of_lab_host(environment.target) if hosts else environment.machine
+    machine = ", ".join(f"{name} {value}" for name, value in rows)
     when = f"{_minute(first)} to {_minute(last)} UTC"
     return f"{said}, {when}{f' on: {machine}' if machine else ''}."
+
+
+def of_lab_host(target: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return what a lab host's machine is, of a target's rows."""
+    return tuple(
+        (name.removeprefix(OF_LAB_HOST), value)
+        for name, value in target
+        if name.startswith(OF_LAB_HOST)
+    )
 
 
 def _minute(instant: str) -> str:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import FleetHost
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.engine.parquet import read
+from loadstone.engine.progress import Progress, Watch
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
@@ -77,15 +78,30 @@ def stopped_again(victim: FleetHost, sent: int) -> Iterator[None]:
             os.kill(victim.facts.pid, signal.SIGCONT)
 
 
+def under_load(act: Callable[[], object], *after_s: float) -> Watch:
+    """Return a watch that acts so long after the load's first progress, or at once.
+
+    A timer that runs from the order to load may act before the load: preparing takes its time.
+    """
+    timers = [threading.Timer(one, act) for one in after_s or (0.0,)]
+
+    def watch(progress: Progress) -> bool:
+        while progress.sent and timers:
+            timers.pop().start()
+        return True
+
+    return watch
+
+
 @pytest.mark.parametrize("sent", LOSSES)
 def test_a_host_that_is_lost_under_load_makes_the_trial_invalid_and_is_named(
     sent: int, tmp_path: Path
 ) -> None:
     with known_service(8, 0.01) as known, connect.opened(LocalFleet(2)) as fleet:
         victim = fleet.hosts[1]
-        threading.Timer(2.0, os.kill, (victim.facts.pid, sent)).start()
+        watch = under_load(lambda: os.kill(victim.facts.pid, sent), 1.5)
         with stopped_again(victim, sent):
-            found = fleet.run_to_file(plan_of(known, 20.0), tmp_path / "samples.parquet")
+            found = fleet.run_to_file(plan_of(known, 20.0), tmp_path / "samples.parquet", watch)
             assert not found.health.is_valid
             assert any(victim.name in limit for limit in found.health.limits), found.health.limits
             # What had arrived of the lost host is kept, too.
@@ -111,9 +127,9 @@ def test_a_host_that_is_lost_between_two_loads_is_named_and_nothing_is_sent(sent
 
 def test_when_all_hosts_are_lost_what_had_arrived_is_kept() -> None:
     with known_service(8, 0.01) as known, connect.opened(LocalFleet(2)) as fleet:
-        for host in fleet.hosts:
-            threading.Timer(2.0, os.kill, (host.facts.pid, signal.SIGKILL)).start()
-        found = fleet.run(plan_of(known, 20.0))
+        pids = [host.facts.pid for host in fleet.hosts]
+        watch = under_load(lambda: [os.kill(pid, signal.SIGKILL) for pid in pids], 1.5)
+        found = fleet.run(plan_of(known, 20.0), watch)
         assert len(found.samples) > 30
         assert len(found.health.limits) == 2
 
@@ -139,8 +155,8 @@ def test_a_scheduler_that_is_killed_ends_the_load(tmp_path: Path) -> None:
     with known_service(8, 0.01) as known, separate_fleet(tmp_path / "fleet") as address:
         [scheduler] = [one for one in daemons.running(tmp_path / "fleet") if one.is_scheduler]
         with connect.opened(address) as fleet:
-            threading.Timer(2.0, os.kill, (scheduler.pid, signal.SIGKILL)).start()
-            found = fleet.run(plan_of(known, 20.0))
+            watch = under_load(lambda: os.kill(scheduler.pid, signal.SIGKILL), 1.5)
+            found = fleet.run(plan_of(known, 20.0), watch)
             assert any("the scheduler of the fleet ended" in one for one in found.health.limits)
             assert len(found.samples) > 30
             with pytest.raises(EnvironmentUnusable, match="the scheduler of the fleet ended"):
@@ -152,8 +168,7 @@ def test_clocks_that_jump_under_load_make_the_trial_invalid(tmp_path: Path) -> N
     jump = tmp_path / "jump"
     clocks = [SkewedClock(jump_ns=by_s * 10**9, jumps_with=jump) for by_s in (5, -5)]
     with known_service(8, 0.01) as known, connect.opened(LocalFleet(2), clocks) as fleet:
-        threading.Timer(1.0, jump.touch).start()
-        found = fleet.run(plan_of(known, 2.0))
+        found = fleet.run(plan_of(known, 2.0), under_load(jump.touch))
         by_host = [one for one in found.health.limits if "was set by" in one]
         for host, told, by_s in zip(fleet.hosts, by_host, (5, -5), strict=True):
             assert host.name in told
@@ -188,9 +203,9 @@ def test_a_host_whose_disk_is_full_loads_as_any_other(tmp_path: Path) -> None:
 
 def test_a_second_ctrl_c_gives_up_what_is_outstanding_and_keeps_what_was_measured() -> None:
     with known_service(1, 20.0) as known, connect.opened(LocalFleet(2)) as fleet:
-        for after_s in (1.5, 2.5):
-            threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGINT)).start()
-        found = fleet.run(plan_of(known, 30.0))
+        me = os.getpid()
+        watch = under_load(lambda: os.kill(me, signal.SIGINT), 0.5, 1.5)
+        found = fleet.run(plan_of(known, 30.0), watch)
         assert found.interrupted
         assert fleet.failure() is None
         assert 0 < len(found.samples) < 60 * 10

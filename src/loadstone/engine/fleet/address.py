@@ -1,7 +1,7 @@
 """Where a fleet is: `local:4`, the address of a Dask scheduler, or hosts by ssh."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +13,6 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.permission import is_loopback
 
 MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
-LOAD = "load"  # the resource of workers that send load; without any, all workers do
 MOST_LOCAL = 64
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
@@ -29,14 +28,25 @@ class LocalFleet:
 
 
 @dataclass(frozen=True, slots=True)
+class Certificates:
+    """An authority's certificate, and a certificate with its key, as PEM."""
+
+    ca: str
+    certificate: str
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerAddress:
-    """A Dask scheduler; `certificates` is a folder with ca.pem, certificate.pem and key.pem."""
+    """A Dask scheduler; `certificates` may be a folder with ca.pem, certificate.pem and key.pem."""
 
     url: str
-    certificates: Path | None  # None: without TLS
+    certificates: Path | Certificates | None  # None: without TLS
+    title: str = ""  # what it is called; empty: its URL
+    workers: frozenset[str] = frozenset()  # addresses of those that send load; empty: all
 
     def __str__(self) -> str:
-        return self.url
+        return self.title or self.url
 
 
 FleetAddress = LocalFleet | SchedulerAddress | SshFleet

@@ -4,21 +4,11 @@ Mutual TLS: who has no certificate of the authority is refused by scheduler, wor
 Dask checks the authority and not the name in the certificate.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone import files
 from loadstone.certificates import Authority
-from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY
-
-
-@dataclass(frozen=True, slots=True)
-class Certificates:
-    """An authority's certificate, and a certificate with its key, as PEM."""
-
-    ca: str
-    certificate: str
-    key: str = field(repr=False)
+from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, Certificates
 
 
 def make(folder: Path) -> None:

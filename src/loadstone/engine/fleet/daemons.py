@@ -15,6 +15,7 @@ import psutil
 from loadstone import files
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, SchedulerAddress
 from loadstone.engine.fleet.host_process import worker_options
+from loadstone.engine.fleet.hosts_file import LOAD
 from loadstone.errors import EnvironmentUnusable
 
 STATE = "processes.json"
@@ -69,21 +70,24 @@ def start_scheduler(folder: Path, host: str, port: int) -> None:
     _await_scheduler(process, host, port, log)
 
 
-def start_workers(address: SchedulerAddress, count: int, prefix: Sequence[str] = ()) -> None:
+def start_workers(
+    address: SchedulerAddress, count: int, prefix: Sequence[str] = (), role: str = LOAD
+) -> None:
     """Start workers, each a process of one thread, and wait until they have joined a scheduler.
 
-    `prefix` begins their commands. Raises EnvironmentUnusable if they do not join.
+    `role` is their resource; `prefix` begins their commands. Raises EnvironmentUnusable if they do
+    not join.
     """
-    from loadstone.engine.fleet.connect import joined
+    from loadstone.engine.fleet.client import joined
 
     folder = address.certificates
-    if folder is None:
-        raise AssertionError("workers are started with certificates only")
+    if not isinstance(folder, Path):
+        raise AssertionError("workers are started with a folder of certificates only")
     host = socket.gethostname()
     started = {}
     for number in range(1, count + 1):
         name = f"{host}-{number}-{secrets.token_hex(3)}"
-        command = (*prefix, *worker_options(address.url, name, folder / "spill", folder))
+        command = (*prefix, *worker_options(address.url, name, role, folder))
         started[name] = _start(folder, f"worker-{name}", command)
     until_s = time.monotonic() + START_S
     while missing := started.keys() - joined(address):

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from loadstone.engine.ending import Ending
 from loadstone.engine.fleet import clock
 from loadstone.engine.fleet.clock import ClockReading
 from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, Glance, MemberFacts, network
+from loadstone.engine.fleet.remote import RemoteAnswer, RemoteMember
 from loadstone.engine.health import Health, PartHealth
 from loadstone.engine.limits import merged
 from loadstone.engine.local import LoadResult, Spilled
@@ -34,19 +35,6 @@ PREPARE_S = 60.0
 SCHEDULER_S = 0.5  # in which the loss of a scheduler is noticed
 LEAD_S = 0.15  # from the order to start to the first instant
 ROUNDS = 5  # round trips in a reading of a clock
-
-
-class RemoteAnswer(Protocol):
-    """What a method of a remote member gives at once."""
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Wait for the value; raise what the method raised."""
-
-
-class RemoteMember(Protocol):
-    """A `Member` on another host: each method returns a `RemoteAnswer`."""
-
-    def __getattr__(self, name: str) -> Callable[..., RemoteAnswer]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +76,14 @@ class HostStatus:
     clock_error_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class FleetStatus:
+    """A fleet as `fleet status` shows it."""
+
+    hosts: tuple[HostStatus, ...]  # that send load
+    lab_hosts: tuple[str, ...]  # addresses
+
+
 NOTHING_SEEN = Glance(None, 0.0, None, NONE_ENDED, is_over=False)
 # Of a load whose hosts were all lost.
 NOTHING_TOLD = Health(0.0, 0.0, 0.0, cpu_s=0.0, wall_s=0.0, runqueue_wait_s=0.0, threads=0)
@@ -119,6 +115,7 @@ class Fleet:
 
     hosts: tuple[FleetHost, ...]
     has_scheduler: Callable[[], bool] = lambda: True
+    lab_hosts: tuple[str, ...] = ()  # addresses of hosts that start Keystones, and send nothing
 
     def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
         """Send what the plan says from all hosts, until its end, `watch` or Ctrl-C stops it."""
@@ -145,9 +142,9 @@ class Fleet:
         lost = [f"{host.name} of the fleet {host.lost}" for host in self.hosts if host.lost]
         return "; ".join(lost) or None
 
-    def status(self) -> tuple[HostStatus, ...]:
+    def status(self) -> FleetStatus:
         """Look at all hosts."""
-        return tuple(self._status(host) for host in self.hosts)
+        return FleetStatus(tuple(self._status(host) for host in self.hosts), self.lab_hosts)
 
     def _status(self, host: FleetHost) -> HostStatus:
         reading = self._clock(host)

@@ -1,7 +1,7 @@
 """Runs on a host of a fleet that was reached by ssh: starts workers, and ends with its input.
 
 The first line of its input is a JSON object: `ca`, `certificate` and `key` (PEM), `scheduler`, and
-`names` of the workers. ssh closes the input when the client ends or is cut off.
+`names` and `role` of the workers. ssh closes the input when the client ends or is cut off.
 """
 
 import json
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, LOAD
+from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY
 
 MEMORY = "/dev/shm"  # noqa: S108  # only the folder that mkdtemp makes there is used
 POLL_S = 0.2
@@ -32,7 +32,7 @@ def main() -> None:
         for name, pem in ((CA, "ca"), (CERTIFICATE, "certificate"), (KEY, "key")):
             (folder / name).touch(0o600)
             (folder / name).write_text(told[pem])
-        processes = [_worker(folder, told["scheduler"], name) for name in told["names"]]
+        processes = [_worker(folder, told, name) for name in told["names"]]
         over = threading.Event()
         threading.Thread(target=_await_end, args=(over,), daemon=True).start()
         while not over.is_set() and all(one.poll() is None for one in processes):
@@ -48,20 +48,20 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def worker_options(scheduler: str, name: str, spill: Path, certificates: Path) -> tuple[str, ...]:
-    """Return the command of a worker: a process of one thread that sends load."""
+def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> tuple[str, ...]:
+    """Return the command of a worker: a process of one thread, with its role as a resource."""
     return (
         *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
         *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"),
-        *("--resources", f"{LOAD}=1", "--local-directory", str(spill)),
+        *("--resources", f"{role}=1", "--local-directory", str(certificates / "spill")),
         *("--tls-ca-file", str(certificates / CA)),
         *("--tls-cert", str(certificates / CERTIFICATE)),
         *("--tls-key", str(certificates / KEY)),
     )
 
 
-def _worker(folder: Path, scheduler: str, name: str) -> "subprocess.Popen[bytes]":
-    command = worker_options(scheduler, name, folder / "spill", folder)
+def _worker(folder: Path, told: dict[str, Any], name: str) -> "subprocess.Popen[bytes]":
+    command = worker_options(told["scheduler"], name, told["role"], folder)
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 

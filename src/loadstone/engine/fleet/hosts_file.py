@@ -8,7 +8,10 @@ from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 
 FIELDS = {"address", "hosts", "ssh_config", "wheels"}
-HOST_FIELDS = {"name", "python", "workers"}
+HOST_FIELDS = {"name", "python", "role", "workers"}
+# What the workers of a host do, as Dask's resources: they send load, or start deployments.
+LOAD, LAB = "load", "lab"
+ROLES = (LOAD, LAB)
 MOST_WORKERS = 64
 
 
@@ -19,6 +22,7 @@ class SshHost:
     name: str  # [USER@]HOST
     workers: int = 1
     python: str | None = None  # with Loadstone; None: installed by us
+    role: str = LOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,10 @@ def _host(where: str, tree: Any) -> SshHost:
         raise InvalidInput(f"{where}: workers must be 1 to {MOST_WORKERS}, not {workers!r}")
     if python is not None and not (isinstance(python, str) and python.startswith("/")):
         raise InvalidInput(f"{where}: python must be the path of a program, not {python!r}")
-    return SshHost(name, workers, python)
+    role = given.get("role", LOAD)
+    if role not in ROLES:
+        raise InvalidInput(f"{where}: role must be {' or '.join(ROLES)}, not {role!r}")
+    return SshHost(name, workers, python, role)
 
 
 def _is_word(text: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version as version_of
 from typing import IO
 
-from loadstone.engine.fleet.certificates import Certificates
+from loadstone.engine.fleet.address import Certificates
 from loadstone.engine.fleet.hosts_file import SshFleet, SshHost
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable
@@ -125,6 +125,7 @@ def _started(
         "key": pem.key,
         "scheduler": scheduler,
         "names": names,
+        "role": host.role,
     }
     with (
         tempfile.TemporaryFile() as errors,

@@ -23,7 +23,7 @@ from loadstone.lab.database import Database, DatabaseSize
 from loadstone.lab.environment import ServiceEnvironment
 from loadstone.lab.haproxy import Haproxy
 from loadstone.lab.part import Part
-from loadstone.lab.ports import Ports
+from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.server import Site
 from loadstone.lab.server_certificates import ServerCertificates
 
@@ -160,12 +160,13 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
         settings.workers,
         settings.threads,
         backlog=settings.listen,
+        host=settings.host,
     )
     build = SERVERS[settings.web]
     if settings.nodes == 1:
         return build(application, site, ports)
     nodes = [
-        replace(site, port=ports.give(f"node-{number}"), suffix=f"-{number}")
+        replace(site, host=HOST, port=ports.give(f"node-{number}"), suffix=f"-{number}")
         for number in range(1, settings.nodes + 1)
     ]
     servers = (part for node in nodes for part in build(application, node, ports))

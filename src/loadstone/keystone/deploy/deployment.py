@@ -50,7 +50,8 @@ class Deployment:
     @property
     def url(self) -> str:
         """URL of the Identity v3 endpoint."""
-        return url_of(self.state.port(WEB) or 0, has_tls=self.has_tls)
+        host = dict(self.state.settings).get("address", HOST)
+        return url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
 
     @property
     def has_tls(self) -> bool:
@@ -77,15 +78,7 @@ class Deployment:
 
     def cloud(self) -> dict[str, object]:
         """Return the same as an entry of clouds.yaml."""
-        variables = self.environment_variables()
-        auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
-        ca = {"cacert": variables["OS_CACERT"]} if self.has_tls else {}
-        return {
-            "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
-            "region_name": REGION,
-            "identity_api_version": "3",
-            **ca,
-        }
+        return cloud(self.environment_variables())
 
     def directory_users(self) -> tuple[dict[str, str], ...]:
         """Return the OS_* of each user in LDAP; empty if users are in SQL."""
@@ -206,14 +199,25 @@ class Deployment:
         return tuple(zip(leaders, found, strict=True))
 
 
+def cloud(variables: dict[str, str]) -> dict[str, object]:
+    """Return OS_* variables as an entry of clouds.yaml."""
+    auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
+    return {
+        "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
+        "region_name": REGION,
+        "identity_api_version": "3",
+        **({"cacert": variables["OS_CACERT"]} if "OS_CACERT" in variables else {}),
+    }
+
+
 def password_file(folder: Path) -> Path:
     """Return the file that holds the administrator's password while the deployment runs."""
     return secret_folder(folder) / "admin-password"
 
 
-def url_of(port: int, *, has_tls: bool) -> str:
+def url_of(port: int, host: str = HOST, *, has_tls: bool = False) -> str:
     """Return the URL of the Identity v3 endpoint on a port."""
-    return f"{'https' if has_tls else 'http'}://{HOST}:{port}/v3"
+    return f"{'https' if has_tls else 'http'}://{host}:{port}/v3"
 
 
 def not_running(name: str) -> str:

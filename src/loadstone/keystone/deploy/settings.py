@@ -1,5 +1,6 @@
 """Settings of a deployment, as named by `lab up --with KEY=VALUE`."""
 
+import ipaddress
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -12,12 +13,15 @@ from loadstone.keystone.deploy.release import OLDEST, Release
 from loadstone.keystone.deploy.release import read as read_release
 from loadstone.keystone.deploy.web import Web
 from loadstone.lab.database import BUFFER_MB, CONNECTIONS
+from loadstone.lab.ports import HOST
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = (
     512  # limit on workers and threads: far above any core count, far below what harms the machine
 )
 DISK, TMPFS = "disk", "tmpfs"
+# Where one deployment listens: another one made from its settings listens elsewhere.
+OF_ITS_OWN = ("port", "address")
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
@@ -107,6 +111,7 @@ class LabSettings:
     workers: int = field(default_factory=_cores)
     threads: int = 1
     port: int | None = None
+    address: str | None = None  # that clients use; None: loopback
     web: Web = Web.UWSGI
     nodes: int = 1
     balance: Balance = Balance.ROUNDROBIN
@@ -134,8 +139,6 @@ class LabSettings:
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
         if self.maxconn is not None and self.nodes == 1:
             raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
-        if self.tls.is_on and self.nodes == 1:
-            raise InvalidInput("tls=on needs nodes=2 or more: one node has no haproxy before it")
         if self.token is TokenProvider.UUID and not self.is_queens:
             raise InvalidInput(
                 "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
@@ -144,6 +147,7 @@ class LabSettings:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
+        self._require_what_tls_needs()
         self._require_what_compute_needs()
         if self.is_queens:
             self._require_what_queens_has()
@@ -156,6 +160,11 @@ class LabSettings:
     def source(self) -> Release:
         """The Keystone to install, as it is now: a source tree may have changed meanwhile."""
         return read_release(self.release)
+
+    @property
+    def host(self) -> str:
+        """Address of the Identity v3 endpoint."""
+        return self.address or HOST
 
     @property
     def is_queens(self) -> bool:
@@ -180,6 +189,20 @@ class LabSettings:
             raise InvalidInput(
                 f"compute={self.compute} needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells "
                 "which service asks Keystone for what"
+            )
+        elif self.address is not None:
+            raise InvalidInput(
+                f"compute={self.compute} is on {HOST} alone, without address: its catalog names "
+                "services there"
+            )
+
+    def _require_what_tls_needs(self) -> None:
+        if self.tls.is_on and self.nodes == 1:
+            raise InvalidInput("tls=on needs nodes=2 or more: one node has no haproxy before it")
+        if self.tls.is_on and self.address is not None:
+            raise InvalidInput(
+                f"tls=on is on {HOST} alone, without address: clients elsewhere have no copy of "
+                "the lab's CA"
             )
 
     def _require_what_queens_has(self) -> None:
@@ -263,6 +286,19 @@ def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
     return value
 
 
+def _address(key: str, value: str) -> str:
+    """Return a private address: a lab's Keystone is nobody's outside of the network of tests."""
+    try:
+        address = ipaddress.IPv4Address(value)
+    except ValueError:
+        address = None
+    if address is None or not address.is_private or address.is_unspecified:
+        raise InvalidInput(
+            f"{key} must be a private IPv4 address of the machine, such as 10.0.0.5, not {value!r}"
+        )
+    return value
+
+
 def _storage(key: str, value: str) -> str:
     if value in (DISK, TMPFS) or (value.startswith("/") and Path(value).is_dir()):
         return value
@@ -289,6 +325,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "workers": _whole(1, WIDEST),
     "threads": _whole(1, WIDEST),
     "port": _whole(1, 65535),
+    "address": _address,
     "web": _level(Web),
     "nodes": _whole(1, MOST_NODES),
     "balance": _level(Balance),

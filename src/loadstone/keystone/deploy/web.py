@@ -11,7 +11,7 @@ from loadstone.lab.granian import Granian
 from loadstone.lab.gunicorn import Gunicorn
 from loadstone.lab.nginx import Nginx
 from loadstone.lab.part import Part
-from loadstone.lab.ports import Ports
+from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.server import Site
 from loadstone.lab.single import Single
 from loadstone.lab.uwsgi import Uwsgi
@@ -31,7 +31,7 @@ class Web(StrEnum):
 
 
 def _nginx_uwsgi(application: Application, site: Site, ports: Ports) -> tuple[Part, ...]:
-    behind = replace(site, port=ports.give(f"uwsgi{site.suffix}"))
+    behind = replace(site, host=HOST, port=ports.give(f"uwsgi{site.suffix}"))
     uwsgi = Uwsgi(behind, application, is_behind=True)
     return (uwsgi, Nginx(site, behind.port, application.health))
 

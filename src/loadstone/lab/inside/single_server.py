@@ -1,6 +1,6 @@
 """Python's own WSGI server: one process, one thread, one request at a time.
 
-Arguments: port, folder of the module, name of the module.
+Arguments: address, port, folder of the module, name of the module.
 """
 
 import sys
@@ -19,7 +19,7 @@ class Handler(WSGIRequestHandler):
         return str(self.client_address[0])
 
 
-port, folder, module = sys.argv[1:]
+host, port, folder, module = sys.argv[1:]
 sys.path.insert(0, folder)
 application = import_module(module).application
-make_server("127.0.0.1", int(port), application, handler_class=Handler).serve_forever()
+make_server(host, int(port), application, handler_class=Handler).serve_forever()

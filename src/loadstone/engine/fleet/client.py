@@ -1,0 +1,265 @@
+"""Opens a Dask client to the scheduler of a fleet, which is started where that is asked for."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from loadstone.engine.fleet import certificates, ssh
+from loadstone.engine.fleet.address import (
+    CA,
+    CERTIFICATE,
+    KEY,
+    Certificates,
+    FleetAddress,
+    LocalFleet,
+    SchedulerAddress,
+    require_installed,
+)
+from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, SshFleet
+from loadstone.engine.fleet.remote import RemoteMember
+from loadstone.engine.version import version
+from loadstone.errors import EnvironmentUnusable, LoadstoneError
+
+if TYPE_CHECKING:
+    from distributed import Client, Security
+
+CONNECT_S = 10.0
+POLL_S = 0.1
+MEMBER_S = 30.0  # a worker imports Loadstone first
+
+
+@contextmanager
+def opened(address: FleetAddress) -> "Iterator[Client]":
+    """Connect to the scheduler of a fleet; raise EnvironmentUnusable where none answers."""
+    require_installed()
+    from distributed import Client
+
+    # Lost connections are told by name, as what they mean for the load. Dask gives each of its
+    # loggers a level of its own.
+    for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    if isinstance(address, LocalFleet):
+        with _processes(address.count) as cluster, Client(cluster, timeout=CONNECT_S) as client:
+            yield client
+        return
+    with located(address) as scheduler:
+        try:
+            client = Client(
+                scheduler.url,
+                security=_security(scheduler),
+                timeout=CONNECT_S,
+                direct_to_workers=True,
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            cause = " ".join(str(error).split()) or type(error).__name__
+            raise EnvironmentUnusable(
+                f"no Dask scheduler answers at {scheduler.url}: {cause}"
+            ) from None
+        with client:
+            yield client
+
+
+@contextmanager
+def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
+    """Return the scheduler of a fleet; hosts by ssh are started, and end with us."""
+    if isinstance(address, SchedulerAddress):
+        yield address
+        return
+    with _by_ssh(address) as scheduler:
+        yield scheduler
+
+
+@contextmanager
+def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
+    """Start a scheduler in this process, and workers on the hosts; they end with us."""
+    require_installed()
+    from distributed import Client, LocalCluster
+
+    pem = certificates.create()
+    try:
+        cluster = LocalCluster(
+            n_workers=0,
+            host=fleet.address,
+            protocol="tls",
+            security=_of_pem(pem),
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    except OSError as error:
+        raise EnvironmentUnusable(
+            f"{fleet}: address: {fleet.address} is none of this machine's ({error})"
+        ) from None
+    with (
+        cluster,
+        Client(cluster, timeout=CONNECT_S) as client,
+        ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
+    ):
+        _await_workers(client, hosts, cluster.scheduler_address)
+        yield SchedulerAddress(cluster.scheduler_address, pem, title=str(fleet))
+
+
+def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
+    until_s = time.monotonic() + ssh.START_S
+    while True:
+        told = client.scheduler_info(n_workers=-1)["workers"].values()
+        names = {info["name"] for info in told}
+        missing = [host for host in hosts if not names.issuperset(host.workers)]
+        if not missing:
+            return
+        for host in missing:
+            host.require_running()
+        if time.monotonic() > until_s:
+            raise EnvironmentUnusable(
+                f"{missing[0].name}: its workers did not reach {scheduler} within "
+                f"{ssh.START_S:g} s; is it an address that this host reaches?"
+            )
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Any]:
+    """Start workers on this machine; they end with this process."""
+    from distributed import LocalCluster, Security
+
+    with LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tls",
+        security=Security.temporary(),
+        dashboard_address="127.0.0.1:0",  # not on all addresses of this machine
+        silence_logs=logging.CRITICAL,
+    ) as cluster:
+        yield cluster
+
+
+def _security(address: SchedulerAddress) -> "Security | None":
+    from distributed import Security
+
+    given = address.certificates
+    if given is None:
+        return None
+    if isinstance(given, Certificates):
+        return _of_pem(given)
+    return Security(
+        tls_ca_file=str(given / CA),
+        tls_client_cert=str(given / CERTIFICATE),
+        tls_client_key=str(given / KEY),
+        require_encryption=True,
+    )
+
+
+def _of_pem(pem: Certificates) -> "Security":
+    from distributed import Security
+
+    roles = {
+        f"tls_{role}_{part}": value
+        for role in ("client", "scheduler", "worker")
+        for part, value in (("cert", pem.certificate), ("key", pem.key))
+    }
+    return Security(tls_ca_file=pem.ca, require_encryption=True, **roles)
+
+
+def joined(address: SchedulerAddress) -> set[str]:
+    """Return the names of all workers of a scheduler."""
+    with opened(address) as client:
+        return {one.name for one in workers(client)}
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process that has joined a scheduler."""
+
+    address: str  # tls://HOST:PORT
+    name: str
+    roles: frozenset[str]  # of `ROLES`; none: it sends load
+
+    @property
+    def host(self) -> str:
+        """The address of its host."""
+        return urlsplit(self.address).hostname or self.address
+
+
+def workers(client: "Client") -> tuple[Worker, ...]:
+    """Return all workers of a scheduler, in the order of their addresses."""
+    told: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    return tuple(
+        Worker(
+            one,
+            str(info.get("name", one)),
+            frozenset(role for role in ROLES if role in info.get("resources", {})),
+        )
+        for one, info in sorted(told.items())
+    )
+
+
+def senders(every: Sequence[Worker]) -> tuple[Worker, ...]:
+    """Return the workers that send load: those with the resource `load`, or all that have none."""
+    marked = tuple(one for one in every if LOAD in one.roles)
+    return marked or tuple(one for one in every if not one.roles)
+
+
+def lab_hosts(client: "Client") -> tuple[Worker, ...]:
+    """Return a worker for each lab host of a fleet."""
+    found: dict[str, Worker] = {}
+    for one in workers(client):
+        if LAB in one.roles:
+            found.setdefault(one.host, one)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class StartingActor:
+    """An actor that a worker is about to make."""
+
+    worker: Worker
+    future: Any
+
+    def member(self) -> RemoteMember:
+        """Wait for it; EnvironmentUnusable names the worker that cannot make it."""
+        try:
+            return cast("RemoteMember", self.future.result(timeout=MEMBER_S))
+        except Exception as error:
+            raise unusable(self.worker, error) from error
+
+
+def start_actor(
+    client: "Client", worker: Worker, kind: Callable[..., object], *arguments: object
+) -> StartingActor:
+    """Have an object made in a worker, whose methods are called from here."""
+    future = client.submit(
+        kind,
+        *arguments,
+        workers=[worker.address],
+        key=f"loadstone-{secrets.token_hex(8)}",
+        actor=True,
+        pure=False,
+    )
+    return StartingActor(worker, future)
+
+
+def unusable(worker: Worker, error: Exception) -> EnvironmentUnusable:
+    """Return in one line why a worker cannot be used."""
+    if isinstance(error, LoadstoneError):
+        return EnvironmentUnusable(f"{worker.address}: {error}")
+    if isinstance(error, ModuleNotFoundError):
+        return EnvironmentUnusable(
+            f"{worker.address}: Loadstone is not installed there; install {version()}"
+        )
+    cause = str(error) or type(error).__name__
+    return EnvironmentUnusable(f"{worker.address} of the fleet: {cause}")
+
+
+def require_version(host: str, theirs: str) -> None:
+    """Refuse a host that has another version of Loadstone."""
+    if theirs != version():
+        raise EnvironmentUnusable(
+            f"{host} has Loadstone {theirs}, this machine {version()}; "
+            "install the same version on both"
+        )

@@ -1,0 +1,293 @@
+"""The part of a fleet that runs on a lab host: starts a Keystone there, and watches it."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
+
+from loadstone.engine.fleet.member import network
+from loadstone.engine.version import version
+from loadstone.errors import EnvironmentUnusable, LoadstoneError
+from loadstone.keystone import deployment
+from loadstone.keystone.deploy import settings
+from loadstone.keystone.deploy.deployment import Deployment, DeploymentSummary
+from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
+from loadstone.lab.measurement import measuring
+from loadstone.monitor import machine
+from loadstone.monitor.demand import Setup
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.roles import Role
+from loadstone.monitor.service import ServiceProcess
+from loadstone.monitor.source import Source, Unreadable
+from loadstone.monitor.sources.open import open_sources
+from loadstone.result import OF_LAB_HOST, Measurement
+
+# A client that was not heard of for so long is taken for dead: what it started is ended. Longer
+# than a load's, because a deployment harms nobody.
+LEASE_S = 20.0
+POLL_S = 0.5
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabHostFacts:
+    """Address, version and machine of a lab host."""
+
+    host: str
+    pid: int
+    loadstone: str  # its version
+    network: str  # as `MemberFacts.network`
+    machine: Pairs
+
+    @property
+    def rows(self) -> Pairs:
+        """The machine, as rows of a report on a target."""
+        return tuple((f"{OF_LAB_HOST}{name}", value) for name, value in self.kind)
+
+    @property
+    def kind(self) -> Pairs:
+        """The rows that must agree for measurements on two hosts to be comparable."""
+        same = {"cores", "processor", "memory", "system", "python"}
+        return tuple(one for one in self.machine if one[0] in same)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDeployment:
+    """A deployment on a lab host, as its client sees it."""
+
+    name: str
+    url: str
+    facts: Pairs
+    setup: Setup
+    variables: dict[str, str] = field(repr=False)  # OS_*, with the password
+    directory_users: tuple[dict[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """Progress of a long operation."""
+
+    lines: tuple[str, ...]  # said since the last look
+    is_over: bool
+    failure: LoadstoneError | None = None
+
+
+class LabHost:
+    """Starts and watches deployments on one host, for one client.
+
+    Runs as a Dask actor. A worker carries out one method at a time, so what takes long goes on in
+    a thread, and `progress` tells how far it has come.
+    """
+
+    def __init__(self, client: str, excludes: Literal["others", "none"]) -> None:
+        self.client, self.excludes = client, excludes
+        self._heard_s = time.monotonic()
+        self._job: _Job | None = None
+        self._owned: str | None = None  # a deployment that ends with the client
+        self._measured: str | None = None
+        self._sources: list[Source] = []
+        self._held = ExitStack()
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        _reserve(self)
+        threading.Thread(target=self._await_client, daemon=True).start()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the client was heard of within its lease."""
+        return not self._is_over.is_set() and time.monotonic() - self._heard_s < LEASE_S
+
+    def renew(self) -> None:
+        """Renew the lease."""
+        self._heard_s = time.monotonic()
+
+    def facts(self) -> LabHostFacts:
+        """Return what is known of this host."""
+        return LabHostFacts(
+            socket.gethostname(), os.getpid(), version(), network(), machine.facts()
+        )
+
+    def start(self, name: str, pairs: Pairs, *, owned: bool, purged: bool) -> None:
+        """Begin to start a deployment; `purged`: remove what was there before."""
+        self.renew()
+        self._job = _Job(partial(self._start, name, pairs, owned=owned, purged=purged))
+
+    def end(self, name: str, *, purge: bool) -> None:
+        """Begin to end a deployment."""
+        self.renew()
+        self._job = _Job(lambda _: self._end(name, purge=purge))
+
+    def progress(self) -> JobProgress:
+        """Say how far what was begun has come."""
+        self.renew()
+        if self._job is None:
+            raise AssertionError("nothing was begun")
+        return self._job.progress()
+
+    def measure(self, name: str, *, anyway: bool) -> RemoteDeployment:
+        """Reserve a running deployment for one measurement, and open its monitors."""
+        self.renew()
+        found = deployment.find(name)
+        self._held.enter_context(measuring(found.folder, anyway=anyway))
+        self._measured = name
+        members = partial(_members, name)
+        self._sources = list(open_sources(members, found.statistics()))
+        self._held.callback(self._close_sources)
+        return _seen(found)
+
+    def find(self, name: str) -> RemoteDeployment:
+        """Return a running deployment."""
+        return _seen(deployment.find(name))
+
+    def read(self) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
+        """Read the monitors; return the readings, and which source cannot be read."""
+        self.renew()
+        readings: list[Reading] = []
+        missing = []
+        for source in tuple(self._sources):
+            try:
+                # This process sends no load.
+                found = list(source.read())
+                readings += [one for one in found if one.source.partition("/")[0] != Role.GENERATOR]
+            except Exception as problem:  # a monitor never ends a run
+                self._sources.remove(source)
+                why = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
+                missing.append(f"{source.name} is not watched: {why}")
+        return tuple(readings), tuple(missing)
+
+    def failure(self) -> str | None:
+        """Describe a part of the measured deployment that died."""
+        self.renew()
+        return None if self._measured is None else deployment.known(self._measured).failure()
+
+    def explain(self, measurement: Measurement) -> tuple[str, ...]:
+        """Return what is known of the measured deployment besides its trials."""
+        self.renew()
+        if self._measured is None:
+            return ()
+        found = deployment.known(self._measured)
+        rounds = int(dict(found.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
+        return explain(found.python, rounds, measurement)
+
+    def summaries(self) -> tuple[DeploymentSummary, ...]:
+        """Return the rows of all deployments of this host."""
+        return tuple(one.summary() for one in deployment.every())
+
+    def release(self) -> None:
+        """End what ends with the client, and let another one use this host."""
+        with self._lock:
+            if self._is_over.is_set():
+                return
+            self._is_over.set()
+            if self._job is not None:
+                self._job.wait()  # what is being started cannot be ended before
+            self._held.close()
+            if self._owned is not None:
+                self._end(self._owned, purge=True)
+            _release(self)
+
+    def _start(
+        self, name: str, pairs: Pairs, say: Callable[[str], None], *, owned: bool, purged: bool
+    ) -> None:
+        if purged and any(one.name == name for one in deployment.every()):
+            deployment.down(name, purge=True)
+        chosen = settings.read(pairs)
+        if owned:
+            self._owned = name
+        deployment.up(name, chosen, say, owned=owned)
+
+    def _end(self, name: str, *, purge: bool) -> None:
+        if any(one.name == name for one in deployment.every()):
+            deployment.down(name, purge=purge)
+        if self._owned == name:
+            self._owned = None
+
+    def _close_sources(self) -> None:
+        for source in self._sources:
+            source.close()
+        self._sources = []
+
+    def _await_client(self) -> None:
+        """End everything when the client is not heard of."""
+        while not self._is_over.wait(POLL_S):
+            is_busy = self._job is not None and not self._job.is_over
+            if not self.is_held and not is_busy:
+                self.release()
+
+
+class _Job:
+    """Something that takes long, in a thread."""
+
+    def __init__(self, work: Callable[[Callable[[str], None]], object]) -> None:
+        self._lines: list[str] = []
+        self._given = 0  # how many of the lines `progress` has returned
+        self._failure: LoadstoneError | None = None
+        self._thread = threading.Thread(target=self._carry_out, args=(work,), daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def progress(self) -> JobProgress:
+        is_over = self.is_over
+        lines = tuple(self._lines[self._given :])
+        self._given += len(lines)
+        return JobProgress(lines, is_over, self._failure)
+
+    def _say(self, line: str) -> None:
+        self._lines.append(line)
+
+    def _carry_out(self, work: Callable[[Callable[[str], None]], object]) -> None:
+        try:
+            work(self._say)
+        except LoadstoneError as failed:
+            self._failure = failed
+        except Exception as failed:
+            self._failure = EnvironmentUnusable(f"{type(failed).__name__}: {failed}")
+
+
+def _seen(found: Deployment) -> RemoteDeployment:
+    return RemoteDeployment(
+        found.name,
+        found.url,
+        found.facts(),
+        found.setup(),
+        found.environment_variables(),
+        found.directory_users(),
+    )
+
+
+def _members(name: str) -> Iterable[ServiceProcess]:
+    # Read anew: parts may be started again meanwhile.
+    return deployment.known(name).members()
+
+
+_holders: list[LabHost] = []  # of this process: at most one client measures here at a time
+_holder_lock = threading.Lock()
+
+
+def _reserve(host: LabHost) -> None:
+    with _holder_lock:
+        if host.excludes == "none":
+            return
+        _holders[:] = [one for one in _holders if one.is_held]
+        for other in _holders:
+            if other.client != host.client:  # one client may compare two deployments
+                raise EnvironmentUnusable(f"another client is at work there ({other.client})")
+        _holders.append(host)
+
+
+def _release(host: LabHost) -> None:
+    with _holder_lock:
+        if host in _holders:
+            _holders.remove(host)

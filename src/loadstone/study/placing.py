@@ -1,0 +1,136 @@
+"""Places the turns of a study on the lab hosts of a fleet.
+
+Turns that are compared with one another form a block, which one host measures, so that a host's
+own speed falls on both sides of every ratio (Box, Hunter and Hunter, Statistics for Experimenters,
+chapter 4: blocking).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from loadstone.engine.fleet import client
+from loadstone.engine.fleet.address import SchedulerAddress
+from loadstone.errors import InvalidInput, LoadstoneError
+from loadstone.keystone import remote_lab
+from loadstone.keystone.deploy.settings import Compute
+from loadstone.keystone.lab_host import LabHostFacts
+from loadstone.keystone.remote_lab import LabPlace
+from loadstone.study.model import FaultMeasurement, Study
+from loadstone.study.order import Turn
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LabSlot:
+    """A lab host, where one turn is measured at a time, and the hosts that load it."""
+
+    place: LabPlace
+    senders: SchedulerAddress
+
+    @property
+    def host(self) -> str:
+        """Name of the lab host."""
+        return self.place.host
+
+
+def slots(fleet: SchedulerAddress, say: Say) -> tuple[LabSlot, ...]:
+    """Return the lab hosts of a fleet that are alike, each with load hosts of its own.
+
+    Empty if the fleet has no lab hosts. Raises InvalidInput where no host is left to send load:
+    a lab host sends none.
+    """
+    with client.opened(fleet) as dask:
+        labs = client.lab_hosts(dask)
+        senders = client.senders(client.workers(dask))
+    if not labs:
+        return ()
+    places = {one.host: LabPlace(fleet, one.host) for one in labs}
+    apart = [one for one in senders if one.host not in places]
+    if not apart:
+        raise InvalidInput(
+            f"the fleet {fleet} has lab hosts and no other hosts that send load; start workers "
+            "elsewhere: loadstone fleet up --join ... on a host that is no lab host"
+        )
+    facts = {host: _facts(place) for host, place in places.items()}
+    equal = alike({host: one.kind for host, one in facts.items()})
+    for host in sorted(places.keys() - set(equal)):
+        say(f"lab host {host} is of another kind than {equal[0]}; nothing is measured there")
+    shares = shared([one.address for one in apart], min(len(equal), len(apart)))
+    return tuple(
+        LabSlot(places[host], replace(fleet, workers=frozenset(share)))
+        for host, share in zip(equal, shares, strict=False)
+    )
+
+
+def _facts(place: LabPlace) -> LabHostFacts:
+    with remote_lab.connected(place, is_alone=True) as host:
+        return host.facts
+
+
+def is_usable(slot: LabSlot) -> bool:
+    """Return whether a lab host answers, and its load hosts are all in the fleet."""
+    try:
+        with client.opened(slot.senders) as dask:
+            there = {one.address for one in client.workers(dask)}
+        with remote_lab.connected(slot.place, is_alone=False):
+            return slot.senders.workers <= there
+    except LoadstoneError:
+        return False
+
+
+def alike(kinds: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the hosts of the kind that most are of; of equally many, that of the first one."""
+    [(most, _)] = Counter(kinds.values()).most_common(1)
+    return tuple(host for host, kind in kinds.items() if kind == most)
+
+
+def shared(addresses: Sequence[str], among: int) -> tuple[tuple[str, ...], ...]:
+    """Divide the load hosts among lab hosts."""
+    return tuple(tuple(addresses[number::among]) for number in range(among))
+
+
+def require_placeable(study: Study) -> None:
+    """Refuse what is measured on this machine only."""
+    if isinstance(study.measurement, FaultMeasurement):
+        raise InvalidInput(
+            f"{study.name}: faults are carried out on labs of this machine; run it without --fleet"
+        )
+    for cell in study.cells:
+        if cell.is_reference:
+            raise InvalidInput(
+                f"{study.name}: {cell} is the reference service, which lab hosts do not start; "
+                "run it without lab hosts"
+            )
+        if dict(cell.settings).get("compute", Compute.NONE) != Compute.NONE:
+            raise InvalidInput(
+                f"{study.name}: {cell} has a compute cloud, which serves its own machine only; "
+                "run it without lab hosts"
+            )
+
+
+def blocks(study: Study, order: Sequence[Turn]) -> dict[int, int]:
+    """Return for each turn its block: the number of the first turn that it is compared with."""
+    block = {turn.number: turn.number for turn in order}
+    for one in study.comparisons:
+        sides: dict[object, int] = {}
+        for turn in order:
+            levels = dict(turn.cell.levels)
+            if levels.pop(one.factor) not in (one.base, one.other):
+                continue
+            others = (turn.repeat, *sorted(levels.items()))
+            first, own = sides.setdefault(others, block[turn.number]), block[turn.number]
+            low, high = sorted((first, own))
+            block = {number: low if of == high else of for number, of in block.items()}
+            sides = {key: low if of == high else of for key, of in sides.items()}
+    return block
+
+
+def next_turn(
+    missing: Sequence[Turn], block: Mapping[int, int], hosts: Mapping[int, str], host: str
+) -> Turn | None:
+    """Return the turn that a free host measures: of its own blocks first, else of a new one."""
+    own = (turn for turn in missing if hosts.get(block[turn.number]) == host)
+    new = (turn for turn in missing if block[turn.number] not in hosts)
+    return next(own, next(new, None))

@@ -1,0 +1,97 @@
+"""Measures one turn of a study on a lab host, in a process of its own beside those of others."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+
+from loadstone.errors import LoadstoneError
+from loadstone.keystone.target import LabOnHost, OwnLab
+from loadstone.observer import Display
+from loadstone.redaction import Redaction
+from loadstone.run import hidden, run
+from loadstone.store.location import StoreLocation
+from loadstone.store.store import Store
+from loadstone.study import journal
+from loadstone.study.cell import config_of
+from loadstone.study.figure import is_valid
+from loadstone.study.journal import TurnResult
+from loadstone.study.order import turns
+from loadstone.study.placing import LabSlot
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOrder:
+    """A turn, and where it is measured."""
+
+    store: StoreLocation
+    study_id: str
+    number: int
+    command: str
+    slot: LabSlot
+    beyond_loopback: bool
+    pause_s: float
+
+
+@dataclass(slots=True)
+class PipeDisplay(Display):
+    """Sends what is said to the process that runs the study."""
+
+    pipe: Connection
+    redaction: Redaction = Redaction()  # noqa: RUF009 (frozen)
+
+    def say(self, line: str) -> None:
+        """Send one line."""
+        with suppress(OSError):  # who would read it is gone; users are still to be removed
+            self.pipe.send(self.redaction.text(line))
+
+    def hide(self, redaction: Redaction) -> None:
+        """Replace these secrets from here on."""
+        self.redaction = redaction
+
+    def begin(self, load_s: float) -> None:
+        """Nothing is counted down: several turns are under way."""
+
+
+def serve(order: TurnOrder, pipe: Connection) -> None:
+    """Measure a turn; send lines, and the `TurnResult` at the end."""
+    os.setsid()  # Ctrl-C goes to the process that runs the study, which passes it on
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        time.sleep(order.pause_s)
+        pipe.send(_measured(order, pipe))
+
+
+def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
+    begun = journal.find(order.store, order.study_id).whole()
+    study = begun.begun.study()
+    turn = next(one for one in turns(study, begun.begun.seed) if one.number == order.number)
+    display = PipeDisplay(pipe)
+    slot = order.slot
+    with Store.open(order.store) as store, hidden(study.secrets, store, display) as hiding:
+        config = config_of(study, order.study_id, turn, order.command)
+        lab = config.target
+        if not isinstance(lab, OwnLab):
+            raise AssertionError("what is no lab was refused before")
+        pairs, beyond = turn.cell.settings, order.beyond_loopback
+        target = LabOnHost(lab.name, pairs, slot.place, beyond)
+        config = replace(config, target=target, fleet=slot.senders)
+        try:
+            found = run(config, hiding, display)
+        except LoadstoneError as failed:
+            why = hiding.redaction.text(str(failed))
+            return TurnResult(turn.number, None, why, failed.exit_code, host=slot.host)
+        valid = is_valid(found, study.measurement)
+        return TurnResult(turn.number, found.run_id, None, is_valid=valid, host=slot.host)
+
+
+def _end_with(pipe: Connection) -> None:
+    """End as by Ctrl-C when the process that runs the study is gone."""
+    try:
+        pipe.recv()
+    except (EOFError, OSError):
+        os.kill(os.getpid(), signal.SIGINT)

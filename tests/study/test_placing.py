@@ -1,0 +1,86 @@
+"""Which lab host measures which turn of a study."""
+
+from dataclasses import replace
+
+import pytest
+from study_files import TWO_BY_TWO, result_of
+
+from loadstone.errors import InvalidInput
+from loadstone.result import LAB_HOST
+from loadstone.study import placing
+from loadstone.study.order import Turn, turns
+from loadstone.study.read import StudySource
+from loadstone.study.table import TurnOutcome, differences
+
+STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
+ORDER = turns(STUDY, 1)
+
+
+def placed(turn: Turn) -> tuple[int, str]:
+    return turn.repeat, dict(turn.cell.levels)["workers"]
+
+
+def test_turns_that_are_compared_are_one_block() -> None:
+    """What is compared is web, in each repeat and for each number of workers."""
+    block = placing.blocks(STUDY, ORDER)
+    assert len(set(block.values())) == 6
+    for one in ORDER:
+        for other in ORDER:
+            assert (block[one.number] == block[other.number]) == (placed(one) == placed(other))
+
+
+def test_a_study_that_compares_both_factors_is_one_block_a_repeat() -> None:
+    text = TWO_BY_TWO.replace("published:", "  - {factor: workers, levels: [1, 2]}\npublished:")
+    block = placing.blocks(StudySource("mine.yaml", text).study(quick=False), ORDER)
+    assert {block[one.number] for one in ORDER if one.repeat == 1} == {1}
+    assert len(set(block.values())) == 3
+
+
+def test_without_a_comparison_every_turn_may_go_anywhere() -> None:
+    text = TWO_BY_TWO.replace("compare:\n  - {factor: web, levels: [apache, nginx]}\n", "")
+    block = placing.blocks(StudySource("mine.yaml", text).study(quick=False), ORDER)
+    assert len(set(block.values())) == len(ORDER)
+
+
+def test_a_free_host_goes_on_with_its_own_blocks_and_takes_no_others() -> None:
+    block = placing.blocks(STUDY, ORDER)
+    hosts = {block[ORDER[0].number]: "a"}
+    later = [one for one in ORDER[1:] if block[one.number] == block[ORDER[0].number]]
+    assert placing.next_turn(ORDER[1:], block, hosts, "a") == later[0]
+    other = placing.next_turn(ORDER[1:], block, hosts, "b")
+    assert other is not None
+    assert block[other.number] not in hosts
+    assert placing.next_turn(later, block, hosts, "b") is None
+
+
+def test_ratios_are_formed_within_a_host_only() -> None:
+    """A block that was resumed on another host gives no ratio."""
+    hosts = {"apache": "a", "nginx": "a"}
+    outcomes = [outcome(turn, hosts) for turn in ORDER]
+    assert [one.ratio.count for one in differences(STUDY, outcomes)] == [3, 3, 2]
+    across = [outcome(turn, {"apache": "a", "nginx": "b"}) for turn in ORDER]
+    assert differences(STUDY, across) == ()
+
+
+def outcome(turn: Turn, hosts: dict[str, str]) -> TurnOutcome:
+    run = result_of(f"run-{turn.number}", 10.0 + turn.number)
+    host = hosts[dict(turn.cell.levels)["web"]]
+    environment = replace(run.environment, target=((LAB_HOST, host),))
+    return TurnOutcome(turn, replace(run, environment=environment))
+
+
+def test_hosts_of_the_kind_that_most_are_of_are_used() -> None:
+    assert placing.alike({"a": 2, "b": 4, "c": 4}) == ("b", "c")
+    assert placing.alike({"a": 2, "b": 4}) == ("a",)
+
+
+def test_load_hosts_are_divided_among_lab_hosts() -> None:
+    assert placing.shared(["a", "b", "c", "d", "e"], 2) == (("a", "c", "e"), ("b", "d"))
+
+
+def test_what_lab_hosts_do_not_start_is_refused() -> None:
+    for cell in STUDY.cells:
+        cloud = replace(cell, settings=(*cell.settings, ("compute", "nova")))
+        with pytest.raises(InvalidInput, match="has a compute cloud"):
+            placing.require_placeable(replace(STUDY, cells=(cloud,)))
+    placing.require_placeable(STUDY)
