@@ -185,6 +185,20 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     assert ended.stderr == b""
 
 
+def test_a_process_that_has_ended_but_is_not_reaped_does_not_count(tmp_path):
+    program = tmp_path / "uwsgi"
+    shutil.copy(shutil.which("true"), program)
+    with subprocess.Popen([program, "keystone-of-this-test"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it stays as a zombie
+        variables = {"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(tmp_path), "AUDIT_PYTHON": "/none"}
+        collector = subprocess.run(
+            ["sh", COLLECTOR], env=variables, capture_output=True, text=True, check=True
+        )
+    assert collector.stderr == ""
+    table = json.loads(collector.stdout)["sections"]["processes"]
+    assert f"{ended.pid}\t" not in table
+
+
 def test_the_tools_of_busybox_are_enough_for_the_collector(tmp_path):
     busybox = shutil.which("busybox")
     if busybox is None and "CI" not in os.environ:

@@ -17,7 +17,7 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
 from loadstone.target import connect, from_environment
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.slow]
 
 
 def loadstone(*words):

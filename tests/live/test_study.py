@@ -10,7 +10,7 @@ from loadstone.keystone import deployment
 from loadstone.store import Store
 from loadstone.study import journal
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300), pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.slow]
 
 TINY = """\
 title: Two tiny cells

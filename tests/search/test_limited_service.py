@@ -11,16 +11,13 @@ pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    ("delay_s", "capacity_rps", "budget_s"), [(1.0, 300.0, 60.0), (6.0, 60.0, 150.0)]
-)
-def test_a_distant_service_is_found_over_as_many_connections_as_it_needs(
-    delay_s: float, capacity_rps: float, budget_s: float
-) -> None:
-    with known_service(2, 2 / capacity_rps) as known, delay_proxy(known.port, delay_s) as port:
-        found, trials = searched(port, budget_s)
+def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> None:
+    capacity_rps = 300.0
+    with known_service(2, 2 / capacity_rps) as known, delay_proxy(known.port, 1.0) as port:
+        found, trials = searched(port, 60.0)
     if is_unhindered(found, trials):
-        # 256 connections over 6 s would be 43/s. On a quiet machine it is within 3 %.
+        # 256 connections over 1 s would be 256/s. On a quiet machine it is within 3 %;
+        # bench/limits.py has services that are 6 s away, too.
         assert found.rate_rps == pytest.approx(capacity_rps, rel=0.1)
         assert found.kind is CapacityKind.SATURATION
 

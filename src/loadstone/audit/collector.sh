@@ -30,9 +30,10 @@ emit cpu cpu
 emit memory cat /proc/meminfo
 emit sysctl sysctls
 emit system system
-pids=$(known_pids)
-table=$(processes)
-conf=$(keystone_conf)
+# A process may end while it is read; that is no error.
+pids=$(known_pids 2>/dev/null)
+table=$(processes 2>/dev/null)
+conf=$(keystone_conf 2>/dev/null)
 emit processes printf '%s\n' "$table"
 emit keystone keystone_files
 emit domains domain_files
@@ -116,10 +117,11 @@ system() {
     command -v timedatectl >/dev/null && echo "ntp=$(limited 5 timedatectl show -p NTPSynchronized --value)"
 }
 
-# Processes that the rules speak of: "pid ppid" of each.
+# Processes that the rules speak of: "pid ppid" of each. Those that have ended and wait for their
+# parent (state Z or X) do not count.
 known_pids() {
     cat /proc/[0-9]*/stat 2>/dev/null |
-        sed -n 's/^\([0-9]*\) (\(.*\)) [A-Z] \([0-9]*\) .*/\1 \3 \2/p' | awk -v only="${AUDIT_PIDS:-}" '
+        sed -n 's/^\([0-9]*\) (\(.*\)) [A-WY] \([0-9]*\) .*/\1 \3 \2/p' | awk -v only="${AUDIT_PIDS:-}" '
         { parent[$1] = $2; name[$1] = $3; for (i = 4; i <= NF; i++) name[$1] = name[$1] "_" $i }
         function wanted(pid,   depth) {
             if (only == "") return 1
