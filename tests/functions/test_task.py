@@ -87,7 +87,9 @@ def loadstone(monkeypatch, capfd):
 def booted_names(cloud: Cloud) -> set[str]:
     """Names of the servers asked for. On a busy machine the client may repeat a request."""
     requests = cloud.beside.requests
-    return {body["server"]["name"] for _, path, body in requests if path.endswith("/servers") and body}
+    return {
+        body["server"]["name"] for _, path, body in requests if path.endswith("/servers") and body
+    }
 
 
 def test_a_task_boots_servers_as_its_users_and_leaves_nothing(cloud, tmp_path: Path, loadstone):
