@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -14,6 +16,8 @@ from loadstone.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
 SHORTEST_S = 0.5  # the kernel counts CPU time in hundredths of a second
+LONG_ITERATION = 0.02  # of the load's duration
+LEAST_STEADY = 0.5  # of the load's duration
 
 
 @dataclass(slots=True)
@@ -38,10 +42,15 @@ class ResourceWatch(TrialObserver):
         """Add what the load used, and what gave way."""
         if self._watched is None or self._watched.metrics.duration_s < SHORTEST_S:
             return trial
+        requests, between_s = trial.stats.total.count, None
+        steady = steady_part(trial, self._watched.metrics)
+        if steady is not None:
+            requests, between_s = steady
         outcome = LoadFigures(
-            requests=trial.stats.total.count,
+            requests=requests,
             is_generator_valid=trial.is_valid,
             is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
+            between_s=between_s,
         )
         try:
             resources = self._watched.resources(outcome)
@@ -65,3 +74,24 @@ class ResourceWatch(TrialObserver):
             is_drifting=trial.verdict.cause is Cause.DRIFT,
         )
         return growth(self._watched.metrics, course, self.watch.setup)
+
+
+def steady_part(trial: Trial, metrics: Metrics) -> tuple[int, tuple[float, float]] | None:
+    """Return the requests that ended while load was steady, and from when to when that was.
+
+    The first iterations end after the mean time of one, and after the last one has begun less and
+    less is at work. Where an iteration takes long beside the load, these parts would make every
+    resource look idle. None: all of the load counts.
+    """
+    took_s, load_s = trial.stats.service.mean_s, trial.stats.load_s
+    begun = np.flatnonzero(trial.timeline.due)
+    if trial.start_s is None or not len(begun) or not took_s > LONG_ITERATION * load_s:
+        return None
+    last_s = trial.start_s + (begun[-1] + 1) * TICK_S
+    times_s = metrics.between(trial.start_s + took_s, last_s).time_s
+    if not len(times_s) or times_s[-1] - times_s[0] < LEAST_STEADY * load_s:
+        return None
+    ended = np.concatenate(([0], np.cumsum(trial.timeline.ok + trial.timeline.failed)))
+    edges_s = trial.start_s + np.arange(len(ended)) * TICK_S
+    before, after = np.interp([times_s[0], times_s[-1]], edges_s, ended)
+    return round(after - before), (float(times_s[0]), float(times_s[-1]))

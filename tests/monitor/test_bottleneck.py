@@ -239,3 +239,33 @@ def test_a_full_machine_of_an_unwatched_service_is_not_called_idle():
     sentence = judged(machine, worker_cpu=0.1).bottleneck.sentence
     assert "Nothing that was watched is saturated" not in sentence
     assert "2 of 2 cores (100%)" in sentence
+
+
+def test_threads_that_wait_for_their_workers_one_connection_need_not_fill_it():
+    pool = ResourceUse(
+        "pools", BottleneckKind.CONNECTIONS, Role.KEYSTONE, 0.75, 1, "connections", 0.1
+    )
+    verdict = judged(
+        pool,
+        slots(8, 8),
+        setup=Setup(workers=1, threads=8, pool=1),
+        worker_cpu=0.6,
+        workers=1,
+    )
+    assert verdict.findings[0].id == "keystone-pool"
+
+
+def test_commits_are_counted_against_the_workers_where_the_web_server_does_not_tell():
+    web = ResourceUse("Apache's threads", BottleneckKind.WORKERS, Role.WEB, 1, 1, "threads")
+    few = judged(web, setup=Setup(workers=8, threads=1), committing=0.9, worker_cpu=0.1)
+    assert few.findings[0].id == "web-threads"
+    all_of_them = judged(web, setup=Setup(workers=1, threads=1), committing=0.9, worker_cpu=0.1)
+    assert all_of_them.findings[0].id == "database-disk"
+
+
+def test_what_busy_workers_wait_for_is_said_where_it_is_known():
+    setup = Setup(workers=4, threads=1)
+    database = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=3.1)
+    assert "80% of the time for the database" in database.bottleneck.sentence
+    unknown = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=0.4)
+    assert "80% of the time for other servers" in unknown.bottleneck.sentence

@@ -15,6 +15,9 @@ from loadstone.monitor.roles import Role
 FULL = 0.9  # a resource that is busy for this share of the time is saturated
 RUNNABLE = 0.8  # workers that run or wait for a core for this share of the time are bound by CPU
 WAITING = 0.5  # sessions, on average, that wait for a lock or a disk
+# Of a pool's connections. A thread that was given one runs Python before its transaction begins and
+# after it has ended: 80 % of the time at most, measured with one connection for eight threads.
+IN_USE = 0.7
 QUEUED = 1.0  # requests, on average, that wait in a queue
 MANY_STATEMENTS = 15.0  # per request; with its cache Keystone needs 5 to 14 (docs/monitor.md)
 SWAPPING = 2**20  # bytes per second
@@ -161,9 +164,8 @@ def disk(case: Case) -> FoundLimit | None:
     seen = case.seen
     committing = seen.figure("committing") or 0.0
     use = seen.use(BottleneckKind.DISK, MACHINE)
-    slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     is_full = use is not None and use.utilisation >= FULL and (seen.figure("io_waiters") or 0) > 0
-    share = committing / slots.capacity if slots else committing
+    share = committing / (_worker_threads(case) or 1.0)
     if not is_full and share < WAITING:
         return None
     commits = seen.figure("commits_per_request")
@@ -202,7 +204,7 @@ def database_connections(case: Case) -> FoundLimit | None:
 def pool(case: Case) -> FoundLimit | None:
     """Keystone's threads wait for a connection of their worker's pool."""
     use, setup = case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE), case.setup
-    if use is None or setup.pool is None or use.utilisation < RUNNABLE:
+    if use is None or setup.pool is None or use.utilisation < IN_USE:
         return None
     if not _slots_are_busy(case):
         return None
@@ -365,9 +367,12 @@ def workers_wait(case: Case) -> FoundLimit | None:
         Role.KEYSTONE,
         slots,
         f"Keystone's workers: {slots.busy:.1f} of {slots.capacity:.0f} worker threads are busy, "
-        f"and wait {waiting:.0%} of the time for other servers.",
+        f"and wait {waiting:.0%} of the time for {_awaited(case)}.",
         "Run more workers or threads; look at what they wait for: database, directory, network.",
-        (("worker_runnable", runnable),),
+        (
+            ("worker_runnable", runnable),
+            ("transactions_open", case.seen.figure("transactions_open")),
+        ),
     )
 
 
@@ -500,6 +505,21 @@ def _slots_are_busy(case: Case) -> bool:
     # uWSGI counts a thread as busy from the request's head to its answer. Where requests wait in
     # the listen queue all the time, the rest is spent between two requests.
     return slots is None or slots.utilisation >= FULL or (queue or 0.0) >= QUEUED
+
+
+def _worker_threads(case: Case) -> float | None:
+    """Return how many threads serve requests in all workers, as far as that is known."""
+    slots, setup = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), case.setup
+    if slots is not None:
+        return slots.capacity
+    return float(setup.workers * (setup.threads or 1)) if setup.workers else None
+
+
+def _awaited(case: Case) -> str:
+    """Return what workers that sleep wait for: most of them in a transaction, or not known."""
+    threads, open_ = _worker_threads(case), case.seen.figure("transactions_open") or 0.0
+    in_database = threads is not None and open_ >= WAITING * threads
+    return "the database" if in_database else "other servers"
 
 
 def _is_full(case: Case) -> bool:

@@ -53,6 +53,7 @@ class LoadFigures:
     requests: int  # that ended
     is_generator_valid: bool
     is_overloaded: bool
+    between_s: tuple[float, float] | None = None  # the part that counts, Unix time; None: all of it
 
 
 @dataclass(slots=True)
@@ -71,7 +72,8 @@ class Watched:
     def resources(self, outcome: LoadFigures) -> Resources:
         """Return the use of resources, and what gave way."""
         setup = self.watch.setup
-        seen = observe(self.metrics, outcome.requests, setup)
+        counted = self.metrics.between(*outcome.between_s) if outcome.between_s else self.metrics
+        seen = observe(counted, outcome.requests, setup)
         verdict = name_bottleneck(
             Case(seen, setup, outcome.is_generator_valid, outcome.is_overloaded)
         )

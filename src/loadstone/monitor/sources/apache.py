@@ -15,11 +15,12 @@ VALUES = (
     ("ConnsTotal", "connections"),
     ("Total Accesses", "requests_total"),
 )
+OWN = 1  # the thread that answers this reading
 
 
 @dataclass(slots=True)
 class ApacheSource:
-    """One server; its threads are slots."""
+    """One server; its threads are slots, but for the one that answers each reading."""
 
     address: Address
     is_remote: ClassVar[bool] = False
@@ -40,10 +41,11 @@ class ApacheSource:
         for theirs, ours in VALUES:
             value = number(values, theirs)
             if value is not None:
-                yield Reading(self.name, ours, value)
+                own = OWN if ours == "slots_busy" else 0
+                yield Reading(self.name, ours, max(value - own, 0))
         board = values.get("Scoreboard", "")
         if board:
-            yield Reading(self.name, "slots_limit", len(board))
+            yield Reading(self.name, "slots_limit", len(board) - OWN)
 
     def close(self) -> None:
         """Close the connection."""

@@ -48,10 +48,12 @@ STATUS = {
 STATUS_SQL = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
     ", ".join(f"'{name}'" for name in STATUS)
 )
-# Sessions other than this one: in a transaction, in a statement, in a commit.
+# Sessions other than this one: in a transaction, in a statement, in a commit. While its commit is
+# being written to disk, a session is no longer in `innodb_trx`, and its state may be any.
+COMMITTING = "(COALESCE(p.info, '') LIKE 'COMMIT%' OR COALESCE(p.state, '') LIKE '%commit%')"
 SESSIONS_SQL = (
-    "SELECT COUNT(t.trx_id), SUM(p.command <> 'Sleep'), "
-    "SUM(p.state LIKE '%commit%') "
+    f"SELECT SUM(t.trx_id IS NOT NULL OR {COMMITTING}), "  # noqa: S608  # constants
+    f"SUM(p.command <> 'Sleep'), SUM({COMMITTING}) "
     "FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t "
     "ON t.trx_mysql_thread_id = p.id WHERE p.id <> CONNECTION_ID() AND p.user NOT IN "
     "('system user', 'event_scheduler')"
