@@ -13,10 +13,12 @@ from realistic import keystone
 from loadstone.monitor.bottleneck import Case, name_bottleneck
 from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.monitor.prediction import Prediction
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import html, terminal
 from loadstone.report.data import as_data
+from loadstone.report.html import charts
 from loadstone.result import Run
 from loadstone.store import codec
 
@@ -145,3 +147,21 @@ def test_a_profile_says_where_the_time_goes_and_what_it_cost():
 
 def test_the_store_gives_back_the_flame_graph():
     assert codec.loads(CpuProfile, codec.dumps(profile())) == profile()
+
+
+def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
+    search = watched().measurements[0]
+    predicted = Prediction(7.4, 6.5, 8.3, "Keystone's CPU", 2.0, 60)
+    (chart,) = [
+        one
+        for one in charts.of(
+            replace(search, prediction=predicted), "a", lambda trial: SAMPLES[0, trial.number]
+        )
+        if one.id.endswith("resources-by-rate")
+    ]
+    (line,) = chart.series
+    assert line.name == "Keystone's CPU"
+    assert len({rate_rps for rate_rps, _ in line.data}) > 1
+    assert {share for _, share in line.data} == {98.0}
+    assert [(span.low, span.high) for span in chart.spans] == [(6.5, 8.3)]
+    assert chart.band is not None  # the measured N

@@ -9,6 +9,7 @@ from loadstone.analysis import series
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor.roles import Role
 from loadstone.report import figures, words
 from loadstone.result import Measurement
 from loadstone.search.curve import of_curve
@@ -22,6 +23,7 @@ Tone = Literal[
 
 MOST_POINTS = 1200  # of one trial in one chart
 MOST_BINS = 80
+LEAST_WATCHED_S = 2.0  # a trial's load; in shorter ones utilisation is coarse
 LEAST_IN_BIN = 30  # completions
 # Distinct colours for the busiest resources.
 RESOURCE_TONES: tuple[Tone, ...] = ("degraded", "p50", "sustained", "p95", "undecided", "p99")
@@ -104,6 +106,7 @@ def of(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Ch
         _latency(paced, measurement, prefix),
         _latency_over_time(around, prefix, samples_of, next_to),
         resources_over_time(around, prefix),
+        _resources_by_rate(measurement, prefix),
         _backlog(around, prefix, next_to),
         _saturated(measurement, prefix),
         _shares(measurement, prefix, samples_of),
@@ -267,6 +270,46 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
         ),
         from_zero_y=True,
         from_zero_x=True,
+    )
+
+
+def _resources_by_rate(measurement: Measurement, prefix: str) -> Chart:
+    """Return how utilisation rises with the rate, for the resources that are busiest at most."""
+    found: dict[str, list[Xy]] = {}
+    for trial in measurement.trials:
+        if trial.resources is None or trial.stats.load_s < LEAST_WATCHED_S or not trial.is_valid:
+            continue
+        rate_rps = trial.stats.throughput_rps if trial.rate_rps is None else trial.rate_rps
+        for use in trial.resources.observation.uses:
+            if use.is_time_shared and use.role != Role.GENERATOR:
+                found.setdefault(use.name, []).append((rate_rps, 100 * use.utilisation))
+    busiest = sorted(found, key=lambda name: -max(share for _, share in found[name]))
+    predicted = measurement.prediction
+    marked = (
+        (MarkedSpan(predicted.low_rps, predicted.high_rps, "predicted N", "undecided"),)
+        if predicted
+        else ()
+    )
+    rates = {rate_rps for points in found.values() for rate_rps, _ in points}
+    return Chart(
+        id=f"{prefix}-resources-by-rate",
+        title="Resources against offered",
+        summary=(
+            "The share of each resource that was in use, by what was offered (in closed loops, by "
+            "what was completed). What reaches the top first limits N."
+        ),
+        x_label="requests per second",
+        y_label="utilisation, %",
+        series=tuple(
+            ChartSeries(name, "points", tone, tuple(sorted(found[name])))
+            for name, tone in zip(busiest, RESOURCE_TONES, strict=False)
+        )
+        if len(rates) > 1
+        else (),
+        band=_band(measurement.capacity),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=marked,
     )
 
 
