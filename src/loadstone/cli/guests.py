@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import InvalidInput
 
@@ -127,15 +128,10 @@ def _tell(line: str) -> None:
 
 
 def _show(rows: "tuple[Guests, ...]") -> None:
-    head = ("NODE", "FLAVOR", "TOTAL", "ADDITIONAL")
-    table = [
-        head,
-        *(
+    show_rows(
+        ("NODE", "FLAVOR", "TOTAL", "ADDITIONAL"),
+        (
             (r.node, r.flavor, str(r.total), "?" if r.additional is None else str(r.additional))
             for r in rows
         ),
-    ]
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.generator import fleet_options
+from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
@@ -145,13 +146,9 @@ def list_(to: TextIO | None) -> None:
         write_json(rows, to)
         return
     head = ["NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB", "HOST"]
-    table = [head, *(["-" if v is None else str(v) for v in row.values()] for row in rows)]
-    if not records:
-        table = [line[:-1] for line in table]
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    for line in table:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    shown = len(head) if records else len(head) - 1
+    table = (["-" if v is None else str(v) for v in row.values()] for row in rows)
+    show_rows(head[:shown], (line[:shown] for line in table))
 
 
 def _summary_there(record: "RemoteRecord") -> dict[str, Any]:

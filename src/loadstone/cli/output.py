@@ -1,6 +1,7 @@
 """What commands print of a run, and the command line for its record."""
 
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -19,6 +20,18 @@ def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
         write_json(as_data(run), to)
     if is_printed and (to is None or to.name != "-"):
         terminal.show(run, terminal.console())
+
+
+def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a list: a line for each row, and nothing drawn around it, for `grep` and `awk`."""
+    from rich.table import Table
+
+    from loadstone.report import terminal
+
+    table = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for row in rows:
+        table.add_row(*row)
+    terminal.wide().print(table)
 
 
 def command_line() -> str:
