@@ -11,10 +11,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pyarrow.parquet as pq
+from typing import Any
 
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
@@ -40,13 +38,13 @@ LABS = {
 }
 
 
-def costs_ms(readings: Path, requests: int) -> Iterator[tuple[str, float]]:
-    """Yield the CPU of a request by role, in milliseconds."""
-    table = pq.read_table(readings).to_pandas()
-    for role in ("keystone", "web", "database", "cache", "balancer", "generator"):
-        rows = table[(table.source == role) & (table.metric == "cpu_seconds_total")].value
-        if len(rows) > 1 and rows.iloc[-1] > rows.iloc[0]:
-            yield role, (rows.iloc[-1] - rows.iloc[0]) / requests * 1000
+def costs(trial: dict[str, Any]) -> str:
+    """Return the CPU of a request by role, in milliseconds, and how long it held a worker."""
+    return ", ".join(
+        f"{one['name']} {one['demand_ms']:.3g}"
+        for one in trial["resources"]
+        if one["demand_ms"] and (one["unit"] == "cores" or one["kind"] == "workers")
+    )
 
 
 def row(name: str, budget_s: int, folder: Path) -> str:
@@ -71,12 +69,9 @@ def row(name: str, budget_s: int, folder: Path) -> str:
     data = json.loads(found.read_text())
     predicted, capacity = data["predicted"], data["capacity"]
     for trial in data["trials"]:
-        if not trial.get("readings_file"):
-            continue
-        file = store / "runs" / data["run_id"] / trial["readings_file"]
-        shown = ", ".join(f"{role} {ms:.3g}" for role, ms in costs_ms(file, trial["requests"]))
-        rate_rps = trial["throughput_rps"]
-        print(f"  {trial['purpose']}: {rate_rps:.4g}/s; ms of CPU: {shown}", file=sys.stderr)
+        if trial["resources"]:
+            said = f"{trial['purpose']}: {trial['throughput_rps']:.4g}/s"
+            print(f"  {said}; ms: {costs(trial)}", file=sys.stderr)
     rate_rps = capacity["rate_rps"]
     span = f"{predicted['low_rps']:.3g} to {predicted['high_rps']:.3g}"
     if rate_rps is None:

@@ -99,6 +99,7 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     assert "hidden" not in json.dumps(tree)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
     reached = tmp_path / "reached"
     with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 15'"}) as hosts:
@@ -132,6 +133,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
     (tmp_path / "deep.json").write_text('{"loadstone_facts": ' + "[" * 1_000_000)
     commands = {

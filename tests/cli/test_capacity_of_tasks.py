@@ -66,6 +66,7 @@ def service():
         yield known
 
 
+@pytest.mark.slow
 def test_n_of_an_iteration_of_two_requests_is_half_that_of_one(loadstone, service):
     name = "KeystoneBasic.authenticate_user_and_validate_token"
     ended, found = searched(loadstone, service, "--scenario", name, "--users", "2")
@@ -74,6 +75,7 @@ def test_n_of_an_iteration_of_two_requests_is_half_that_of_one(loadstone, servic
     assert found["parameters"]["users"] == "2"
 
 
+@pytest.mark.slow
 def test_a_scenario_of_any_url_takes_its_arguments_and_hides_their_secrets(loadstone, service):
     ended, found = searched(
         *(loadstone, service, "--scenario", "HttpRequests.check_request"),

@@ -127,6 +127,7 @@ def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
         assert loopback.returncode != 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
 def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")

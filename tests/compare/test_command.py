@@ -66,6 +66,7 @@ def test_the_faster_of_two_services_is_found(measured: Measured) -> None:
     assert "faster: throughput of fast is" in measured.printed
 
 
+@pytest.mark.slow
 def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
     with known_service(2, 0.02 * RATIO) as slow, known_service(2, 0.02) as fast:
         clouds = {"slow": cloud(slow.url), "fast": cloud(fast.url)}

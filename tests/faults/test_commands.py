@@ -115,6 +115,7 @@ def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
     assert (fault["targets"], fault["failed"]) == (["here"], 0)
 
 
+@pytest.mark.slow
 def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
     with known_service(2, 0.02) as known:  # 100/s
         words = (

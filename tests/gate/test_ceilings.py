@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fake_keystone import PASSWORD, FakeKeystone, serving
 
-from loadstone.search.strategies import STRATEGIES
+from loadstone.search.strategies import DEFAULT, STRATEGIES
 
 MOST_RPS = 50
 # A busy machine holds requests up for so long, which then arrive together.
@@ -78,7 +78,11 @@ def require_slow(at_s: list[float], beside: int) -> None:
 
 
 # Those of ISP RAS 2015 take an hour; they offer constant rates below the ceiling only.
-METHODS = sorted(name for name in STRATEGIES if not name.startswith("isp-ras-2015"))
+METHODS = [
+    pytest.param(name, marks=() if name == DEFAULT else pytest.mark.slow)
+    for name in sorted(STRATEGIES)
+    if not name.startswith("isp-ras-2015")
+]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,6 +122,7 @@ def test_no_runner_of_a_task_sends_more_than_it_may(
     require_slow(fake.at_s, beside=2)
 
 
+@pytest.mark.slow
 def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
     target: tuple[Logged, str], tmp_path: Path
 ) -> None:

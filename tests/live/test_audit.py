@@ -84,12 +84,14 @@ def secrets_of(deployment: Deployment) -> set[str]:
     return found | {path.read_text() for path in keys}
 
 
+@pytest.mark.slow
 def test_nodes_behind_haproxy_that_are_set_up_well_have_no_finding(start: Start) -> None:
     code, results = audited(start(*WELL, "database=postgres", "workers=2", "nodes=2"))
     assert (found(results), unknown(results), code) == ({}, {}, 0)
     assert results["LB-03"]["state"] == "pass"
 
 
+@pytest.mark.slow
 def test_every_fault_of_a_deployment_with_mariadb_is_found(start: Start) -> None:
     deployment = start(
         "database=mariadb",
@@ -137,6 +139,7 @@ def test_every_fault_of_a_deployment_with_mariadb_is_found(start: Start) -> None
     assert results["KS-12"]["line"] is not None
 
 
+@pytest.mark.slow
 def test_every_fault_of_a_deployment_with_postgres_is_found(start: Start) -> None:
     deployment = start(
         "database=postgres",

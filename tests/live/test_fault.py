@@ -80,6 +80,7 @@ def assert_whole(lab):
     assert not (lab.folder / "keystone.before").exists()
 
 
+@pytest.mark.slow
 def test_every_fault_is_undone(two_nodes, tmp_path):
     injector = LabInjector(two_nodes.folder)
     injector.over.set()  # what lasts to the load's end is undone at once

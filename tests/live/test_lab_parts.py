@@ -36,7 +36,10 @@ Start = Callable[..., Deployment]
         (("web=apache", "workers=1", "cache=memory"), {"web server": "apache", "cache": "memory"}),
         (("web=single", "cache=off"), {"web server": "wsgiref", "workers": "1", "cache": "off"}),
         (("workers=1", "database=mariadb"), {"database": "MariaDB"}),
-        (("workers=1", "release=25.0.0"), {"release": "keystone 25.0.0"}),
+        pytest.param(
+            *(("workers=1", "release=25.0.0"), {"release": "keystone 25.0.0"}),
+            marks=pytest.mark.slow,
+        ),
         (
             ("workers=1", "database=postgres", "storage=tmpfs"),
             {"database": "PostgreSQL", "storage": "tmpfs"},
@@ -66,6 +69,7 @@ def test_nodes_share_the_load_and_a_dead_one_is_named(start: Start) -> None:
     assert "uwsgi-2" in started.failure()
 
 
+@pytest.mark.slow
 def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):

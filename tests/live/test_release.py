@@ -66,6 +66,7 @@ def log_after_a_validation(lab: Deployment) -> str:
     return "".join(path.read_text(errors="replace") for _, path in lab.logs() if path.exists())
 
 
+@pytest.mark.slow
 def test_a_patch_is_applied_and_named(sources: Path, tmp_path: Path, name: str) -> None:
     original = (sources / PROVIDER).read_text()
     assert BEFORE in original
@@ -82,6 +83,7 @@ def test_a_patch_is_applied_and_named(sources: Path, tmp_path: Path, name: str) 
     assert "patched validation" in log_after_a_validation(lab)
 
 
+@pytest.mark.slow
 def test_a_commit_is_built_and_named(sources: Path, name: str) -> None:
     changed = (sources / PROVIDER).read_text().replace(BEFORE, AFTER)
     git(sources, "checkout", "--quiet", "-b", "topic")

@@ -133,6 +133,7 @@ def wait_for(journal, words, process):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_users_are_made_leaves_nothing(lab_keystone, access, journal):
     before = names(access)
     with making_users(lab_keystone, journal, "int1", 20) as process:

@@ -106,6 +106,7 @@ def assert_one_line(ended, code, words):
     assert_hidden(ended.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
     task, study = tmp_path / "task.json", tmp_path / "study.yaml"

@@ -336,7 +336,9 @@ def cpu(case: Case) -> FoundLimit | None:
         seen.use(BottleneckKind.CPU, Role.KEYSTONE),
         seen.use(BottleneckKind.CPU, MACHINE),
     )
-    if use is None or (_runnable(seen) < RUNNABLE and use.utilisation < FULL):
+    # Threads that pass Python's lock on wait a moment for a core, though others are idle.
+    wants_cores = _runnable(seen) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
+    if use is None or not (wants_cores or use.utilisation >= FULL):
         return None
     figures = (
         ("worker_cpu", seen.figure("worker_cpu")),

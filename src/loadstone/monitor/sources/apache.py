@@ -25,6 +25,7 @@ class ApacheSource:
     address: Address
     is_remote: ClassVar[bool] = False
     _page: StatusPage = field(init=False)
+    _limit: int | None = field(default=None, init=False)  # threads; None: not read yet
 
     def __post_init__(self) -> None:
         self._page = StatusPage(self.address, f"{self.address.path or '/server-status'}?auto")
@@ -36,7 +37,17 @@ class ApacheSource:
 
     def read(self) -> Iterator[Reading]:
         """Read busy and idle threads, connections, requests."""
-        lines = self._page.text().splitlines()
+        try:
+            lines = self._page.text().splitlines()
+        except TimeoutError:
+            self._page.close()
+            if self._limit is None:
+                raise
+            # It needs nothing but a thread to answer this: there was none in all that time.
+            yield Reading(self.name, "slots_busy", self._limit)
+            yield Reading(self.name, "slots_idle", 0)
+            yield Reading(self.name, "slots_limit", self._limit)
+            return
         values = dict(line.split(": ", 1) for line in lines if ": " in line)
         for theirs, ours in VALUES:
             value = number(values, theirs)
@@ -45,7 +56,8 @@ class ApacheSource:
                 yield Reading(self.name, ours, max(value - own, 0))
         board = values.get("Scoreboard", "")
         if board:
-            yield Reading(self.name, "slots_limit", len(board) - OWN)
+            self._limit = len(board) - OWN
+            yield Reading(self.name, "slots_limit", self._limit)
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,81 @@
+"""Apache's status page, as its threads run out."""
+
+import http.server
+import threading
+
+import pytest
+
+from loadstone.monitor.sources import sockets
+from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.apache import ApacheSource
+
+# As mod_status of Apache 2.4 answers with `?auto`, with the event MPM and two of four threads busy.
+PAGE = """\
+ServerMPM: event
+Total Accesses: 93
+BusyWorkers: 2
+IdleWorkers: 2
+Processes: 1
+ConnsTotal: 2
+Scoreboard: _WW_
+"""
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """A source of a page that is answered until `is_stuck` is set."""
+    is_stuck, over = threading.Event(), threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            if is_stuck.is_set():
+                over.wait(30)
+                self.close_connection = True
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(PAGE)))
+            self.end_headers()
+            self.wfile.write(PAGE.encode())
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setattr(sockets, "TIMEOUT_S", 0.3)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        source = ApacheSource(
+            Address("apache", "apache", host="127.0.0.1", port=server.server_port)
+        )
+        yield source, is_stuck
+        source.close()
+        over.set()
+        server.shutdown()
+
+
+def values(source):
+    return {one.metric: one.value for one in source.read()}
+
+
+def test_the_thread_that_answers_does_not_count(served):
+    source, _ = served
+    found = values(source)
+    assert (found["slots_busy"], found["slots_limit"], found["slots_idle"]) == (1, 3, 2)
+
+
+def test_a_page_that_is_not_answered_means_that_all_threads_are_busy(served):
+    source, is_stuck = served
+    values(source)
+    is_stuck.set()
+    found = values(source)
+    assert (found["slots_busy"], found["slots_limit"]) == (3, 3)
+    is_stuck.clear()
+    assert values(source)["slots_busy"] == 1
+
+
+def test_a_page_that_was_never_answered_says_nothing(served):
+    source, is_stuck = served
+    is_stuck.set()
+    with pytest.raises(TimeoutError):
+        values(source)
