@@ -193,6 +193,7 @@ def seen_processes() -> Iterator[set[str]]:
         looking.join()
 
 
+@pytest.mark.slow
 def test_two_lab_hosts_measure_a_study_beside_one_another(fleet: SimpleNamespace) -> None:
     home = fleet.home
     (home / "two.yaml").write_text(TWO_CELLS)
