@@ -94,6 +94,15 @@ def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
     )
 
 
+def side_by_side(seen: Observation) -> int:
+    """Return how many requests the service works on at once without waiting for a core."""
+    cores = sum(
+        one.capacity for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)
+    )
+    customers, _ = _customers(seen)
+    return max(int(min(cores, customers or 1)), 1)
+
+
 def throughput(customers: int, demands: list[tuple[float, float]], held_s: float) -> float:
     """Return requests per second of a closed network, by convolution.
 
