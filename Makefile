@@ -18,10 +18,10 @@ install: $(filter .uv/bin/uv,$(UV))
 demo: install
 	@.venv/bin/loadstone demo
 
-# Tests mostly wait, so three run at a time, in the order that tests/conftest.py gives them; those
+# Tests mostly wait, so four run at a time, in the order that tests/conftest.py gives them; those
 # that measure run alone afterwards. Environments of the lab are made once for all of them.
 PYTEST := LOADSTONE_TEST_HOME=$${LOADSTONE_TEST_HOME:-$(CURDIR)/target/test-home} .venv/bin/pytest -q --durations=20
-TOGETHER := $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -m
+TOGETHER := $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m
 
 test: install
 	cargo test --quiet --workspace

@@ -123,6 +123,7 @@ def test_n_of_a_workload_with_its_users_roles_and_rules(loadstone, service):
             assert b"hunter2-of-the-users" not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_plugin_s_requests_can_be_searched(loadstone, service):
     (loadstone.home / "mine.py").write_text(PLUGIN)
     words = ("--scenario", "Mine.validate", "--plugin", "mine.py", "--users", "2")

@@ -107,6 +107,7 @@ def test_the_guard_passes_the_faster_and_fails_the_slower(measured: Measured) ->
     assert "guard: slower by more than 5.0 %" in table
 
 
+@pytest.mark.slow
 def test_a_guard_that_cannot_be_judged_says_so(measured: Measured) -> None:
     """Four short pairs with a margin that the difference just has."""
     words = ("compare", "--cloud=slow", "--cloud=slow", "--seconds=1", "--users=0", "--pairs=4")
@@ -116,6 +117,7 @@ def test_a_guard_that_cannot_be_judged_says_so(measured: Measured) -> None:
     assert done.returncode == codes[outcome]
 
 
+@pytest.mark.slow
 def test_runs_of_different_comparisons_are_not_called_paired(measured: Measured) -> None:
     words = ("compare", "--cloud=fast", "--cloud=fast", "--seconds=1", "--users=0", "--pairs=4")
     other = json.loads(measured.loadstone(*words, "--json=-").stdout)["runs"][0]

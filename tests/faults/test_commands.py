@@ -132,6 +132,7 @@ def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path)
     assert fault["relative"] > 2
 
 
+@pytest.mark.slow
 def test_a_service_that_stands_still_is_measured_and_set_going_again(tmp_path: Path) -> None:
     with known_service(4, 0.01) as known:
         pid = known.process.pid

@@ -147,6 +147,7 @@ def test_down_leaves_no_process_and_no_password(name: str) -> None:
     assert events.json()["events"] == []
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_noticed(name: str) -> None:
     started = deployment.up(name, small(), quietly)
     os.kill(started.state.records[-1].process.pid, signal.SIGKILL)
@@ -167,6 +168,7 @@ def test_a_crash_at_start_shows_the_line_that_explains_it(name: str) -> None:
     assert processes.marked(deployment.known(name).folder) == ()
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_load_shows_its_log(name: str) -> None:
     folder = deployment.up(name, small(), quietly).folder
     deployment.down(name)
@@ -210,6 +212,7 @@ def await_end(folder: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_what_a_killed_owner_leaves_is_ended(name: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, name], stdout=subprocess.PIPE, text=True

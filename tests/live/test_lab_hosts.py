@@ -116,6 +116,7 @@ def test_a_keystone_on_a_lab_host_is_known_here(
     assert "lab there is on another host" in local.stderr
 
 
+@pytest.mark.slow
 def test_a_task_loads_it_from_the_fleet_and_no_secret_is_seen(
     fleet: SimpleNamespace, there: SimpleNamespace
 ) -> None:

@@ -64,6 +64,7 @@ def test_uwsgi_haproxy_mariadb_and_memcached_count_what_was_asked(start) -> None
     assert metrics.increase("balancer", "cpu_seconds_total") is not None
 
 
+@pytest.mark.slow
 def test_statements_of_the_monitor_itself_are_not_counted(start) -> None:
     deployment = start("workers=1", "database=mariadb")
     with Monitor(
@@ -77,6 +78,7 @@ def test_statements_of_the_monitor_itself_are_not_counted(start) -> None:
     assert metrics.increase("mariadb", "selects_total") == 0
 
 
+@pytest.mark.slow
 def test_postgres_nginx_and_slapd_count_what_was_asked(start) -> None:
     deployment = start("workers=1", "database=postgres", "web=nginx-uwsgi", "identity=ldap")
     user = deployment.directory_users()[0]

@@ -81,6 +81,7 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
     assert remaining(journal) == ()
 
 
+@pytest.mark.slow
 def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(access, journal):
     settings = UsersSettings(2, 3)
     before = make_users(
@@ -183,6 +184,7 @@ def test_a_kill_leaves_no_password_behind(lab_keystone, access, journal):
     assert clean(access, journal, print) == ()
 
 
+@pytest.mark.slow
 def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)

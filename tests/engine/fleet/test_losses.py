@@ -179,6 +179,7 @@ def test_clocks_that_jump_under_load_make_the_trial_invalid(tmp_path: Path) -> N
         assert len(again.samples) == 30
 
 
+@pytest.mark.slow
 def test_a_second_client_is_refused_while_the_first_is_at_work(tmp_path: Path) -> None:
     with known_service(8, 0.01) as known, separate_fleet(tmp_path / "fleet") as address:
         with connect.opened(address) as fleet:
