@@ -263,6 +263,17 @@ def test_commits_are_counted_against_the_workers_where_the_web_server_does_not_t
     assert all_of_them.findings[0].id == "database-disk"
 
 
+def test_commits_count_among_what_workers_wait_for_not_among_what_they_do():
+    """Of 4 workers 1.6 run on average; of the other 2.4 most wait for a commit."""
+    setup = Setup(workers=4, threads=1)
+    most = judged(slots(4, 4), setup=setup, committing=1.7, worker_cpu=0.4)
+    assert most.findings[0].id == "database-disk"
+    few = judged(slots(4, 4), setup=setup, committing=0.9, worker_cpu=0.4)
+    assert few.findings[0].id == "keystone-workers-wait"
+    idle = judged(slots(1, 4), setup=setup, committing=0.9, worker_cpu=0.1)
+    assert idle.findings[0].id == "no-bottleneck"
+
+
 def test_what_busy_workers_wait_for_is_said_where_it_is_known():
     setup = Setup(workers=4, threads=1)
     database = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=3.1)

@@ -165,8 +165,7 @@ def disk(case: Case) -> FoundLimit | None:
     committing = seen.figure("committing") or 0.0
     use = seen.use(BottleneckKind.DISK, MACHINE)
     is_full = use is not None and use.utilisation >= FULL and (seen.figure("io_waiters") or 0) > 0
-    share = committing / (_worker_threads(case) or 1.0)
-    if not is_full and share < WAITING:
+    if not is_full and not _mostly_commit(case, committing):
         return None
     commits = seen.figure("commits_per_request")
     each = f"; a request commits {commits:.1f} times" if commits else ""
@@ -515,6 +514,15 @@ def _worker_threads(case: Case) -> float | None:
     if slots is not None:
         return slots.capacity
     return float(setup.workers * (setup.threads or 1)) if setup.workers else None
+
+
+def _mostly_commit(case: Case, committing: float) -> bool:
+    """Return whether the workers are busy, and wait for commits more than for all else."""
+    threads, runnable = _worker_threads(case), _runnable(case.seen)
+    if committing < WAITING or threads is None:
+        return committing >= WAITING
+    waiting = threads * (1.0 - runnable)
+    return _slots_are_busy(case) and runnable < RUNNABLE and committing >= WAITING * waiting
 
 
 def _awaited(case: Case) -> str:
