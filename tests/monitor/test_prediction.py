@@ -137,3 +137,11 @@ def test_another_machine_whose_processes_are_not_told_apart_counts_as_a_whole():
     found = predict(Observation(SECONDS, REQUESTS, (far,)), LowLoadFigures(0.3, 0.0))
     assert found.rate_rps == pytest.approx(16.0)
     assert math.isfinite(found.high_rps)
+
+
+def test_what_the_load_generator_uses_beside_the_requests_is_no_cost_of_theirs():
+    generator = cpu(Role.GENERATOR, "the load generator's CPU", 0.02, 2.0)
+    alone = predict(observed(keystone(0.25), workers=2), LowLoadFigures(0.26, 0.0))
+    beside = predict(observed(keystone(0.25), generator, workers=2), LowLoadFigures(0.26, 0.0))
+    assert beside.rate_rps == alone.rate_rps
+    assert beside.low_rps == pytest.approx(alone.low_rps, rel=0.05)

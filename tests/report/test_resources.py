@@ -12,14 +12,14 @@ from realistic import keystone
 
 from loadstone.monitor.bottleneck import Case, name_bottleneck
 from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
-from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
-from loadstone.monitor.prediction import Prediction
+from loadstone.monitor.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import html, terminal
 from loadstone.report.data import as_data
 from loadstone.report.html import charts
 from loadstone.result import Run
+from loadstone.search.low_load import PURPOSE
 from loadstone.store import codec
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
@@ -151,17 +151,23 @@ def test_the_store_gives_back_the_flame_graph():
 
 def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
     search = watched().measurements[0]
-    predicted = Prediction(7.4, 6.5, 8.3, "Keystone's CPU", 2.0, 60)
+    machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, MACHINE, 0.3, 2, "cores", 0.3)
+    first, *others = search.trials
+    seen = first.resources.observation
+    seen = replace(seen, uses=(*seen.uses, machine))
+    low = replace(first, purpose=PURPOSE, resources=replace(first.resources, observation=seen))
+    search = replace(search, trials=(low, *others))
     (chart,) = [
         one
-        for one in charts.of(
-            replace(search, prediction=predicted), "a", lambda trial: SAMPLES[0, trial.number]
-        )
+        for one in charts.of(search, "a", lambda trial: SAMPLES[0, trial.number])
         if one.id.endswith("resources-by-rate")
     ]
-    (line,) = chart.series
-    assert line.name == "Keystone's CPU"
-    assert len({rate_rps for rate_rps, _ in line.data}) > 1
-    assert {share for _, share in line.data} == {98.0}
-    assert [(span.low, span.high) for span in chart.spans] == [(6.5, 8.3)]
+    points = {line.name: line.data for line in chart.series}
+    assert {share for _, share in points["Keystone's CPU"]} == {98.0}
+    assert len({rate_rps for rate_rps, _ in points["Keystone's CPU"]}) > 1
+    assert [share for _, share in points["the machine's CPU"]] == [15.0]
+    predicted = search.prediction
+    assert [(span.low, span.high) for span in chart.spans] == [
+        (predicted.low_rps, predicted.high_rps)
+    ]
     assert chart.band is not None  # the measured N

@@ -57,7 +57,7 @@ class _Host:
     """One machine with the service's roles on it."""
 
     cores: float
-    demand_s: float  # CPU of all roles
+    demand_s: float  # CPU of all roles but the load generator
     others: float  # cores that are busy with something else
     roles: tuple[ResourceUse, ...]
 
@@ -132,11 +132,12 @@ def _hosts(seen: Observation) -> Iterator[_Host]:
         if (machine.kind, machine.role) != (BottleneckKind.CPU, MACHINE):
             continue
         host = machine.name.partition(" of ")[2]
-        roles = tuple(one for one in seen.uses if _is_on(one, host))
-        served = sum(one.demand_s or 0.0 for one in roles if one.role != Role.GENERATOR)
-        if served > NEGLIGIBLE:
+        # At low load the load generator mostly waits, watches and shows its progress, so that its
+        # CPU is no cost of requests: each takes it some 50 us.
+        roles = tuple(one for one in seen.uses if _is_on(one, host) and one.role != Role.GENERATOR)
+        demand_s = sum(one.demand_s or 0.0 for one in roles)
+        if demand_s > NEGLIGIBLE:
             used = sum(one.busy for one in roles)
-            demand_s = sum(one.demand_s or 0.0 for one in roles)
             yield _Host(machine.capacity, demand_s, max(machine.busy - used, 0.0), roles)
         elif host and machine.demand_s:  # another machine, whose processes are not told apart
             yield _Host(machine.capacity, machine.demand_s, 0.0, (machine,))
@@ -154,7 +155,7 @@ def _bounds(hosts: tuple[_Host, ...]) -> Iterator[tuple[str, float]]:
         first = max(host.roles, key=lambda one: one.demand_s or 0.0)
         yield first.name, host.cores / host.demand_s
         for one in host.roles:
-            if one.bound_rps is not None and one.role != Role.GENERATOR:
+            if one.bound_rps is not None:
                 known = host.cores / host.demand_s if one is first else math.inf
                 yield one.name, min(one.bound_rps, known)
 
