@@ -7,6 +7,7 @@ from loadstone.analysis.model import Trial
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
+from loadstone.monitor.resources import Watch
 from loadstone.redaction import Redaction
 from loadstone.search.model import TrialRequest
 
@@ -52,3 +53,7 @@ class Display(TrialObserver, Protocol):
 
     def begin(self, load_s: float) -> None:
         """Count down from here: at most `load_s` seconds of load."""
+
+    def watch(self, watch: Watch | None) -> None:
+        """Show beside each load what is busiest there; None: nothing is watched."""
+        return

@@ -194,6 +194,7 @@ class _Flow:
         ):
             if math.isfinite(config.budget_s):
                 self.display.begin(config.budget_s)
+            self.display.watch(target.watch)
             capacity = self._carry_out(config, load)
         trials = self.present.trials
         is_aborted = bool(trials) and trials[-1].status == "aborted"

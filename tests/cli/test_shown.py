@@ -1,9 +1,17 @@
 """What commands show while they work, and of logs."""
 
+import time
+from collections.abc import Iterator
+
 from loadstone.cli.screen import Screen
 from loadstone.engine.progress import Progress
 from loadstone.lab import state
 from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.monitor.demand import Setup
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.resources import Watch
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.source import Source
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import TrialRequest
 
@@ -32,3 +40,36 @@ def test_a_log_that_two_parts_share_is_shown_once(at_once, tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("prepared") == 1
     assert at_once("lab", "logs", "it", "keystone").stdout.count("prepared") == 1
+
+
+class _Busy(Source):
+    """A machine of two cores, of which Keystone keeps one and a half busy."""
+
+    name = "made"
+
+    def read(self) -> Iterator[Reading]:
+        now_s = time.monotonic()
+        yield Reading("machine", "cores", 2.0)
+        for core, share in (("cpu0", 1.0), ("cpu1", 0.5)):
+            yield Reading(f"machine/{core}", "cpu_busy_seconds_total", share * now_s, "s")
+        yield Reading("keystone", "cpu_seconds_total", 1.5 * now_s, "s")
+        yield Reading("generator", "cpu_seconds_total", 1.9 * now_s, "s")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_terminal_shows_what_is_busiest_beside_the_load(monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # stderr counts as a terminal
+    monkeypatch.setattr("loadstone.cli.screen.BUSY_EVERY_S", 0.0)
+    with Monitor([_Busy()], every_s=0.1) as monitor, Screen() as screen:
+        screen.watch(Watch(monitor, Setup(workers=2)))
+        screen.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
+        time.sleep(1.0)
+        screen.on_progress(Progress(6.0, 4, 4, 4, 0, 20.0))
+        time.sleep(0.3)
+    shown = capfd.readouterr().err
+    busy = next(line for line in shown.splitlines() if "busy: " in line)
+    assert "the machine's CPU 75 %" in busy
+    assert "Keystone's CPU 75 %" in busy
+    assert "load generator" not in busy

@@ -128,6 +128,24 @@ def test_a_database_on_a_full_core_is_the_limit_though_keystone_waits():
     assert [one.id for one in verdict.findings] == ["database-cpu", "keystone-workers-wait"]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "found"), [(1.6, "database-cpu"), (0.4, "keystone-workers-wait")]
+)
+def test_a_database_whose_threads_wait_for_a_core_is_short_of_cores(waiting, found):
+    # The hypervisor, or another program, has the core for the rest of the time.
+    verdict = judged(
+        cpu("database", 0.84, 1),
+        cpu("keystone", 0.5, 1),
+        cpu("machine", 1.2, 2),
+        slots(6, 6),
+        setup=Setup(workers=6, threads=1),
+        worker_cpu=0.1,
+        workers=6,
+        database_cpu_wait=waiting,
+    )
+    assert verdict.findings[0].id == found
+
+
 def test_threads_that_share_one_connection_are_limited_by_the_pool():
     pool = ResourceUse(
         "pools", BottleneckKind.CONNECTIONS, Role.KEYSTONE, 0.96, 1, "connections", 0.1

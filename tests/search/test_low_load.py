@@ -8,16 +8,16 @@ from loadstone.analysis.model import NOT_JUDGED, Ticks, Trial
 from loadstone.monitor.bottleneck import Case, name_bottleneck
 from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources
-from loadstone.plan.load import ClosedLoad, OpenLoad, ReplayLoad
+from loadstone.plan.load import ClosedLoad
 from loadstone.search.low_load import LOW_S, SHARE, low_load
 
 EACH_S = 0.1
 NONE = np.zeros(8, np.int64)
 
 
-def alone(cores: float | None, workers: float = 4.0) -> Trial:
+def alone(cores: float | None, workers: float = 4.0, each_s: float = EACH_S) -> Trial:
     """One request after the other, on a machine of so many cores; None: nothing was watched."""
-    stats = stats_of(4.0, 40, EACH_S)
+    stats = stats_of(4.0, 40, each_s)
     resources = None
     if cores is not None:
         use = ResourceUse("the machine's CPU", BottleneckKind.CPU, "machine", 1.0, cores, "cores")
@@ -36,23 +36,30 @@ def low(trial: Trial, ceiling_rps: float = 5000.0):
 
 
 @pytest.mark.parametrize(
-    ("cores", "workers", "size"), [(2.0, 4.0, 2), (8.0, 4.0, 4), (64.0, 64.0, 16)]
+    ("cores", "workers", "at_once"), [(2.0, 4.0, 2), (8.0, 4.0, 4), (64.0, 64.0, 16), (8.0, 1.0, 1)]
 )
-def test_as_many_requests_come_at_once_as_the_service_works_on_side_by_side(cores, workers, size):
+def test_as_many_requests_come_at_once_as_the_service_works_on_side_by_side(
+    cores, workers, at_once
+):
     load = low(alone(cores, workers))
-    assert isinstance(load, ReplayLoad)
-    offsets_s = np.array(load.offsets_s).reshape(-1, size)
-    assert np.ptp(offsets_s, axis=1).max() < 0.01
-    rate_rps = SHARE / EACH_S
-    assert np.diff(offsets_s[:, 0]) == pytest.approx(size / rate_rps)
-    assert offsets_s.size / LOW_S == pytest.approx(rate_rps, rel=0.2)
+    rounds_s = np.array(load.offsets_s).reshape(-1, at_once)
+    assert np.ptp(rounds_s, axis=1).max() < 0.01
+    assert np.diff(rounds_s[:, 0]).min() >= EACH_S - 1e-9
 
 
-@pytest.mark.parametrize("trial", [alone(None), alone(8.0, 1.0), alone(1.0)])
-def test_one_worker_or_a_service_that_is_not_watched_gets_one_at_a_time(trial):
-    load = low(trial)
-    assert isinstance(load, OpenLoad)
-    assert load.rate_rps == pytest.approx(SHARE / EACH_S)
+@pytest.mark.parametrize("trial", [alone(None), alone(2.0), alone(8.0), alone(64.0, 64.0)])
+def test_bursts_and_pauses_make_a_third_of_what_one_request_after_the_other_makes(trial):
+    offsets_s = np.array(low(trial).offsets_s)
+    begins_s = offsets_s[np.flatnonzero(np.diff(offsets_s, prepend=-LOW_S) > 3 * EACH_S)]
+    assert len(begins_s) >= 3
+    each = len(offsets_s) / len(begins_s)
+    assert each / np.diff(begins_s) == pytest.approx(SHARE / EACH_S)
+    assert offsets_s[-1] <= LOW_S
+
+
+def test_a_request_of_many_seconds_comes_in_a_single_burst():
+    load = low(alone(8.0, each_s=20.0))
+    assert len(load.offsets_s) == 4
 
 
 def test_no_burst_is_faster_than_the_highest_rate_allowed():

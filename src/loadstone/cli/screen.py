@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from loadstone.analysis.model import NOT_JUDGED, Trial, TrialState
 from loadstone.engine.progress import Progress
+from loadstone.monitor.resources import Watch
 from loadstone.observer import Display
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.redaction import Redaction
@@ -19,6 +21,9 @@ from loadstone.search.model import TrialRequest
 
 # Without a terminal a line now and then is enough to see that work goes on.
 LINE_EVERY_S = 5.0
+BUSY_EVERY_S = 3.0
+BUSY_OVER_S = 5.0  # time that the figures of what is busy are of
+MOST_BUSY = 3
 COLOURS: dict[str, str] = {
     TrialState.SUSTAINED: "green",
     TrialState.DEGRADED: "yellow",
@@ -38,6 +43,9 @@ class Screen(Display):
         self._ends_at_s: float | None = None
         self._latency_ms = 0.0  # of the iterations that ended last
         self._request: TrialRequest
+        self._watch: Watch | None = None
+        self._busy = ""
+        self._busy_read_s = 0.0
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -69,6 +77,11 @@ class Screen(Display):
         """Say that at most `load_s` seconds of load begin; the live line counts them down."""
         self._ends_at_s = time.monotonic() + load_s
         self._latency_ms = 0.0
+
+    def watch(self, watch: Watch | None) -> None:
+        """Show beside each load what is busiest there; a terminal only has room for it."""
+        self._watch = watch if self.console.is_terminal else None
+        self._busy = ""
 
     def on_trial_begin(self, request: TrialRequest) -> None:
         """Name this trial in the live line."""
@@ -108,10 +121,20 @@ class Screen(Display):
             is_paced=is_paced,
         )
         if self.console.is_terminal:
-            self._live.update(Text(line, style="dim"))
+            self._live.update(Text("\n".join(filter(None, (line, self._busiest()))), style="dim"))
         else:
             self._last_line_s = now_s
             self.say(line)
+
+    def _busiest(self) -> str:
+        """Return the line of what is busiest, read again every few seconds."""
+        now_s = time.monotonic()
+        if self._watch is not None and now_s - self._busy_read_s > BUSY_EVERY_S:
+            self._busy_read_s = now_s
+            with suppress(Exception):  # a monitor never ends a run
+                uses = self._watch.busiest(time.time() - BUSY_OVER_S)[:MOST_BUSY]
+                self._busy = moment.busiest(uses) if uses else ""
+        return self._busy
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Show a trial that has a verdict."""

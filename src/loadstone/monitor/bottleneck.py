@@ -13,6 +13,7 @@ from loadstone.monitor.demand import MACHINE, NAMES, BottleneckKind, Observation
 from loadstone.monitor.roles import Role
 
 FULL = 0.9  # a resource that is busy for this share of the time is saturated
+MOST = 0.7  # ... or for this share, while as many threads as it has cores wait for one
 RUNNABLE = 0.8  # workers that run or wait for a core for this share of the time are bound by CPU
 WAITING = 0.5  # sessions, on average, that wait for a lock or a disk
 # Of a pool's connections. A thread that was given one runs Python before its transaction begins and
@@ -462,10 +463,21 @@ def _none(case: Case) -> FoundLimit:
 
 def _server_cpu(case: Case, role: Role, advice: str) -> FoundLimit | None:
     use = case.seen.use(BottleneckKind.CPU, role)
-    if use is None or use.utilisation < FULL:
+    waiting = case.seen.figure(f"{role.value}_cpu_wait")
+    if use is None or not _is_short_of_cores(use, waiting or 0.0):
         return None
     sentence = _cpu_sentence(case.seen, use)
-    return FoundLimit(f"{role.value}-cpu", BottleneckKind.CPU, role, use, sentence, advice)
+    figures = ((f"{role.value}_cpu_wait", waiting),)
+    return FoundLimit(f"{role.value}-cpu", BottleneckKind.CPU, role, use, sentence, advice, figures)
+
+
+def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
+    """Whether a role uses its cores up; `waiting` are its threads that wait for one, on average.
+
+    A hypervisor and other programs take a part of the cores, so that a role whose threads always
+    wait for them does not come to use all of their time.
+    """
+    return use.utilisation >= FULL or (use.utilisation >= MOST and waiting >= use.capacity)
 
 
 def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:

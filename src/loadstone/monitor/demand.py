@@ -148,6 +148,7 @@ class _View:
         """Yield what tells why a resource is busy, or why none is."""
         yield from self.machine_figures()
         yield from self.keystone_figures()
+        yield from self.waits_for_cores()
         yield from self.database_figures()
         yield from self.queue_figures()
 
@@ -373,6 +374,12 @@ class _View:
             yield "worker_cpu_wait", sum(waiting for _, waiting in own) / count
         yield "workers", count
         yield "threads_per_worker", self.setup.threads
+
+    def waits_for_cores(self) -> Iterator[tuple[str, float | None]]:
+        """Yield how many threads of a server waited for a core, on average."""
+        for role in (Role.DATABASE, Role.BALANCER, Role.DIRECTORY):
+            waiting = self.total(self.heads(role.value), "cpu_wait_seconds_total")
+            yield f"{role.value}_cpu_wait", waiting
 
     def database_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield what one request costs in the database and the cache, and who waits there."""

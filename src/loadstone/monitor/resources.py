@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from loadstone.findings import Finding
 from loadstone.monitor.bottleneck import Bottleneck, Case, name_bottleneck
-from loadstone.monitor.demand import Observation, Setup, observe
+from loadstone.monitor.demand import Observation, ResourceUse, Setup, observe
 from loadstone.monitor.metrics import EMPTY, Metrics
 from loadstone.monitor.roles import Role
 from loadstone.monitor.sampler import Monitor
@@ -44,6 +44,11 @@ class Watch:
     def begin(self) -> "Watched":
         """Read everything now, at the begin of a trial."""
         return Watched(self, self.monitor.look())
+
+    def busiest(self, since_s: float) -> tuple[ResourceUse, ...]:
+        """Return what requests occupy, the busiest first, as read since a Unix time."""
+        seen = observe(self.monitor.metrics(since_s), 0, self.setup)
+        return tuple(filter(_is_of_the_service, seen.uses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeli
     count = int(min(MOST_POINTS, metrics.duration_s / POINT_S))
     if count < 2:
         return ()
-    wanted = [one.name for one in seen.uses if one.is_time_shared and one.role != Role.GENERATOR]
+    wanted = [one.name for one in seen.uses if _is_of_the_service(one)]
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in wanted[:MOST_TIMELINES]}
     start_s, step_s = float(metrics.time_s[0]), metrics.duration_s / count
     for number in range(count):
@@ -103,3 +108,8 @@ def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeli
                 middle_s = (number + 0.5) * step_s
                 points[use.name].append((round(middle_s, 2), round(use.utilisation, 4)))
     return tuple(Timeline(name, tuple(found)) for name, found in points.items() if found)
+
+
+def _is_of_the_service(use: ResourceUse) -> bool:
+    """Whether requests occupy it for a while, and it is not the load generator's."""
+    return use.is_time_shared and use.role != Role.GENERATOR

@@ -1,7 +1,10 @@
 """Progress lines during a load."""
 
+from collections.abc import Iterable
+
 from loadstone.analysis.model import Trial
 from loadstone.engine.progress import Progress
+from loadstone.monitor.demand import ResourceUse
 from loadstone.report import figures
 from loadstone.search.model import TrialRequest
 
@@ -42,6 +45,11 @@ def now(
     elif at_most_s is not None:
         parts.append(f"at most {at_most_s:.0f} s left")
     return " | ".join(parts)
+
+
+def busiest(uses: Iterable[ResourceUse]) -> str:
+    """Return the utilisation of resources in one line."""
+    return "  busy: " + " | ".join(f"{one.name} {100 * one.utilisation:.0f} %" for one in uses)
 
 
 def purpose(ask: TrialRequest) -> str:

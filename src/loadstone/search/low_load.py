@@ -1,21 +1,23 @@
 """A phase at low load, from which capacity is predicted.
 
-Requests come in bursts of as many as the service can work on side by side. What a request costs
-beside others is what it costs under full load: on the processors of most clouds a request that has
-the machine to itself takes more CPU time.
+Requests come in bursts of about a second, with as many at a time as the service can work on side by
+side, and long pauses in between. What a request costs within a burst is what it costs under full
+load: on a virtual machine whose cores idle between requests each takes more CPU time.
 """
 
 from collections.abc import Generator, Iterable
 
 from loadstone.analysis.model import Trial
 from loadstone.monitor.prediction import side_by_side
-from loadstone.plan.load import ClosedLoad, OpenLoad, ReplayLoad
+from loadstone.plan.load import ClosedLoad, ReplayLoad
 from loadstone.search.model import Strategy, TrialRequest
 
 ALONE_S = 4.0
 LOW_S = 30.0
 SHARE = 0.3  # of what one request after the other makes
-LARGEST_BURST = 16
+BURST_S = 1.0
+LEAST_BURSTS = 3
+MOST_AT_ONCE = 16
 PURPOSE = "low load"  # of the trial that capacity is predicted from
 LOAD_S = ALONE_S + LOW_S
 
@@ -29,10 +31,9 @@ def low_load(ceiling_rps: float) -> Generator[TrialRequest, Trial, None]:
     """Measure what one request after the other makes, then load with a share of that."""
     trial = yield TrialRequest(ClosedLoad(1, ALONE_S), "one request after the other")
     if trial.stats.ok:
-        rate_rps = min(SHARE / trial.stats.service.mean_s, ceiling_rps)
         seen = trial.resources.observation if trial.resources else None
-        size = min(side_by_side(seen), LARGEST_BURST) if seen else 1
-        yield TrialRequest(_bursts(size, rate_rps, ceiling_rps), PURPOSE)
+        at_once = min(side_by_side(seen), MOST_AT_ONCE) if seen else 1
+        yield TrialRequest(_bursts(at_once, trial.stats.service.mean_s, ceiling_rps), PURPOSE)
 
 
 def after_low_load(ceiling_rps: float, search: Strategy) -> Strategy:
@@ -41,12 +42,23 @@ def after_low_load(ceiling_rps: float, search: Strategy) -> Strategy:
     return (yield from search)
 
 
-def _bursts(size: int, rate_rps: float, ceiling_rps: float) -> OpenLoad | ReplayLoad:
-    """Return bursts of so many, evenly spaced; within one the highest rate allowed is kept."""
-    if size == 1:
-        return OpenLoad(rate_rps, LOW_S)
-    count = max(int(LOW_S * rate_rps / size), 1)
-    begins_s = (number * size / rate_rps for number in range(count))
+def _bursts(at_once: int, each_s: float, ceiling_rps: float) -> ReplayLoad:
+    """Return bursts in which so many requests begin whenever the ones before should have ended.
+
+    On average over bursts and pauses the rate is `SHARE` of what one request after the other makes;
+    within a burst it is at most the highest one allowed.
+    """
+    round_s = max(each_s, at_once / ceiling_rps)
+    rate_rps = min(SHARE / each_s, ceiling_rps)
+    most_rounds = int(LOW_S * rate_rps / (LEAST_BURSTS * at_once))
+    rounds = max(min(round(BURST_S / round_s), most_rounds), 1)
+    every_s = max(rounds * at_once / rate_rps, rounds * round_s)
+    count = max(int((LOW_S - rounds * round_s) / every_s) + 1, 1)
     return ReplayLoad(
-        tuple(begin_s + place / ceiling_rps for begin_s in begins_s for place in range(size))
+        tuple(
+            burst * every_s + number * round_s + place / ceiling_rps
+            for burst in range(count)
+            for number in range(rounds)
+            for place in range(at_once)
+        )
     )
