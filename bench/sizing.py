@@ -1,0 +1,112 @@
+"""`loadstone size` beside measured capacity: `python -m bench.sizing`.
+
+Measures what a login and a validation cost on one lab, lets `loadstone size` say at which rate the
+machine is full, and measures N of labs and loads that the sizing has not seen.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadstone.keystone import deployment
+from loadstone.keystone.deploy import settings
+
+COMMON = ("hash-rounds=10", "database=mariadb", "cache=memcached")
+FITTED = ("workers=2", *COMMON)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A lab and a load on it; `logins` and `validations` are their shares."""
+
+    words: tuple[str, ...]
+    scenario: str
+    logins: float = 0.0
+    validations: float = 0.0
+
+
+HELD_BACK = {
+    "2 workers, one login to nine validations": HeldBack(
+        FITTED, "mix:issue=1,validate=9", 0.1, 0.9
+    ),
+    "4 workers, validation": HeldBack(("workers=4", *COMMON), "validate", validations=1.0),
+    "2 nodes of 1 worker, haproxy, token issue": HeldBack(
+        ("nodes=2", "workers=1", *COMMON), "issue", logins=1.0
+    ),
+    "Apache, 4 workers, one login to four validations": HeldBack(
+        ("web=apache", "workers=4", *COMMON), "mix:issue=1,validate=4", 0.2, 0.8
+    ),
+}
+
+
+def called(words: tuple[str, ...], store: Path, accepted: tuple[int, ...] = (0,)) -> Any:
+    """Run `loadstone` and return its JSON."""
+    found = store.parent / "found.json"
+    command = [sys.executable, "-m", "loadstone", *words, "--store", store, "--json", found]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    if ended.returncode not in accepted:
+        raise SystemExit(ended.stderr)
+    return json.loads(found.read_text())
+
+
+def searched(words: tuple[str, ...], scenarios: tuple[str, ...], store: Path, budget_s: int) -> Any:
+    """Search N of scenarios on a lab of these settings; return each result."""
+    lab = f"bench-{os.getpid()}"
+    deployment.up(lab, settings.read(map(settings.split, words)), lambda _: None, owned=True)
+    try:
+        return [
+            called(
+                ("capacity", "--lab", lab, "--scenario", one, "--budget", f"{budget_s}s"),
+                store,
+                (0, 4),
+            )
+            for one in scenarios
+        ]
+    finally:
+        deployment.down(lab, purge=True)
+
+
+def full_rps(chosen: HeldBack, runs: tuple[str, ...], store: Path) -> tuple[float, float, float]:
+    """Return the rate at which the machine is full, and its interval."""
+    words = [f"--run={one}" for one in runs]
+    if chosen.logins:
+        words.append(f"--logins={chosen.logins}")
+    if chosen.validations:
+        words.append(f"--validations={chosen.validations}")
+    full = called(("size", *words), store)["measured_machine_full_at"]
+    return full["value"], full["low"], full["high"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--budget", type=int, default=60, help="seconds of load of each search")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store"
+        fitted = searched(FITTED, ("issue", "validate"), store, options.budget)
+        runs = tuple(one["run_id"] for one in fitted)
+        print("| lab and load | sized, per second | measured | measured / sized |")
+        print("|---|---|---|---|")
+        for name, chosen in HELD_BACK.items():
+            sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
+            (found,) = searched(chosen.words, (chosen.scenario,), store, options.budget)
+            capacity = found["capacity"]
+            if capacity["rate_rps"] is None:
+                print(f"| {name} | {sized_rps:.3g} | none: {capacity['words']} | |", flush=True)
+                continue
+            print(
+                f"| {name} | {sized_rps:.3g} ({low_rps:.3g} to {high_rps:.3g}) | "
+                f"{capacity['rate_rps']:.3g} ({capacity['low_rps']:.3g} to "
+                f"{capacity['high_rps']:.3g}) | {capacity['rate_rps'] / sized_rps:.2f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
