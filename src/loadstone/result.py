@@ -11,11 +11,11 @@ from loadstone.analysis.sla import Check
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.findings import AuditFinding
-from loadstone.monitor.prediction import LowLoadFigures, Prediction, predict
+from loadstone.monitor.prediction import LowLoadFigures, Prediction, cpu_s, predict
 from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
-from loadstone.search.low_load import of_low_load
+from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
 LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
@@ -162,10 +162,13 @@ class Measurement:
         trial = of_low_load(self.trials)
         if trial is None or trial.resources is None:
             return None
-        times = trial.stats.service
+        alone = of_requests_alone(self.trials) or trial
+        times, watched = alone.stats.service, alone.resources
         # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
         spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
-        return predict(trial.resources.observation, LowLoadFigures(times.mean_s, spread_s))
+        used_s = cpu_s(watched.observation) if watched else None
+        figures = LowLoadFigures(times.mean_s, spread_s, used_s)
+        return predict(trial.resources.observation, figures)
 
     @property
     def each(self) -> tuple["Measurement", ...]:

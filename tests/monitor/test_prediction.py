@@ -145,3 +145,9 @@ def test_what_the_load_generator_uses_beside_the_requests_is_no_cost_of_theirs()
     beside = predict(observed(keystone(0.25), generator, workers=2), LowLoadFigures(0.26, 0.0))
     assert beside.rate_rps == alone.rate_rps
     assert beside.low_rps == pytest.approx(alone.low_rps, rel=0.05)
+
+
+def test_a_request_that_costs_more_alone_waits_no_longer_for_it():
+    # Alone each took 120 ms of CPU and 5 ms beside it; in bursts 100 ms of CPU.
+    found = predict(observed(keystone(0.1), workers=2), LowLoadFigures(0.125, 0.0, cpu_s=0.12))
+    assert found.rate_rps == pytest.approx(2 / 0.105)

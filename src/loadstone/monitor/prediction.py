@@ -46,10 +46,11 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class LowLoadFigures:
-    """What the load generator saw at low load."""
+    """What the load generator saw of requests that did not queue."""
 
     response_s: float  # mean, from the actual send
     spread_s: float  # standard deviation of it
+    cpu_s: float | None = None  # of a request, on all machines; None: too few requests to know
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,11 @@ def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
         seen.throughput_rps,
         seen.requests,
     )
+
+
+def cpu_s(seen: Observation) -> float | None:
+    """Return the CPU of a request on all machines; None: not watched, or too few requests."""
+    return sum(host.demand_s for host in _hosts(seen)) or None
 
 
 def side_by_side(seen: Observation) -> int:
@@ -179,11 +185,16 @@ def _customers(seen: Observation) -> tuple[int | None, str]:
 
 
 def _held_s(seen: Observation, low: LowLoadFigures) -> float:
-    """Return how long a request holds a worker at low load."""
+    """Return how long a request holds a worker without waiting for a core.
+
+    That is its CPU, and what one alone takes longer than its CPU: disks, network.
+    """
+    now_s = cpu_s(seen) or 0.0
+    held_s = now_s + max(low.response_s - (low.cpu_s or now_s), 0.0)
     slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     if slots is not None and slots.demand_s:
-        return min(slots.demand_s, low.response_s)
-    return low.response_s
+        return min(slots.demand_s, held_s)
+    return held_s
 
 
 def _waited_s(seen: Observation) -> float:

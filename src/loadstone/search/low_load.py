@@ -2,7 +2,8 @@
 
 Requests come in bursts of about a second, with as many at a time as the service can work on side by
 side, and long pauses in between. What a request costs within a burst is what it costs under full
-load: on a virtual machine whose cores idle between requests each takes more CPU time.
+load: where cores idle between requests each takes more CPU time. Therefore they come a little faster
+in a burst than the service ends them; how long one takes without queueing is known from before.
 """
 
 from collections.abc import Generator, Iterable
@@ -16,9 +17,11 @@ ALONE_S = 4.0
 LOW_S = 30.0
 SHARE = 0.3  # of what one request after the other makes
 BURST_S = 1.0
+PACE = 0.75  # of the time that a request takes alone, until the next ones begin
 LEAST_BURSTS = 3
 MOST_AT_ONCE = 16
 PURPOSE = "low load"  # of the trial that capacity is predicted from
+ALONE = "one request after the other"  # of the trial before it
 LOAD_S = ALONE_S + LOW_S
 
 
@@ -27,9 +30,14 @@ def of_low_load(trials: Iterable[Trial]) -> Trial | None:
     return next((trial for trial in trials if trial.purpose == PURPOSE), None)
 
 
+def of_requests_alone(trials: Iterable[Trial]) -> Trial | None:
+    """Return the trial before it, in which no request queued, or None if it was not made."""
+    return next((trial for trial in trials if trial.purpose == ALONE), None)
+
+
 def low_load(ceiling_rps: float) -> Generator[TrialRequest, Trial, None]:
     """Measure what one request after the other makes, then load with a share of that."""
-    trial = yield TrialRequest(ClosedLoad(1, ALONE_S), "one request after the other")
+    trial = yield TrialRequest(ClosedLoad(1, ALONE_S), ALONE)
     if trial.stats.ok:
         seen = trial.resources.observation if trial.resources else None
         at_once = min(side_by_side(seen), MOST_AT_ONCE) if seen else 1
@@ -43,12 +51,12 @@ def after_low_load(ceiling_rps: float, search: Strategy) -> Strategy:
 
 
 def _bursts(at_once: int, each_s: float, ceiling_rps: float) -> ReplayLoad:
-    """Return bursts in which so many requests begin whenever the ones before should have ended.
+    """Return bursts in which so many requests begin when the ones before have almost ended.
 
     On average over bursts and pauses the rate is `SHARE` of what one request after the other makes;
     within a burst it is at most the highest one allowed.
     """
-    round_s = max(each_s, at_once / ceiling_rps)
+    round_s = max(PACE * each_s, at_once / ceiling_rps)
     rate_rps = min(SHARE / each_s, ceiling_rps)
     most_rounds = int(LOW_S * rate_rps / (LEAST_BURSTS * at_once))
     rounds = max(min(round(BURST_S / round_s), most_rounds), 1)
