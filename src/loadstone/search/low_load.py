@@ -1,9 +1,10 @@
 """A phase at low load, from which capacity is predicted.
 
-Requests come in bursts of about a second, with as many at a time as the service can work on side by
-side, and long pauses in between. What a request costs within a burst is what it costs under full
-load: where cores idle between requests each takes more CPU time. Therefore they come a little faster
-in a burst than the service ends them; how long one takes without queueing is known from before.
+Requests come in bursts of about a second, with as many at a time as the service can work on side
+by side, and long pauses in between. What a request costs within a burst is what it costs under full
+load: where cores idle between requests each takes more CPU time. Therefore they come a little
+faster in a burst than the service ends them; how long one takes without queueing is known from
+before.
 """
 
 from collections.abc import Generator, Iterable
