@@ -1,13 +1,14 @@
 """Predicted and measured capacity of real Keystones: `python -m bench.prediction`.
 
 Starts labs in several configurations, predicts the capacity of each from a low load
-(`loadstone capacity --predict first`), then measures it. Prints both, and what a request costs of
-each role's CPU in the trials at low and at full load.
+(`loadstone capacity --predict first`), then measures it, several times. Prints the medians, and what
+a request costs of each role's CPU in the trials at low and at full load.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,52 +48,54 @@ def costs(trial: dict[str, Any]) -> str:
     )
 
 
-def row(name: str, budget_s: int, folder: Path) -> str:
-    """Predict and measure one lab; return its line of the table."""
+def row(name: str, budget_s: int, repeats: int, folder: Path) -> str:
+    """Predict and measure one lab, each time anew; return its line of the table."""
     words, scenario = LABS[name]
-    lab, found, store = f"bench-{os.getpid()}", folder / "found.json", folder / "store"
+    lab = f"bench-{os.getpid()}"
     deployment.up(lab, settings.read(map(settings.split, words)), lambda _: None, owned=True)
     try:
-        command = [sys.executable, "-m", "loadstone", "capacity", "--lab", lab, "--predict"]
-        command += ["first", "--scenario", scenario, "--budget", f"{budget_s}s"]
-        ended = subprocess.run(
-            [*command, "--store", store, "--json", found],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
+        command = ["capacity", "--lab", lab, "--predict", "first", "--scenario", scenario]
+        command += ["--budget", f"{budget_s}s", "--store", str(folder / "store")]
+        pairs = [found for _ in range(repeats) if (found := pair(command, folder / "found.json"))]
     finally:
         deployment.down(lab, purge=True)
+    if not pairs:
+        return f"| {name} | | none | |"
+    ratios = [measured / predicted for predicted, measured in pairs]
+    predicted_rps, measured_rps = (statistics.median(column) for column in zip(*pairs, strict=True))
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    middle = statistics.median(ratios)
+    return f"| {name} | {predicted_rps:.3g} | {measured_rps:.3g} | {middle:.2f} ({each}) |"
+
+
+def pair(command: list[str], found: Path) -> tuple[float, float] | None:
+    """Predict, then measure; None: no N was found."""
+    words = [sys.executable, "-m", "loadstone", *command, "--json", str(found)]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=600)
     if not found.exists():
         raise SystemExit(ended.stderr)
     data = json.loads(found.read_text())
-    predicted, capacity = data["predicted"], data["capacity"]
+    found.unlink()
     for trial in data["trials"]:
         if trial["resources"]:
             said = f"{trial['purpose']}: {trial['throughput_rps']:.4g}/s"
-            print(f"  {said}; ms: {costs(trial)}", file=sys.stderr)
-    rate_rps = capacity["rate_rps"]
-    span = f"{predicted['low_rps']:.3g} to {predicted['high_rps']:.3g}"
-    if rate_rps is None:
-        return f"| {name} | {predicted['rate_rps']:.3g} ({span}) | none: {capacity['words']} | |"
-    return (
-        f"| {name} | {predicted['rate_rps']:.3g} ({span}) | {rate_rps:.3g} "
-        f"({capacity['low_rps']:.3g} to {capacity['high_rps']:.3g}) | "
-        f"{rate_rps / predicted['rate_rps']:.2f} |"
-    )
+            print(f"  {said}; ms: {costs(trial)}", file=sys.stderr, flush=True)
+    predicted, measured_rps = data["predicted"], data["capacity"]["rate_rps"]
+    print(f"  predicted {predicted}, measured {measured_rps}", file=sys.stderr, flush=True)
+    return None if measured_rps is None else (predicted["rate_rps"], measured_rps)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=75, help="seconds of load of each search")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--lab", choices=list(LABS), action="append", help="may be repeated")
     options = parser.parse_args()
     print("| lab | predicted, per second | measured | measured / predicted |")
     print("|---|---|---|---|")
     for name in options.lab or LABS:
         with tempfile.TemporaryDirectory() as folder:
-            print(row(name, options.budget, Path(folder)), flush=True)
+            print(row(name, options.budget, options.repeats, Path(folder)), flush=True)
 
 
 if __name__ == "__main__":
