@@ -1,9 +1,8 @@
 """Predicted and measured capacity of real Keystones: `python -m bench.prediction`.
 
 Starts labs in several configurations, predicts the capacity of each from a low load
-(`loadstone capacity --predict first`), then measures it, several times. Prints the medians, and
-what
-a request costs of each role's CPU in the trials at low and at full load.
+(`loadstone capacity --predict first`), then measures it, several times. Prints the medians,
+and what a request costs of each role's CPU in the trials at low and at full load.
 """
 
 import argparse

@@ -51,7 +51,7 @@ def called(words: tuple[str, ...], store: Path, accepted: tuple[int, ...] = (0,)
     command = [sys.executable, "-m", "loadstone", *words, "--store", store, "--json", found]
     ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     if ended.returncode not in accepted:
-        raise SystemExit(ended.stderr)
+        raise SystemExit(f"{words} ended with {ended.returncode}: {ended.stderr}")
     return json.loads(found.read_text())
 
 
@@ -86,6 +86,7 @@ def full_rps(chosen: HeldBack, runs: tuple[str, ...], store: Path) -> tuple[floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=60, help="seconds of load of each search")
+    parser.add_argument("--load", choices=list(HELD_BACK), action="append", help="may be repeated")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "store"
@@ -93,7 +94,8 @@ def main() -> None:
         runs = tuple(one["run_id"] for one in fitted)
         print("| lab and load | sized, per second | measured | measured / sized |")
         print("|---|---|---|---|")
-        for name, chosen in HELD_BACK.items():
+        for name in options.load or HELD_BACK:
+            chosen = HELD_BACK[name]
             sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
             (found,) = searched(chosen.words, (chosen.scenario,), store, options.budget)
             capacity = found["capacity"]
