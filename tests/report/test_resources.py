@@ -10,12 +10,13 @@ import pytest
 from made_workloads import workload
 from realistic import keystone
 
+from loadstone.analysis.model import NOT_JUDGED
 from loadstone.monitor.bottleneck import Case, name_bottleneck
 from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.monitor.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
-from loadstone.report import html, terminal
+from loadstone.report import figures, html, terminal, words
 from loadstone.report.data import as_data
 from loadstone.report.html import charts
 from loadstone.result import Run
@@ -171,3 +172,27 @@ def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
         (predicted.low_rps, predicted.high_rps)
     ]
     assert chart.band is not None  # the measured N
+
+
+def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
+    search = watched().measurements[0]
+    first, *_ = search.trials
+    stats = replace(first.stats, load_s=28.0)
+    low = replace(first, purpose=PURPOSE, rate_rps=None, verdict=NOT_JUDGED, stats=stats)
+    other = replace(low, number=2, purpose="meter", stats=replace(first.stats, load_s=8.0))
+    search = replace(search, trials=(low, other))
+    assert figures.verdict(low) == "low load"
+    assert figures.verdict(other) == "saturated"
+    assert any("In 1 of them little was asked" in line for line in words.method(search))
+    drawn = []
+
+    def samples_of(trial):
+        drawn.append(trial.number)
+        return SAMPLES[0, 3]
+
+    (chart,) = [one for one in charts.of(search, "a", samples_of) if one.id.endswith("-resources")]
+    assert chart.title == "Resources over time"
+    assert low.number not in drawn
+    written = io.StringIO()
+    terminal.show(replace(watched(), measurements=(search,)), terminal.console(written, 120))
+    assert "low load" in written.getvalue()

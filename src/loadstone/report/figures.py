@@ -3,6 +3,7 @@
 import math
 
 from loadstone.analysis.model import Trial, TrialState
+from loadstone.search.low_load import is_low
 from loadstone.search.model import Capacity
 
 MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
@@ -96,13 +97,20 @@ def offered(trial: Trial) -> str:
 
 
 def verdict(trial: Trial) -> str:
-    """Return a trial's verdict; one at saturation, without a rate, is not judged."""
-    return "saturated" if is_metered(trial) else trial.verdict.state.value
+    """Return a trial's verdict; one without a constant rate is not judged."""
+    if is_without_rate(trial):
+        return "low load" if is_low(trial) else "saturated"
+    return trial.verdict.state.value
+
+
+def is_without_rate(trial: Trial) -> bool:
+    """Return whether no constant rate was offered, so that there is nothing to judge."""
+    return trial.rate_rps is None and trial.verdict.state is TrialState.UNDECIDED
 
 
 def is_metered(trial: Trial) -> bool:
     """Return whether the trial measured the throughput of a saturated service."""
-    return trial.rate_rps is None and trial.verdict.state is TrialState.UNDECIDED
+    return is_without_rate(trial) and not is_low(trial)
 
 
 def errors(trial: Trial) -> str:

@@ -64,7 +64,7 @@ def ended(trial: Trial) -> tuple[str, str, str]:
     """Return a trial's number and rate, its verdict, and what it showed."""
     rate = figures.MISSING if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
     why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
-    if figures.is_metered(trial):  # that no constant rate was offered is the dash
+    if figures.is_without_rate(trial):  # that no constant rate was offered is the dash
         why = f"{trial.purpose}, mean {figures.plain_ms(trial.stats.total.mean_s * 1000)} ms"
     done = f"{trial.stats.throughput_rps:7.2f}/s done  {why}"
     return f"  {trial.number:>3}  {rate:>10}  ", figures.verdict(trial), done

@@ -220,7 +220,7 @@ def _trials(trials: Sequence[Trial]) -> Table:
         trial = alike[0]
         latency = trial.stats.total
         times = (1000 * latency.median_s, 1000 * latency.p95_s, 1000 * latency.p99_s)
-        style = "dim" if figures.is_metered(trial) else STYLES[trial.verdict.state]
+        style = "dim" if figures.is_without_rate(trial) else STYLES[trial.verdict.state]
         table.add_row(
             streak.numbers(alike),
             figures.offered(trial),
@@ -240,6 +240,6 @@ def _why(trials: Sequence[Trial]) -> Table:
         trial = alike[0]
         if len(alike) > 1:
             table.add_row(streak.numbers(alike), streak.sentence(alike))
-        elif not figures.is_metered(trial):
+        elif not figures.is_without_rate(trial):
             table.add_row(str(trial.number), f"{trial.purpose}: {'; '.join(trial.verdict.reasons)}")
     return table

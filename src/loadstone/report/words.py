@@ -10,6 +10,7 @@ from loadstone.report import figures, prediction, profile
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
+from loadstone.search.low_load import is_low
 from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
@@ -280,13 +281,16 @@ def method(measurement: Measurement) -> Iterator[str]:
     """Describe how N was measured."""
     if not measurement.trials or measurement.policy != "search":
         return
-    saturated = sum(trial.rate_rps is None for trial in measurement.trials)
-    constant = len(measurement.trials) - saturated
+    low = sum(is_low(trial) for trial in measurement.trials)
+    saturated = sum(trial.rate_rps is None for trial in measurement.trials) - low
+    constant = len(measurement.trials) - saturated - low
     count = f"{len(measurement.trials)} trials" if len(measurement.trials) > 1 else "1 trial"
     yield (
         f"The search made {count} with {figures.seconds(measurement.load_s)} of load "
         f"({figures.seconds(measurement.wall_s)} in all)."
     )
+    if low:
+        yield f"In {low} of them little was asked: what a request costs there predicts N."
     if saturated:
         yield (
             f"In {saturated} of them the service was kept busy all the time and what it "

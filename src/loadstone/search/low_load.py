@@ -26,6 +26,11 @@ ALONE = "one request after the other"  # of the trial before it
 LOAD_S = ALONE_S + LOW_S
 
 
+def is_low(trial: Trial) -> bool:
+    """Return whether a trial was made for a prediction, and asked little of the service."""
+    return trial.purpose in (ALONE, PURPOSE)
+
+
 def of_low_load(trials: Iterable[Trial]) -> Trial | None:
     """Return the trial that capacity is predicted from, or None if it was not made."""
     return next((trial for trial in trials if trial.purpose == PURPOSE), None)

@@ -13,6 +13,7 @@ from loadstone.monitor.roles import Role
 from loadstone.report import figures, words
 from loadstone.result import Measurement
 from loadstone.search.curve import of_curve
+from loadstone.search.low_load import is_low
 from loadstone.search.model import Capacity
 
 SamplesOf = Callable[[Trial], Samples]
@@ -118,7 +119,8 @@ def _around(measurement: Measurement) -> tuple[Trial, ...]:
     """Return the trials next to N: the last sustained, the first degraded, else the longest."""
     found = [t for t in (words.last_sustained(measurement), words.first_degraded(measurement)) if t]
     if not found and measurement.trials:
-        found = [max(measurement.trials, key=lambda t: t.stats.load_s)]
+        under_load = [t for t in measurement.trials if not is_low(t)] or measurement.trials
+        found = [max(under_load, key=lambda t: t.stats.load_s)]
     return tuple(found)
 
 
@@ -252,7 +254,8 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
     """Return the utilisation of the busiest resources in the last trial that was watched."""
     watched = [one for one in trials if one.resources is not None]
     timelines = watched[-1].resources.timelines if watched and watched[-1].resources else ()
-    of = f" at {_name(watched[-1])}" if watched else ""
+    is_paced = bool(watched) and watched[-1].rate_rps is not None
+    of = f" at {_name(watched[-1])}" if is_paced else ""
     return Chart(
         id=f"{prefix}-resources",
         title=f"Resources over time{of}",
@@ -375,7 +378,7 @@ def _name(trial: Trial) -> str:
 
 def tone_of(trial: Trial) -> Tone:
     """Return the tone (colour and shape) of a trial."""
-    return "metered" if figures.is_metered(trial) else TONES[trial.verdict.state]
+    return "metered" if figures.is_without_rate(trial) else TONES[trial.verdict.state]
 
 
 def _ends(values: list[float]) -> tuple[float, ...]:
