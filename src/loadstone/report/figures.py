@@ -3,6 +3,7 @@
 import math
 
 from loadstone.analysis.model import Trial, TrialState
+from loadstone.monitor.demand import ResourceUse
 from loadstone.search.low_load import is_low
 from loadstone.search.model import Capacity
 
@@ -111,6 +112,11 @@ def is_without_rate(trial: Trial) -> bool:
 def is_metered(trial: Trial) -> bool:
     """Return whether the trial measured the throughput of a saturated service."""
     return is_without_rate(trial) and not is_low(trial)
+
+
+def amount(use: ResourceUse) -> str:
+    """Return how much there is of a resource, with its unit."""
+    return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"
 
 
 def errors(trial: Trial) -> str:

@@ -88,7 +88,7 @@ def table(uses: Sequence[ResourceUse]) -> Table:
         row: list[RenderableType] = [
             one.name,
             f"{one.busy:.2f}",
-            f"{one.capacity:.4g} {one.unit.removesuffix('s') if one.capacity == 1 else one.unit}",
+            figures.amount(one),
             Text(figures.percent(one.utilisation), _style(one)),
         ]
         if has_demand:

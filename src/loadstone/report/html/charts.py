@@ -27,7 +27,14 @@ MOST_BINS = 80
 LEAST_WATCHED_S = 2.0  # a trial's load; in shorter ones utilisation is coarse
 LEAST_IN_BIN = 30  # completions
 # Distinct colours for the busiest resources.
-RESOURCE_TONES: tuple[Tone, ...] = ("degraded", "p50", "sustained", "p95", "undecided", "p99")
+RESOURCE_TONES: tuple[Tone, ...] = (
+    "degraded",
+    "p50",
+    "sustained",
+    "undecided",
+    "invalid",
+    "even",
+)
 TONES: dict[TrialState, Tone] = {
     TrialState.SUSTAINED: "sustained",
     TrialState.DEGRADED: "degraded",
