@@ -196,3 +196,29 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     written = io.StringIO()
     terminal.show(replace(watched(), measurements=(search,)), terminal.console(written, 120))
     assert "low load" in written.getvalue()
+
+
+def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
+    search = watched().measurements[0]
+    machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, MACHINE, 1.98, 2, "cores", 0.28)
+    found = search.resources
+    seen = replace(
+        found.observation,
+        uses=(*found.observation.uses, machine),
+        figures=(("workers", 4.0), ("threads_per_worker", 1.0)),
+    )
+    trials = tuple(
+        replace(one, resources=replace(one.resources, observation=seen)) for one in search.trials
+    )
+    run = replace(watched(), measurements=(replace(search, trials=trials),))
+    (line,) = [one for one in words.shown(run.measurements[0]) if "bounds, no forecasts" in one]
+    assert "7.14 a second are the most" in line
+    assert "10.7 with one more core" in line
+    assert "7.14 with one more worker" in line
+    data = as_data(run)
+    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    assert data["bounds"]["limit"] == "the machine's CPU"
+    assert [one["change"] for one in data["bounds"]["changes"]] == [
+        "one more core",
+        "one more worker",
+    ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.monitor.bounds import Change, upper_bound
 from loadstone.result import Measurement
 
 # Keystone's default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
@@ -50,10 +51,14 @@ def in_words(hashing: Hashing, finding: Measurement) -> tuple[str, ...]:
     if cost_s is None:
         return ()
     share = min(hashing.cpu_s / cost_s, 1.0)
+    watched = finding.resources
+    half = upper_bound(watched.observation, Change(saved_s=hashing.cpu_s / 2)) if watched else None
+    then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
     return (
         f"The password check alone (bcrypt, cost {hashing.rounds}) takes "
         f"{hashing.cpu_s * 1000:.0f} ms of CPU here, {share:.0%} of the {cost_s * 1000:.0f} ms "
-        "that a token costs; [identity] password_hash_rounds sets it, and lower is easier to break",
+        f"that a token costs{then}; [identity] password_hash_rounds sets it, and lower is easier "
+        "to break",
     )
 
 

@@ -1,7 +1,7 @@
 """Use of resources, as data and as a table."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -10,7 +10,9 @@ from rich.text import Text
 
 from loadstone.findings import Finding
 from loadstone.monitor.bottleneck import Bottleneck
-from loadstone.monitor.demand import ResourceUse
+from loadstone.monitor.bounds import CHANGES, upper_bound
+from loadstone.monitor.demand import BottleneckKind, ResourceUse
+from loadstone.monitor.resources import Resources
 from loadstone.report import figures
 from loadstone.result import Measurement
 
@@ -29,8 +31,45 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "bottleneck": bottleneck_as_data(found.bottleneck),
         "resources": as_data(found.observation.uses),
         "findings": findings_as_data(found.findings),
+        "bounds": _bounds(found),
         "figures": {name: _number(value) for name, value in found.observation.figures},
         "not_watched": list(found.not_watched),
+    }
+
+
+def words(measurement: Measurement) -> Iterator[str]:
+    """Say what the costs of a request allow at most, as it is and with one change."""
+    found = measurement.resources
+    if found is None or found.bottleneck.kind not in (BottleneckKind.CPU, BottleneckKind.WORKERS):
+        return
+    now = upper_bound(found.observation)
+    if now is None:
+        return
+    changed = ", ".join(
+        f"{figures.rate(bound.rate_rps)} with {name}"
+        for name, change in CHANGES
+        if (bound := upper_bound(found.observation, change)) is not None
+    )
+    yield (
+        f"by what a request costs, {figures.rate(now.rate_rps)} a second are the most that is "
+        f"possible as it is, {changed}: bounds, no forecasts"
+    )
+
+
+def _bounds(found: Resources) -> dict[str, Any] | None:
+    """Return upper bounds of throughput as JSON-compatible data; null: they are not known."""
+    now = upper_bound(found.observation)
+    if now is None:
+        return None
+    changed = [(name, upper_bound(found.observation, change)) for name, change in CHANGES]
+    return {
+        "rate_rps": now.rate_rps,
+        "limit": now.limit,
+        "changes": [
+            {"change": name, "rate_rps": bound.rate_rps, "limit": bound.limit}
+            for name, bound in changed
+            if bound is not None
+        ],
     }
 
 

@@ -6,7 +6,7 @@ from typing import assert_never
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
-from loadstone.report import figures, prediction, profile
+from loadstone.report import figures, prediction, profile, resources
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
@@ -45,6 +45,7 @@ def shown(measurement: Measurement) -> tuple[str, ...]:
         *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
         *(measurement.capacity.words if measurement.capacity else ()),
         *prediction.words(measurement),
+        *resources.words(measurement),
         *profile.words(measurement),
         *limit(measurement),
         *below(measurement),
