@@ -43,6 +43,13 @@ def test_one_worker_bounds_the_rate_and_another_core_does_not_help():
     assert upper_bound(found, Change(workers=1)).rate_rps == pytest.approx(20.0)
 
 
+def test_two_cores_that_two_workers_fill_take_one_more_of_both():
+    found = seen(keystone(0.1, 2.0), workers(2, 0.102), workers=2, threads_per_worker=1)
+    assert upper_bound(found, Change(workers=1)).rate_rps == pytest.approx(20.0, rel=0.05)
+    assert upper_bound(found, Change(cores=1)).rate_rps == pytest.approx(20.0, rel=0.05)
+    assert upper_bound(found, Change(cores=1, workers=1)).rate_rps == pytest.approx(30, rel=0.05)
+
+
 def test_a_request_that_costs_half_allows_twice_as_many():
     found = seen(keystone(0.1, 2.0), machine_s=0.1, workers=4, threads_per_worker=1)
     assert upper_bound(found, Change(saved_s=0.05)).rate_rps == pytest.approx(40.0)

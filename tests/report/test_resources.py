@@ -212,7 +212,7 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
     )
     run = replace(watched(), measurements=(replace(search, trials=trials),))
     (line,) = [one for one in words.shown(run.measurements[0]) if "bounds, no forecasts" in one]
-    assert "7.14 a second are the most" in line
+    assert "at most 7.14 a second" in line
     assert "10.7 with one more core" in line
     assert "7.14 with one more worker" in line
     data = as_data(run)
@@ -221,4 +221,5 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
     assert [one["change"] for one in data["bounds"]["changes"]] == [
         "one more core",
         "one more worker",
+        "one more of both",
     ]

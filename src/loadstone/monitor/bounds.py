@@ -30,7 +30,11 @@ class Change:
 
 
 AS_IT_IS = Change()
-CHANGES = (("one more core", Change(cores=1)), ("one more worker", Change(workers=1)))
+CHANGES = (
+    ("one more core", Change(cores=1)),
+    ("one more worker", Change(workers=1)),
+    ("one more of both", Change(cores=1, workers=1)),
+)
 
 
 def upper_bound(seen: Observation, change: Change = AS_IT_IS) -> UpperBound | None:

@@ -51,8 +51,8 @@ def words(measurement: Measurement) -> Iterator[str]:
         if (bound := upper_bound(found.observation, change)) is not None
     )
     yield (
-        f"by what a request costs, {figures.rate(now.rate_rps)} a second are the most that is "
-        f"possible as it is, {changed}: bounds, no forecasts"
+        f"by what a request costs, at most {figures.rate(now.rate_rps)} a second are possible as "
+        f"it is, {changed}: bounds, no forecasts"
     )
 
 
