@@ -43,7 +43,10 @@ def test_what_is_not_known_is_not_said(capacity, headline):
 
 
 def test_the_cost_of_a_request_and_the_limit_are_named_where_the_figures_show_them():
-    assert "One token issue costs 250 ms of CPU in the service's processes." in said(ISSUE)
+    assert (
+        "One token issue costs 250 ms of CPU in the service's processes, over all trials."
+        in said(ISSUE)
+    )
     assert "2 cores were 97 % busy at N: the CPU is the limit." in said(ISSUE)
 
 

@@ -133,7 +133,7 @@ def limit(measurement: Measurement) -> Iterator[str]:
     if cost_s is not None:
         yield (
             f"One {measurement.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
-            f"service's processes."
+            f"service's processes, over all trials."
         )
     near = at_n(measurement)
     # Of a service elsewhere, this machine's cores say nothing.

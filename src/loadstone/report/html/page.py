@@ -219,7 +219,9 @@ def _tiles(measurement: Measurement) -> list[Tile]:
     tiles += _latency_tiles(words.last_sustained(measurement))
     cost_s = measurement.cpu_per_request_s
     if cost_s is not None:
-        tiles.append(Tile("CPU per request", *_split(cost_s * 1000), "in the service's processes"))
+        tiles.append(
+            Tile("CPU per request", *_split(cost_s * 1000), "of the service, over all trials")
+        )
     near = words.at_n(measurement)
     if near is not None and near.usage is not None and near.usage.service_cpu_s is not None:
         busy = figures.percent(near.usage.machine_busy)
