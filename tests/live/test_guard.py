@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(600)]
 
 PATCH = """\
 --- a/keystone/token/provider.py
@@ -47,7 +47,7 @@ def releases(folder: Path, line: str, name: str) -> tuple[str, str]:
 @pytest.mark.usefixtures("lab_home")
 def test_a_patch_that_sleeps_for_20_ms_fails_the_guard(tmp_path: Path) -> None:
     sides = releases(tmp_path, SLEEP, "sleep.patch")
-    guard = ("--scenario=validate", "--pairs=8", "--fail-if-slower=5%")
+    guard = ("--scenario=validate", "--pairs=16", "--fail-if-slower=5%")
     done = compared(tmp_path, *sides, *BASE, *SHORT, *guard)
     assert done.returncode == 1, done.stderr
     (suite,) = ElementTree.parse(tmp_path / "found.xml").iter("testsuite")
@@ -60,7 +60,7 @@ def test_a_patch_that_sleeps_for_20_ms_fails_the_guard(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("lab_home")
 def test_a_patch_without_effect_passes_and_a_guard_too_tight_cannot_tell(tmp_path: Path) -> None:
     sides = releases(tmp_path, "pass", "nothing.patch")
-    guard = ("--scenario=validate", "--pairs=8", "--fail-if-slower=50%")
+    guard = ("--scenario=validate", "--pairs=16", "--fail-if-slower=50%")
     done = compared(tmp_path, *sides, *BASE, *SHORT, *guard)
     assert done.returncode == 0, done.stderr + done.stdout
     (suite,) = ElementTree.parse(tmp_path / "found.xml").iter("testsuite")
