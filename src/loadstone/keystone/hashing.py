@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.monitor.bounds import Change, upper_bound
+from loadstone.monitor.bounds import ServiceChange, upper_bound
 from loadstone.result import Measurement
 
 # Keystone's default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
@@ -52,7 +52,8 @@ def in_words(hashing: Hashing, finding: Measurement) -> tuple[str, ...]:
         return ()
     share = min(hashing.cpu_s / cost_s, 1.0)
     watched = finding.resources
-    half = upper_bound(watched.observation, Change(saved_s=hashing.cpu_s / 2)) if watched else None
+    half_the_check = ServiceChange(cpu_saved_s=hashing.cpu_s / 2)
+    half = upper_bound(watched.observation, half_the_check) if watched else None
     then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
     return (
         f"The password check alone (bcrypt, cost {hashing.rounds}) takes "

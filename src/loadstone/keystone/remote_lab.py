@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from loadstone import files
 from loadstone.engine.fleet import client
 from loadstone.engine.fleet.address import FleetAddress, read
-from loadstone.engine.fleet.client import Worker
+from loadstone.engine.fleet.client import FleetWorker
 from loadstone.engine.fleet.hosts_file import LAB, SshFleet
 from loadstone.engine.fleet.remote import RemoteMember
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
@@ -193,7 +193,7 @@ def _renew(host: ConnectedHost, over: threading.Event) -> None:
             host.ask("renew")
 
 
-def _worker(dask: "Client", place: LabPlace) -> Worker:
+def _worker(dask: "Client", place: LabPlace) -> FleetWorker:
     hosts = client.lab_hosts(dask)
     if not hosts:
         raise EnvironmentUnusable(NOTHING_THERE.format(fleet=place.fleet))
@@ -208,12 +208,12 @@ def _worker(dask: "Client", place: LabPlace) -> Worker:
     return meant[0]
 
 
-def _ssh_name(one: Worker) -> str:
+def _ssh_name(one: FleetWorker) -> str:
     """Return the name of its host in the file of hosts: `host_process` adds a number."""
     return one.name.rpartition("-")[0]
 
 
-def _host_name(one: Worker) -> str:
+def _host_name(one: FleetWorker) -> str:
     """Return the name that its host has itself: `fleet up` adds a number and a random word."""
     return one.name.rsplit("-", 2)[0]
 

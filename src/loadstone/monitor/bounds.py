@@ -21,23 +21,40 @@ class UpperBound:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What differs from the service that was measured."""
+class ServiceChange:
+    """A hypothetical change of the service that was measured."""
 
-    cores: int = 0  # more of them
-    workers: int = 0  # more processes of Keystone
-    saved_s: float = 0.0  # less of Keystone's CPU per request
-
-
-AS_IT_IS = Change()
-CHANGES = (
-    ("one more core", Change(cores=1)),
-    ("one more worker", Change(workers=1)),
-    ("one more of both", Change(cores=1, workers=1)),
-)
+    more_cores: int = 0
+    more_workers: int = 0  # processes of Keystone
+    cpu_saved_s: float = 0.0  # of Keystone's CPU time per request
 
 
-def upper_bound(seen: Observation, change: Change = AS_IT_IS) -> UpperBound | None:
+UNCHANGED = ServiceChange()
+CHANGES = {
+    "one more core": ServiceChange(more_cores=1),
+    "one more worker": ServiceChange(more_workers=1),
+    "one more of both": ServiceChange(more_cores=1, more_workers=1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBounds:
+    """Of the service as it is, and of each of `CHANGES` by its name."""
+
+    unchanged: UpperBound
+    changed: dict[str, UpperBound]
+
+
+def upper_bounds(seen: Observation) -> UpperBounds | None:
+    """Return the bounds; None: the service is not watched on one machine alone."""
+    unchanged = upper_bound(seen)
+    if unchanged is None:
+        return None
+    each = {name: upper_bound(seen, change) for name, change in CHANGES.items()}
+    return UpperBounds(unchanged, {name: bound for name, bound in each.items() if bound})
+
+
+def upper_bound(seen: Observation, change: ServiceChange = UNCHANGED) -> UpperBound | None:
     """Return the bound after a change; None: the service is not watched on one machine alone."""
     machines = [one for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)]
     if len(machines) != 1 or seen.use(BottleneckKind.CPU, Role.KEYSTONE) is None:
@@ -46,7 +63,7 @@ def upper_bound(seen: Observation, change: Change = AS_IT_IS) -> UpperBound | No
     return min(found, key=lambda one: one.rate_rps) if found else None
 
 
-def _bounds(seen: Observation, cores: float, change: Change) -> Iterator[UpperBound]:
+def _bounds(seen: Observation, cores: float, change: ServiceChange) -> Iterator[UpperBound]:
     for use in seen.uses:
         if not use.is_time_shared or use.role == Role.GENERATOR or use.demand_s is None:
             continue
@@ -55,24 +72,24 @@ def _bounds(seen: Observation, cores: float, change: Change) -> Iterator[UpperBo
             yield UpperBound(_capacity(use, seen, cores, change) / demand_s, use.name)
 
 
-def _saved_s(use: ResourceUse, seen: Observation, change: Change) -> float:
+def _saved_s(use: ResourceUse, seen: Observation, change: ServiceChange) -> float:
     """Return what a request no longer takes of a resource."""
     if use.kind is BottleneckKind.WORKERS:  # a worker that waits for a core is not what is short
         waiting, workers = seen.figure("worker_cpu_wait") or 0.0, seen.figure("workers") or 0.0
-        return change.saved_s + waiting * workers / max(seen.throughput_rps, NEGLIGIBLE)
+        return change.cpu_saved_s + waiting * workers / max(seen.throughput_rps, NEGLIGIBLE)
     is_its_cpu = use.kind is BottleneckKind.CPU and use.role in (Role.KEYSTONE, MACHINE)
-    return change.saved_s if is_its_cpu else 0.0
+    return change.cpu_saved_s if is_its_cpu else 0.0
 
 
-def _capacity(use: ResourceUse, seen: Observation, cores: float, change: Change) -> float:
+def _capacity(use: ResourceUse, seen: Observation, cores: float, change: ServiceChange) -> float:
     """Return how much there is of a resource after the change."""
     threads = seen.figure("threads_per_worker") or 1.0
     if use.kind is BottleneckKind.WORKERS:
-        return use.capacity + change.workers * threads
+        return use.capacity + change.more_workers * threads
     if use.kind is not BottleneckKind.CPU:
         return use.capacity
     slots = (seen.figure("workers") or cores) * threads
     if use.role == Role.KEYSTONE and use.capacity == min(cores, slots):
-        return min(cores + change.cores, slots + change.workers * threads)
+        return min(cores + change.more_cores, slots + change.more_workers * threads)
     # A server that may use each core may use one more; one that is bound to some keeps those.
-    return use.capacity + change.cores if use.capacity == cores else use.capacity
+    return use.capacity + change.more_cores if use.capacity == cores else use.capacity

@@ -46,7 +46,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class LowLoadFigures:
-    """What the load generator saw of requests that did not queue."""
+    """Response times of requests that were sent one at a time."""
 
     response_s: float  # mean, from the actual send
     spread_s: float  # standard deviation of it

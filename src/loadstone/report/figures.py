@@ -4,7 +4,7 @@ import math
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.monitor.demand import ResourceUse
-from loadstone.search.low_load import is_low
+from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity
 
 MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
@@ -100,7 +100,7 @@ def offered(trial: Trial) -> str:
 def verdict(trial: Trial) -> str:
     """Return a trial's verdict; one without a constant rate is not judged."""
     if is_without_rate(trial):
-        return "low load" if is_low(trial) else "saturated"
+        return "low load" if is_low_load(trial) else "saturated"
     return trial.verdict.state.value
 
 
@@ -111,10 +111,10 @@ def is_without_rate(trial: Trial) -> bool:
 
 def is_metered(trial: Trial) -> bool:
     """Return whether the trial measured the throughput of a saturated service."""
-    return is_without_rate(trial) and not is_low(trial)
+    return is_without_rate(trial) and not is_low_load(trial)
 
 
-def amount(use: ResourceUse) -> str:
+def capacity(use: ResourceUse) -> str:
     """Return how much there is of a resource, with its unit."""
     return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from loadstone.findings import Finding
 from loadstone.monitor.bottleneck import Bottleneck
-from loadstone.monitor.bounds import CHANGES, upper_bound
+from loadstone.monitor.bounds import upper_bounds
 from loadstone.monitor.demand import BottleneckKind, ResourceUse
 from loadstone.monitor.resources import Resources
 from loadstone.report import figures
@@ -42,33 +42,29 @@ def words(measurement: Measurement) -> Iterator[str]:
     found = measurement.resources
     if found is None or found.bottleneck.kind not in (BottleneckKind.CPU, BottleneckKind.WORKERS):
         return
-    now = upper_bound(found.observation)
-    if now is None:
+    bounds = upper_bounds(found.observation)
+    if bounds is None:
         return
     changed = ", ".join(
-        f"{figures.rate(bound.rate_rps)} with {name}"
-        for name, change in CHANGES
-        if (bound := upper_bound(found.observation, change)) is not None
+        f"{figures.rate(bound.rate_rps)} with {name}" for name, bound in bounds.changed.items()
     )
     yield (
-        f"by what a request costs, at most {figures.rate(now.rate_rps)} a second are possible as "
-        f"it is, {changed}: bounds, no forecasts"
+        f"by what a request costs, at most {figures.rate(bounds.unchanged.rate_rps)} a second are "
+        f"possible as it is, {changed}: bounds, no forecasts"
     )
 
 
 def _bounds(found: Resources) -> dict[str, Any] | None:
     """Return upper bounds of throughput as JSON-compatible data; null: they are not known."""
-    now = upper_bound(found.observation)
-    if now is None:
+    bounds = upper_bounds(found.observation)
+    if bounds is None:
         return None
-    changed = [(name, upper_bound(found.observation, change)) for name, change in CHANGES]
     return {
-        "rate_rps": now.rate_rps,
-        "limit": now.limit,
+        "rate_rps": bounds.unchanged.rate_rps,
+        "limit": bounds.unchanged.limit,
         "changes": [
             {"change": name, "rate_rps": bound.rate_rps, "limit": bound.limit}
-            for name, bound in changed
-            if bound is not None
+            for name, bound in bounds.changed.items()
         ],
     }
 
@@ -127,7 +123,7 @@ def table(uses: Sequence[ResourceUse]) -> Table:
         row: list[RenderableType] = [
             one.name,
             f"{one.busy:.2f}",
-            figures.amount(one),
+            figures.capacity(one),
             Text(figures.percent(one.utilisation), _style(one)),
         ]
         if has_demand:

@@ -10,7 +10,7 @@ from loadstone.report import figures, prediction, profile, resources
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
-from loadstone.search.low_load import is_low
+from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity, CapacityKind
 
 # From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
@@ -282,7 +282,7 @@ def method(measurement: Measurement) -> Iterator[str]:
     """Describe how N was measured."""
     if not measurement.trials or measurement.policy != "search":
         return
-    low = sum(is_low(trial) for trial in measurement.trials)
+    low = sum(is_low_load(trial) for trial in measurement.trials)
     saturated = sum(trial.rate_rps is None for trial in measurement.trials) - low
     constant = len(measurement.trials) - saturated - low
     count = f"{len(measurement.trials)} trials" if len(measurement.trials) > 1 else "1 trial"

@@ -26,7 +26,7 @@ ALONE = "one request after the other"  # of the trial before it
 LOAD_S = ALONE_S + LOW_S
 
 
-def is_low(trial: Trial) -> bool:
+def is_low_load(trial: Trial) -> bool:
     """Return whether a trial was made for a prediction, and asked little of the service."""
     return trial.purpose in (ALONE, PURPOSE)
 

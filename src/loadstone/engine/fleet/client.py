@@ -173,7 +173,7 @@ def joined(address: SchedulerAddress) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class FleetWorker:
     """A process that has joined a scheduler."""
 
     address: str  # tls://HOST:PORT
@@ -186,11 +186,11 @@ class Worker:
         return urlsplit(self.address).hostname or self.address
 
 
-def workers(client: "Client") -> tuple[Worker, ...]:
+def workers(client: "Client") -> tuple[FleetWorker, ...]:
     """Return all workers of a scheduler, in the order of their addresses."""
     told: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
     return tuple(
-        Worker(
+        FleetWorker(
             one,
             str(info.get("name", one)),
             frozenset(role for role in ROLES if role in info.get("resources", {})),
@@ -199,15 +199,15 @@ def workers(client: "Client") -> tuple[Worker, ...]:
     )
 
 
-def senders(every: Sequence[Worker]) -> tuple[Worker, ...]:
+def senders(every: Sequence[FleetWorker]) -> tuple[FleetWorker, ...]:
     """Return the workers that send load: those with the resource `load`, or all that have none."""
     marked = tuple(one for one in every if LOAD in one.roles)
     return marked or tuple(one for one in every if not one.roles)
 
 
-def lab_hosts(client: "Client") -> tuple[Worker, ...]:
+def lab_hosts(client: "Client") -> tuple[FleetWorker, ...]:
     """Return a worker for each lab host of a fleet."""
-    found: dict[str, Worker] = {}
+    found: dict[str, FleetWorker] = {}
     for one in workers(client):
         if LAB in one.roles:
             found.setdefault(one.host, one)
@@ -218,7 +218,7 @@ def lab_hosts(client: "Client") -> tuple[Worker, ...]:
 class StartingActor:
     """An actor that a worker is about to make."""
 
-    worker: Worker
+    worker: FleetWorker
     future: Any
 
     def member(self) -> RemoteMember:
@@ -230,7 +230,7 @@ class StartingActor:
 
 
 def start_actor(
-    client: "Client", worker: Worker, kind: Callable[..., object], *arguments: object
+    client: "Client", worker: FleetWorker, kind: Callable[..., object], *arguments: object
 ) -> StartingActor:
     """Have an object made in a worker, whose methods are called from here."""
     future = client.submit(
@@ -244,7 +244,7 @@ def start_actor(
     return StartingActor(worker, future)
 
 
-def unusable(worker: Worker, error: Exception) -> EnvironmentUnusable:
+def unusable(worker: FleetWorker, error: Exception) -> EnvironmentUnusable:
     """Return in one line why a worker cannot be used."""
     if isinstance(error, LoadstoneError):
         return EnvironmentUnusable(f"{worker.address}: {error}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.client import (
-    Worker,
+    FleetWorker,
     lab_hosts,
     require_version,
     senders,
@@ -68,7 +68,7 @@ def _release(fleet: Fleet) -> None:
                 host.ask("release").result(timeout=ANSWER_S)
 
 
-def _chosen(client: "Client", address: FleetAddress) -> tuple[Worker, ...]:
+def _chosen(client: "Client", address: FleetAddress) -> tuple[FleetWorker, ...]:
     chosen = senders(workers(client))
     if isinstance(address, SchedulerAddress) and address.workers:
         chosen = tuple(one for one in chosen if one.address in address.workers)

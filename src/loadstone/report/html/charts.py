@@ -13,7 +13,7 @@ from loadstone.monitor.roles import Role
 from loadstone.report import figures, words
 from loadstone.result import Measurement
 from loadstone.search.curve import of_curve
-from loadstone.search.low_load import is_low
+from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity
 
 SamplesOf = Callable[[Trial], Samples]
@@ -126,7 +126,7 @@ def _around(measurement: Measurement) -> tuple[Trial, ...]:
     """Return the trials next to N: the last sustained, the first degraded, else the longest."""
     found = [t for t in (words.last_sustained(measurement), words.first_degraded(measurement)) if t]
     if not found and measurement.trials:
-        under_load = [t for t in measurement.trials if not is_low(t)] or measurement.trials
+        under_load = [t for t in measurement.trials if not is_low_load(t)] or measurement.trials
         found = [max(under_load, key=lambda t: t.stats.load_s)]
     return tuple(found)
 

@@ -21,7 +21,7 @@ BUS = "{scheme}://{username}:{password}@{hostname}:{port}/"
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _SchemaJob:
     name: str
     commands: tuple[tuple[str, ...], ...]  # in this order
     variables: tuple[tuple[str, str], ...] = ()
@@ -33,7 +33,7 @@ def sync(cloud: CloudLayout, log: Path, database: ComputeDatabase, folder: Path)
     write(filled, folder)
     jobs = _jobs(filled, folder)
 
-    def carry_out(job: _Job) -> None:
+    def carry_out(job: _SchemaJob) -> None:
         for number, arguments in enumerate(job.commands, 1):
             own = log.with_name(f"{log.stem}-{job.name}-{number}.log")
             variables = cloud.variables | dict(job.variables)
@@ -50,7 +50,7 @@ def write(cloud: CloudLayout, folder: Path) -> None:
         state.write_secret(folder / name, conf.render(options))
 
 
-def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
+def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_SchemaJob]:
     def options(*names: str) -> tuple[str, ...]:
         return tuple(word for name in names for word in ("--config-file", str(folder / name)))
 
@@ -58,11 +58,11 @@ def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
     cells = tuple(CELL.format(schema=schema) for schema in ("nova_cell0", "nova_cell1"))
     return (
         # The longest first.
-        _Job(
+        _SchemaJob(
             "neutron",
             ((cloud.program("neutron-db-manage"), *options("neutron.conf"), "upgrade", "heads"),),
         ),
-        _Job(
+        _SchemaJob(
             "nova",
             (
                 (*nova, "api_db", "sync"),
@@ -74,8 +74,10 @@ def _jobs(cloud: CloudLayout, folder: Path) -> Sequence[_Job]:
                 (*nova, "db", "sync"),
             ),
         ),
-        _Job("glance", ((cloud.program("glance-manage"), *options("glance-api.conf"), "db_sync"),)),
-        _Job(
+        _SchemaJob(
+            "glance", ((cloud.program("glance-manage"), *options("glance-api.conf"), "db_sync"),)
+        ),
+        _SchemaJob(
             "placement",
             ((cloud.program("placement-manage"), *options("placement.conf"), "db", "sync"),),
             (("OS_PLACEMENT_CONFIG_DIR", str(folder)),),
