@@ -11,13 +11,14 @@ from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
 from loadstone.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # A password check at cost 12 takes 256 times as long as one at cost 4.
 COSTLY = "hash-rounds=12"
 SHORT = ("--seconds=2", "--users=2", "--concurrency=2", "--pairs=10")
 
 
+@pytest.mark.alone
 def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: Path) -> None:
     words = ("prove", f"--lab={lab_keystone.name}", f"--set={COSTLY}", *SHORT, "--json=out.json")
     done = subprocess.run(

@@ -61,9 +61,9 @@ def assert_n(ended, found, limit_rps):
 
 
 def test_n_behind_a_limit_that_counts_what_it_refuses(searched, lab_keystone):
-    with haproxy(port_of(lab_keystone), frontend=limited(5, "1s", ISSUES)) as port:
-        ended, found = searched(port, "--scenario", "issue", "--budget", "100s")
-    assert_n(ended, found, 5.0)
+    with haproxy(port_of(lab_keystone), frontend=limited(10, "1s", ISSUES)) as port:
+        ended, found = searched(port, "--scenario", "issue", "--budget", "60s")
+    assert_n(ended, found, 10.0)
 
 
 def test_n_behind_a_queue_with_a_time_out_is_that_of_the_service(searched, lab_keystone):

@@ -21,8 +21,7 @@ from loadstone.store import Store
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.timeout(600),
-    pytest.mark.alone,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 YES = "--yes-load-this-target"

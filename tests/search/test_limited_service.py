@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.slow]
 def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> None:
     capacity_rps = 300.0
     with known_service(2, 2 / capacity_rps) as known, delay_proxy(known.port, 1.0) as port:
-        found, trials = searched(port, 60.0)
+        found, trials = searched(port, 45.0)
     if is_unhindered(found, trials):
         # 256 connections over 1 s would be 256/s. On a quiet machine it is within 3 %;
         # bench/limits.py has services that are 6 s away, too.
@@ -26,7 +26,7 @@ def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> No
 def test_a_limiter_is_found_where_it_refuses() -> None:
     limit_rps, workers = 90.0, 8
     with known_service(workers, 0.02, f"--limit={limit_rps}", "--burst=100ms") as known:
-        found, trials = searched(known.port, 60.0)
+        found, trials = searched(known.port, 45.0)
     if is_unhindered(found, trials):
         assert found.kind is CapacityKind.REFUSAL
         assert found.rate_rps == pytest.approx(limit_rps, rel=0.02)
