@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadstone import gate, resume
 from loadstone.audit.kept import audited
@@ -40,6 +40,9 @@ from loadstone.store.store import Store
 from loadstone.trials import Trials
 from loadstone.worker_profile import require_profiler
 
+if TYPE_CHECKING:
+    from loadstone.engine.fleet.address import FleetAddress
+
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
     """Make the measurements; what was measured is in the store also when this raises."""
@@ -64,10 +67,29 @@ def run_on(
             raise InvalidInput(
                 f"{one.heading}: Python functions run on this machine, without --fleet"
             )
-    opened = gate.fleet(config.fleet) if engine is None else nullcontext(engine)
+    opened = _engine(config.fleet, target, display) if engine is None else nullcontext(engine)
     with hidden(target.secrets, store, display) as hiding, opened as sending:
         _Flow(config, target, hiding, display, sending).carry_out()
         return hiding.get(config.run_id)
+
+
+@contextmanager
+def _engine(fleet: "FleetAddress | None", target: Target, display: Display) -> Iterator[Engine]:
+    """Connect to a fleet, if there is one, and read what its watched hosts show."""
+    if fleet is None:
+        yield gate.LOCAL
+        return
+    from loadstone.engine.fleet import client
+    from loadstone.engine.fleet.hosts_file import SshFleet
+    from loadstone.keystone.watch_hosts import watched_hosts
+
+    monitor = None if target.watch is None else target.watch.monitor
+    with (
+        client.located(fleet) if isinstance(fleet, SshFleet) else nullcontext(fleet) as found,
+        gate.fleet(found) as engine,
+        watched_hosts(found, monitor, display.say),
+    ):
+        yield engine
 
 
 @dataclass(slots=True)

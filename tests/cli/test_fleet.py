@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
 from loadstone.engine.parquet import read
+from loadstone.store import Store
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -28,6 +30,12 @@ Authenticate.keystone:
 - runner: {type: constant, times: 60, concurrency: 6}
   context: {users: {tenants: 1, users_per_tenant: 2}}
   sla: {failure_rate: {max: 0}}
+"""
+
+WATCHED = """
+Authenticate.keystone:
+- runner: {type: constant_for_duration, duration: 5, concurrency: 2}
+  context: {users: {tenants: 1, users_per_tenant: 2}}
 """
 
 
@@ -65,6 +73,36 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     gone = loadstone(home, "fleet", "status", f"--fleet={url}")
     assert gone.returncode == 3
     assert f"no Dask scheduler answers at {url}" in gone.stderr
+
+
+def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(home: Path) -> None:
+    port = free_port()
+    url = f"tls://127.0.0.1:{port}"
+    assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
+    watching = home / "watching"
+    shutil.copytree(home / "fleet", watching, ignore=shutil.ignore_patterns("*.json", "*.log"))
+    join = ("fleet", "up", f"--join={url}", f"--fleet-certificates={watching}", "--role=watch")
+    try:
+        assert loadstone(home, *join).returncode == 0
+        told = loadstone(home, "fleet", "status", f"--fleet={url}", "--json=-")
+        status = json.loads(told.stdout)
+        assert (len(status["hosts"]), status["watch_hosts"]) == (1, ["127.0.0.1"])
+        with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
+            (home / "task.yaml").write_text(WATCHED)
+            words = ("run", "task.yaml", f"--fleet={url}")
+            done = loadstone(home, *words, **of_admin("127.0.0.1", served))
+        assert done.returncode in (0, 1), done.stderr
+    finally:
+        loadstone(home, "fleet", "down", f"--fleet-certificates={watching}")
+    with Store.open(home / "results") as store:
+        [run] = [store.get(one.run_id) for one in store.every()]
+    [trial] = run.measurements[0].trials
+    assert trial.health is not None
+    assert len(trial.health.parts) == 1
+    assert trial.resources is not None
+    assert "the machine's CPU of 127.0.0.1" in {
+        use.name for use in trial.resources.observation.uses
+    }
 
 
 def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> None:

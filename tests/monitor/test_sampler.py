@@ -80,3 +80,16 @@ def test_the_monitors_own_cpu_is_among_the_readings():
         monitor.look()
         monitor.look()
     assert monitor.metrics().increase("monitor", "cpu_seconds_total") >= 0
+
+
+def test_a_further_source_is_read_until_its_end_and_is_not_missed_afterwards():
+    first, further = Script("first", [1]), Script("further", [1], is_remote=True)
+    with Monitor([first], every_s=0.01) as monitor:
+        with monitor.reading([further]):
+            assert further.has_read.wait(10)
+        assert further.is_closed
+        reads = further.reads
+        first.has_read.clear()
+        assert first.has_read.wait(10)
+        assert further.reads == reads
+    assert monitor.missing == ()

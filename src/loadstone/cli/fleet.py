@@ -7,6 +7,7 @@ import click
 
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.stored import JSON, write_json
+from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES
 
 PORT = 8786  # Dask's own
 
@@ -45,10 +46,11 @@ def fleet() -> None:
 )
 @click.option(
     "--role",
-    type=click.Choice(["load", "lab"]),
-    default="load",
+    type=click.Choice(list(ROLES)),
+    default=LOAD,
     show_default=True,
-    help="What the workers do: send load, or start Keystones for `lab up --on` and studies.",
+    help="What the workers do: send load, start Keystones for `lab up --on` and studies, or watch "
+    "a host of the service.",
 )
 @click.option(
     "--fleet-certificates",
@@ -86,7 +88,7 @@ def up(
         daemons.start_scheduler(folder, host, port)
         url = f"tls://{host}:{port}"
     daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
-    uses = "capacity" if role == "load" else "lab up NAME --on HOST"
+    uses = "lab up NAME --on HOST" if role == LAB else "capacity"
     click.echo(f"loadstone {uses} --fleet {url}")
     if join is None:
         click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")
@@ -120,6 +122,8 @@ def status(
     console().print(table)
     if shown.lab_hosts:
         console().print(f"lab hosts: {', '.join(shown.lab_hosts)}", soft_wrap=True)
+    if shown.watch_hosts:
+        console().print(f"watched: {', '.join(shown.watch_hosts)}", soft_wrap=True)
 
 
 @fleet.command()

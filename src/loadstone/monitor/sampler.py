@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -55,20 +56,39 @@ class Monitor:
         self._over = threading.Event()
         self._missing: list[Missing] = []
         self._cpu_s = 0.0
+        self._groups: list[_Group] = []
+        self._threads: list[threading.Thread] = []
         near = [one for one in sources if not one.is_remote]
         far = [[one] for one in sources if one.is_remote]
-        self._groups = [_Group([_Watched(one) for one in group]) for group in (near, *far) if group]
-        self._threads = [
-            threading.Thread(target=self._loop, args=(group,), daemon=True, name="monitor")
-            for group in self._groups
-        ]
-        for thread in self._threads:
-            thread.start()
+        for group in filter(None, (near, *far)):
+            self._begin(group)
+
+    def _begin(self, sources: Sequence[Source]) -> _Group:
+        """Read sources one after the other in a thread of their own."""
+        group = _Group([_Watched(one) for one in sources])
+        thread = threading.Thread(target=self._loop, args=(group,), daemon=True, name="monitor")
+        self._groups.append(group)
+        self._threads.append(thread)
+        thread.start()
+        return group
 
     @property
     def missing(self) -> tuple[Missing, ...]:
         """What could not be read, in that order."""
         return tuple(self._missing)
+
+    @contextmanager
+    def reading(self, sources: Sequence[Source]) -> Iterator[None]:
+        """Read further sources until the end, each in a thread of its own."""
+        groups = [self._begin([one]) for one in sources]
+        try:
+            yield
+        finally:
+            for group in groups:
+                with group.busy:
+                    for one in group.watched:
+                        _close(one.source)
+                    group.watched.clear()  # which ends its thread
 
     def look(self) -> float:
         """Read all local sources at this instant; return the Unix time of the reading."""
@@ -105,7 +125,7 @@ class Monitor:
 
     def _loop(self, group: _Group) -> None:
         due_s = time.monotonic()
-        while not self._over.is_set():
+        while group.watched and not self._over.is_set():
             self._read(group)
             # Instants that have passed meanwhile are skipped.
             due_s = max(due_s + self._every_s, time.monotonic())

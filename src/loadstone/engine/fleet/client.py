@@ -20,7 +20,7 @@ from loadstone.engine.fleet.address import (
     SchedulerAddress,
     require_installed,
 )
-from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, SshFleet
+from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, WATCH, SshFleet
 from loadstone.engine.fleet.remote import RemoteMember
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
@@ -207,9 +207,19 @@ def senders(every: Sequence[FleetWorker]) -> tuple[FleetWorker, ...]:
 
 def lab_hosts(client: "Client") -> tuple[FleetWorker, ...]:
     """Return a worker for each lab host of a fleet."""
+    return _hosts_with(LAB, client)
+
+
+def watch_hosts(client: "Client") -> tuple[FleetWorker, ...]:
+    """Return a worker for each host that is only watched; a lab host watches itself."""
+    labs = {one.host for one in lab_hosts(client)}
+    return tuple(one for one in _hosts_with(WATCH, client) if one.host not in labs)
+
+
+def _hosts_with(role: str, client: "Client") -> tuple[FleetWorker, ...]:
     found: dict[str, FleetWorker] = {}
     for one in workers(client):
-        if LAB in one.roles:
+        if role in one.roles:
             found.setdefault(one.host, one)
     return tuple(found.values())
 

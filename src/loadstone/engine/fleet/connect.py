@@ -15,6 +15,7 @@ from loadstone.engine.fleet.client import (
     senders,
     start_actor,
     unusable,
+    watch_hosts,
     workers,
 )
 from loadstone.engine.fleet.client import (
@@ -40,8 +41,9 @@ def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterato
     """
     with opened_client(address) as client:
         labs = tuple(one.host for one in lab_hosts(client))
+        watched = tuple(one.host for one in watch_hosts(client))
         hosts = _hosts(client, address, clocks)
-        fleet = Fleet(hosts, lambda: client.status == "running", labs)
+        fleet = Fleet(hosts, lambda: client.status == "running", labs, watched)
         over = threading.Event()
         renewing = threading.Thread(target=_renew, args=(fleet, over), daemon=True)
         renewing.start()

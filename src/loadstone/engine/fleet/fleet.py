@@ -84,6 +84,7 @@ class FleetStatus:
 
     hosts: tuple[HostStatus, ...]  # that send load
     lab_hosts: tuple[str, ...]  # addresses
+    watch_hosts: tuple[str, ...]  # addresses
 
 
 NOTHING_SEEN = Glance(None, 0.0, None, NONE_ENDED, is_over=False)
@@ -118,6 +119,7 @@ class Fleet:
     hosts: tuple[FleetHost, ...]
     has_scheduler: Callable[[], bool] = lambda: True
     lab_hosts: tuple[str, ...] = ()  # addresses of hosts that start Keystones, and send nothing
+    watch_hosts: tuple[str, ...] = ()  # addresses of hosts that are only watched
 
     def run(self, plan: Plan, watch: Watch | None = None) -> LoadResult:
         """Send what the plan says from all hosts, until its end, `watch` or Ctrl-C stops it."""
@@ -147,7 +149,8 @@ class Fleet:
     def status(self) -> FleetStatus:
         """Look at all hosts."""
         found = zip(self.hosts, self._clocks(self.hosts), strict=True)
-        return FleetStatus(tuple(_status(host, reading) for host, reading in found), self.lab_hosts)
+        hosts = tuple(_status(host, reading) for host, reading in found)
+        return FleetStatus(hosts, self.lab_hosts, self.watch_hosts)
 
     def _clocks(self, hosts: Sequence[FleetHost]) -> list[ClockReading]:
         """Read the clocks of several hosts at once: round trips take most of the time."""

@@ -9,9 +9,10 @@ from loadstone.errors import InvalidInput
 
 FIELDS = {"address", "hosts", "ssh_config", "wheels"}
 HOST_FIELDS = {"name", "python", "role", "workers"}
-# What the workers of a host do, as Dask's resources: they send load, or start deployments.
-LOAD, LAB = "load", "lab"
-ROLES = (LOAD, LAB)
+# What the workers of a host do, as Dask's resources: they send load, start deployments, or read the
+# host's monitors.
+LOAD, LAB, WATCH = "load", "lab", "watch"
+ROLES = (LOAD, LAB, WATCH)
 MOST_WORKERS = 64
 
 
@@ -77,7 +78,7 @@ def _host(where: str, tree: Any) -> SshHost:
         raise InvalidInput(f"{where}: python must be the path of a program, not {python!r}")
     role = given.get("role", LOAD)
     if role not in ROLES:
-        raise InvalidInput(f"{where}: role must be {' or '.join(ROLES)}, not {role!r}")
+        raise InvalidInput(f"{where}: role must be one of {', '.join(ROLES)}, not {role!r}")
     return SshHost(name, workers, python, role)
 
 

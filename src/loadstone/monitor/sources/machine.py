@@ -45,14 +45,19 @@ class Machine:
 
     def read(self) -> Iterator[Reading]:
         """Read all that the kernel offers; what it does not offer is left out."""
-        texts = {}
-        for name in FILES:
-            with suppress(OSError):
-                texts[name] = (PROC / name).read_text()
-        return readings(texts)
+        return readings(read_files())
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def read_files() -> dict[str, str]:
+    """Return the contents of the files in /proc; what the kernel does not offer is left out."""
+    texts = {}
+    for name in FILES:
+        with suppress(OSError):
+            texts[name] = (PROC / name).read_text()
+    return texts
 
 
 def readings(texts: Mapping[str, str], machine: str = MACHINE) -> Iterator[Reading]:

@@ -5,7 +5,7 @@ import queue
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, ClassVar
@@ -39,10 +39,10 @@ class Ssh:
     is_remote: ClassVar[bool] = True
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
     _blocks: "queue.Queue[str | None]" = field(default_factory=queue.Queue, init=False)
-    _cpu: "_RemoteCpu" = field(init=False)
+    _cpu: "RoleCpu" = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cpu = _RemoteCpu()
+        self._cpu = RoleCpu()
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class Ssh:
 
 
 @dataclass(slots=True)
-class _RemoteCpu:
+class RoleCpu:
     """CPU time per role from what each process used since it was last seen."""
 
     roles: dict[int, Role] = field(default_factory=dict)
@@ -124,12 +124,20 @@ class _RemoteCpu:
     has_begun: bool = False
 
 
-def block_readings(block: str, host: str, cpu: _RemoteCpu) -> Iterator[Reading]:
+def block_readings(block: str, host: str, cpu: RoleCpu) -> Iterator[Reading]:
     """Parse one block of the script's output."""
     texts: dict[str, str] = {}
     for part in ("\n" + block).split("\n@")[1:]:
         head, _, text = part.partition("\n")
         texts[head.removeprefix("file ")] = text
+    yield from host_readings(texts, host, cpu)
+
+
+def host_readings(texts: Mapping[str, str], host: str, cpu: RoleCpu) -> Iterator[Reading]:
+    """Parse files of /proc by their names, all `/proc/PID/stat` as `processes`.
+
+    `commands` has a line with the pid and the command line of each process; it may be missing.
+    """
     yield from readings(texts, f"{MACHINE}@{host}")
     for line in texts.get("commands", "").splitlines():
         pid, _, command = line.strip().partition(" ")
@@ -140,7 +148,7 @@ def block_readings(block: str, host: str, cpu: _RemoteCpu) -> Iterator[Reading]:
         yield Reading(f"{role.value}@{host}", "cpu_seconds_total", total_s, "s")
 
 
-def _account(processes: str, cpu: _RemoteCpu) -> None:
+def _account(processes: str, cpu: RoleCpu) -> None:
     seen: dict[tuple[int, int], float] = {}
     for line in processes.splitlines():
         with suppress(ValueError, IndexError):  # ended while it was read
