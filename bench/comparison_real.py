@@ -46,6 +46,7 @@ DIFFERENCES = {
         "faster", (*SMALL, "hash-rounds=12"), (*SMALL, "hash-rounds=11")
     ),
     "cache off and on": Difference("faster", (*SMALL, "cache=off"), SMALL, "validate"),
+    "capacity 200 and 200": Difference("same", capacities_rps=(200.0, 200.0)),
     "capacity 200 and 206": Difference("faster", capacities_rps=(200.0, 206.0)),
 }
 

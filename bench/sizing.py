@@ -1,12 +1,14 @@
 """`loadstone size` beside measured capacity: `python -m bench.sizing`.
 
 Measures what a login and a validation cost on one lab, lets `loadstone size` say at which rate the
-machine is full, and measures N of labs and loads that the sizing has not seen.
+machine is full, and measures N of labs and loads that the sizing has not seen; all of it several
+times, since what a request costs changes with the machine.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -83,31 +85,43 @@ def full_rps(chosen: HeldBack, runs: tuple[str, ...], store: Path) -> tuple[floa
     return full["value"], full["low"], full["high"]
 
 
+def measured(chosen: HeldBack, runs: tuple[str, ...], store: Path, budget_s: int) -> float | None:
+    """Print a sizing beside N; return N divided by it, None where there is no N."""
+    sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
+    sized = f"{sized_rps:.3g} ({low_rps:.3g} to {high_rps:.3g})"
+    (found,) = searched(chosen.words, (chosen.scenario,), store, budget_s)
+    capacity = found["capacity"]
+    if capacity["rate_rps"] is None:
+        print(
+            f"  {chosen.scenario}: {sized}, no N: {capacity['words']}", file=sys.stderr, flush=True
+        )
+        return None
+    n = "{rate_rps:.3g} ({low_rps:.3g} to {high_rps:.3g})".format_map(capacity)
+    print(f"  {chosen.scenario}: {sized}, N {n}", file=sys.stderr, flush=True)
+    return float(capacity["rate_rps"]) / sized_rps
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=int, default=60, help="seconds of load of each search")
     parser.add_argument("--load", choices=list(HELD_BACK), action="append", help="may be repeated")
+    parser.add_argument("--repeats", type=int, default=3, help="of all searches, in turn")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        store = Path(folder) / "store"
-        fitted = searched(FITTED, ("issue", "validate"), store, options.budget)
-        runs = tuple(one["run_id"] for one in fitted)
-        print("| lab and load | sized, per second | measured | measured / sized |")
-        print("|---|---|---|---|")
-        for name in options.load or HELD_BACK:
-            chosen = HELD_BACK[name]
-            sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
-            (found,) = searched(chosen.words, (chosen.scenario,), store, options.budget)
-            capacity = found["capacity"]
-            if capacity["rate_rps"] is None:
-                print(f"| {name} | {sized_rps:.3g} | none: {capacity['words']} | |", flush=True)
-                continue
-            print(
-                f"| {name} | {sized_rps:.3g} ({low_rps:.3g} to {high_rps:.3g}) | "
-                f"{capacity['rate_rps']:.3g} ({capacity['low_rps']:.3g} to "
-                f"{capacity['high_rps']:.3g}) | {capacity['rate_rps'] / sized_rps:.2f} |",
-                flush=True,
-            )
+    ratios: dict[str, list[float]] = {name: [] for name in options.load or HELD_BACK}
+    for _ in range(options.repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            store = Path(folder) / "store"
+            fitted = searched(FITTED, ("issue", "validate"), store, options.budget)
+            runs = tuple(one["run_id"] for one in fitted)
+            for name, found in ratios.items():
+                ratio = measured(HELD_BACK[name], runs, store, options.budget)
+                found += [] if ratio is None else [ratio]
+    print("| lab and load | measured / sized: median | each |\n|---|---|---|")
+    for name, found in ratios.items():
+        each = ", ".join(f"{one:.2f}" for one in found)
+        print(
+            f"| {name} | {statistics.median(found):.2f} | {each} |" if found else f"| {name} | | |"
+        )
 
 
 if __name__ == "__main__":
