@@ -115,7 +115,8 @@ def main() -> None:
             runs = tuple(one["run_id"] for one in fitted)
             for name, found in ratios.items():
                 ratio = measured(HELD_BACK[name], runs, store, options.budget)
-                found += [] if ratio is None else [ratio]
+                if ratio is not None:
+                    found.append(ratio)
     print("| lab and load | measured / sized: median | each |\n|---|---|---|")
     for name, found in ratios.items():
         each = ", ".join(f"{one:.2f}" for one in found)
