@@ -8,7 +8,7 @@ from known_service import ISSUE
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.analysis.trial import alarm, assess
-from loadstone.engine import local
+from loadstone.gate import LOCAL, Engine
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.search.model import Capacity, Measure, TrialRequest
 from loadstone.search.run import search
@@ -18,7 +18,7 @@ from loadstone.search.strategies import STRATEGIES
 GENERATOR = "the load generator was the limit, not the service"
 
 
-def measuring(port: int) -> Measure:
+def measuring(port: int, engine: Engine = LOCAL) -> Measure:
     """Return what measures one trial of logins at a local port."""
     numbers = itertools.count(1)
 
@@ -28,17 +28,17 @@ def measuring(port: int) -> Measure:
         plan = Plan(Origin("http", "127.0.0.1", port), (ISSUE,), ask.load, limits=limits)
         tolerates = ask.tolerates_errors
         watch = alarm(ask.load, ask.alarm_s, Goal(), ask.settle_s, tolerates_errors=tolerates)
-        measured = local.run(plan, watch)
+        measured = engine.run(plan, watch)
         return assess(ask.spec(next(numbers)), measured.samples, measured.health, Goal())
 
     return measure
 
 
 def searched(
-    port: int, budget_s: float, method: str = "meter"
+    port: int, budget_s: float, method: str = "meter", engine: Engine = LOCAL
 ) -> tuple[Capacity, tuple[Trial, ...]]:
     """Search N of logins at a local port."""
-    return search(STRATEGIES[method](SearchSettings(budget_s=budget_s)), measuring(port))
+    return search(STRATEGIES[method](SearchSettings(budget_s=budget_s)), measuring(port, engine))
 
 
 def is_unhindered(found: Capacity, trials: tuple[Trial, ...]) -> bool:

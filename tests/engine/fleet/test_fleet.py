@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from known_service import ISSUE, Known, known_service, seen_by
+from measured import is_unhindered, searched
 
 from loadstone.engine import local
 from loadstone.engine.fleet import connect
@@ -108,6 +109,31 @@ def test_clocks_that_differ_and_drift_change_neither_schedule_nor_latency() -> N
     # A second's error in an instant of the start would stand in the order of completion.
     order = found.samples.iteration.astype(np.int64)
     assert np.max(np.abs(order - np.arange(200))) < 100
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_clocks_that_differ_and_drift_change_neither_n_nor_latency() -> None:
+    now_ns = time.time_ns()
+    offsets_s, drifts = (2.0, -2.0, 1.0, 0.0), (50e-6, -50e-6, -50e-6, 50e-6)
+    clocks = [
+        SkewedClock(round(offset_s * 1e9), drift, now_ns)
+        for offset_s, drift in zip(offsets_s, drifts, strict=True)
+    ]
+    service_s = 0.02
+    with (
+        known_service(2, service_s) as known,
+        connect.opened(LocalFleet(len(clocks)), clocks) as skewed,
+    ):
+        found, trials = searched(known.port, 30.0, engine=skewed)
+    if is_unhindered(found, trials):
+        assert found.rate_rps == pytest.approx(known.capacity_rps, rel=0.05)
+        assert found.low_rps is not None
+        assert found.high_rps is not None
+        assert found.low_rps <= known.capacity_rps <= found.high_rps
+        # A clock that is 2 s wrong would make latencies of seconds, or none.
+        fastest_s = min(trial.stats.service.mean_s for trial in trials if trial.stats.ok)
+        assert service_s <= fastest_s < service_s + 0.1
 
 
 def test_a_clock_that_is_set_under_load_makes_the_trial_invalid() -> None:
