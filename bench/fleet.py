@@ -3,6 +3,7 @@
     agreement   N found by 4 processes and by one, on a service of known capacity, in turn
     counts      sent = recorded = seen by the target, over so many requests from 4 parts
     requests    CPU of a request on a worker, and on this machine without a fleet, in turn
+    samples     what a sample costs on the wire, and the client
     start       from the order to the first request, on a fleet of 4 and on this machine, in turn
     scheduler   CPU of a scheduler with so many workers that send nothing
 
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import pickle
 import socket
 import statistics
 import subprocess
@@ -148,6 +150,26 @@ def per_request(rounds: int) -> None:
     for name, values in us.items():
         print(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} | "
               f"{max(values):.1f} |")  # fmt: skip
+
+
+def samples(requests: int) -> None:
+    """Load from four parts, and count bytes and the client's CPU per sample."""
+    me = psutil.Process()
+    with (
+        serving(f"--user={NAME}", f"--project={NAME}") as (port, _),
+        connect.opened(LocalFleet(PARTS)) as fleet,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        few = fleet.run(plan_of("127.0.0.1", port, ClosedLoad(4 * PARTS, iterations=20_000)))
+        wire_bytes = len(pickle.dumps(few.samples, protocol=5)) / len(few.samples)
+        path, before_s = Path(folder) / "samples.parquet", used_s(me)
+        load = ClosedLoad(4 * PARTS, iterations=requests)
+        found = fleet.run_to_file(plan_of("127.0.0.1", port, load), path)
+        cpu_us = 1e6 * (used_s(me) - before_s) / found.file.rows
+        disk_bytes = path.stat().st_size / found.file.rows
+    print("| samples | bytes of each on the wire | on the client's disk | client's CPU of each |\n"
+          "| --- | --- | --- | --- |")  # fmt: skip
+    print(f"| {found.file.rows:,} | {wire_bytes:.0f} | {disk_bytes:.0f} | {cpu_us:.2f} us |")
 
 
 class FirstRequest:
@@ -306,6 +328,8 @@ def main() -> None:
             counts(options.requests)
         case "requests":
             per_request(options.rounds)
+        case "samples":
+            samples(options.requests)
         case "start":
             start(options.rounds)
         case "scheduler":
