@@ -66,6 +66,12 @@ def test_pairs_needed_gives_the_promised_power() -> None:
     assert (p_values < 0.05).mean() == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.parametrize(("effect", "pairs"), [(0.2, 199), (0.3, 90), (0.5, 34), (0.8, 15)])
+def test_pairs_needed_are_those_of_published_tables(effect: float, pairs: int) -> None:
+    """G*Power 3.1 (Faul et al. 2009): paired t-test, two tails, error 5 %, power 80 %."""
+    assert pairs_needed(deviation=1.0, difference=effect, alpha=0.05) == pairs
+
+
 def test_more_metrics_do_not_raise_the_error_rate() -> None:
     random = np.random.default_rng(19)
     metrics = [Metric(f"m{n}", "", is_higher_better=True) for n in range(6)]

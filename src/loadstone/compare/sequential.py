@@ -18,7 +18,7 @@ from functools import lru_cache
 from math import ceil, inf, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FEWEST_PAIRS = 4  # three degrees of freedom; with fewer an interval says next to nothing
 _SPENDING_POWER = 1.5  # error spent after k of n pairs: alpha * (k / n) ** 1.5
@@ -65,13 +65,16 @@ def pairs_needed(deviation: float, difference: float, alpha: float) -> int:
     """
     from scipy import stats
 
-    count = FEWEST_PAIRS
-    while True:
-        quantiles = sum(float(stats.t.ppf(one, count - 1)) for one in (1 - alpha / 2, _POWER))
-        required = ceil((quantiles * deviation / difference) ** 2)
-        if required <= count:
-            return count
-        count = count + 1 if required - count < 100 else required
+    chances = (1 - alpha / 2, _POWER)
+
+    def required(quantiles: ArrayLike) -> int:
+        return ceil((float(np.sum(quantiles)) * deviation / difference) ** 2)
+
+    # The normal distribution's quantiles are the smaller ones: it is never fewer.
+    count = max(FEWEST_PAIRS, required(stats.norm.ppf(chances)))
+    while required(stats.t.ppf(chances, count - 1)) > count:
+        count += 1
+    return count
 
 
 @lru_cache(maxsize=64)
