@@ -84,6 +84,15 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
     assert sentence.endswith("highest at 15")
 
 
+def test_more_than_linear_growth_is_told_and_forecasts_nothing() -> None:
+    """One worker leaves a core idle, and two do more than twice what it does."""
+    rates = {1: (6.4, 6.5), 2: (17.1, 17.3), 3: (17.2, 17.1), 4: (13.6, 13.8)}
+    rows = [row(n, "off", *found) for n, found in rates.items()]
+    [sentence] = sentences(rows)
+    assert "capacity grows more than in proportion" in sentence
+    assert "the next after" not in sentence
+
+
 SCALING = """\
 title: Workers
 factors: {workers: [1, 2, 4, 8]}

@@ -46,6 +46,14 @@ class ScalingLaw:
         return float(_law(np.array([count]), *values)[0])
 
     @property
+    def is_superlinear(self) -> bool:
+        """Whether capacity grows more than in proportion, which no contention explains.
+
+        Gunther, Puglia and Tomasette, Hadoop superlinear scalability, ACM Queue 13(5), 2015.
+        """
+        return self.contention.high < 0
+
+    @property
     def peak(self) -> float:
         """The count at which capacity is highest; infinite without coherence cost."""
         kappa, sigma = self.coherence.value, self.contention.value
@@ -95,11 +103,16 @@ def _sentence(points: Sequence[tuple[float, float]]) -> str:
     most = max(count for count, _ in points)
     gain = law.at(most + 1) / law.at(most) - 1
     highest = f"highest at {law.peak:.0f}" if isfinite(law.peak) else "no highest point"
-    return (
+    parameters = (
         f"Universal Scalability Law: {figures.rate(law.rate_rps.value)}/s of one, contention "
-        f"{_parameter(law.contention)}, coherence {_parameter(law.coherence)}; the next after "
-        f"{most:g} brings {gain:+.1%}; {highest}"
+        f"{_parameter(law.contention)}, coherence {_parameter(law.coherence)}"
     )
+    if law.is_superlinear:
+        return (
+            f"{parameters}; contention below 0: capacity grows more than in proportion, which the "
+            "law does not explain, so it forecasts nothing here"
+        )
+    return f"{parameters}; the next after {most:g} brings {gain:+.1%}; {highest}"
 
 
 def _parameter(one: Parameter) -> str:
