@@ -174,9 +174,15 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     (one,) = differences(QUICK, found)
     assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
     (said,) = wording.compared(QUICK, found)
-    assert said.endswith("no difference shown; of one pair, whose interval is that within the "
-                         "measurements")  # fmt: skip
+    assert said.endswith("no test of one pair, whose interval is that within the measurements")
     assert one.p is None
+
+
+def test_one_pair_whose_interval_is_far_from_1_is_no_evidence():
+    found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [15.0] * 3}, QUICK)
+    (one,) = differences(QUICK, found)
+    assert one.ratio.low > 1.1
+    assert one.answer is Answer.UNKNOWN
 
 
 def test_table_and_data_say_the_same(tmp_path):

@@ -201,6 +201,11 @@ class Study:
                 return "figure", ""  # each row names its unit
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the figure is a count, which the machine's speed does not change."""
+        return self.figure[0] in (Figure.KEYSTONE, Figure.STATEMENTS)
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Passwords and the like, of the task and of Keystone's options."""
         of_options = {

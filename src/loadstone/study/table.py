@@ -169,14 +169,18 @@ def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Differen
     ps = adjusted([one.p for one in every])
     metric = Metric(*study.figure, is_higher_better=study.figure[0] in RATES)
     return tuple(
-        replace(one, p_holm=p, answer=_answer(metric, one.ratio, p))
+        replace(one, p_holm=p, answer=_answer(metric, one.ratio, p, study.is_counted))
         for one, p in zip(every, ps, strict=True)
     )
 
 
-def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
-    """Return what interval and test say together; without an interval nothing is known."""
-    if ratio.low is None or ratio.high is None:
+def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: bool) -> Answer:
+    """Return what interval and test say together; without an interval nothing is known.
+
+    The interval of one pair holds what scatters within its measurements, and not what changes
+    between them, such as the speed of the machine, which changes no count.
+    """
+    if ratio.low is None or ratio.high is None or (p_holm is None and not is_counted):
         return Answer.UNKNOWN
     found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
     is_unsure = p_holm is not None and p_holm >= LEVEL

@@ -8,7 +8,7 @@ from loadstone.report import figures
 from loadstone.result import OF_LAB_HOST
 from loadstone.search.model import Capacity
 from loadstone.study.journal import StudyJournal
-from loadstone.study.model import Figure, Study
+from loadstone.study.model import Study
 from loadstone.study.scaling import sentences
 from loadstone.study.table import (
     LEAST_REPEATS,
@@ -152,8 +152,8 @@ def _said(one: Difference, study: Study) -> str:
     """Say whether the other level is better, and how sure that is."""
     if one.ratio.low is None:
         return ": of one alone there is no test"
-    is_count = study.figure[0] in (Figure.KEYSTONE, Figure.STATEMENTS)
-    word = (_OF_COUNTS if is_count else _WORDS)[one.answer]
+    word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
     if one.p_holm is None:
-        return f": {word}; of one pair, whose interval is that within the measurements"
+        within = "of one pair, whose interval is that within the measurements"
+        return f": {word}; {within}" if study.is_counted else f": no test {within}"
     return f": {word}, p = {one.p_holm:.2g}"
