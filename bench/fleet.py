@@ -165,11 +165,12 @@ def samples(requests: int) -> None:
         path, before_s = Path(folder) / "samples.parquet", used_s(me)
         load = ClosedLoad(4 * PARTS, iterations=requests)
         found = fleet.run_to_file(plan_of("127.0.0.1", port, load), path)
-        cpu_us = 1e6 * (used_s(me) - before_s) / found.file.rows
-        disk_bytes = path.stat().st_size / found.file.rows
+        rows = found.file.rows
+        cpu_us = 1e6 * (used_s(me) - before_s) / rows
+        disk_bytes = path.stat().st_size / rows
     print("| samples | bytes of each on the wire | on the client's disk | client's CPU of each |\n"
           "| --- | --- | --- | --- |")  # fmt: skip
-    print(f"| {found.file.rows:,} | {wire_bytes:.0f} | {disk_bytes:.0f} | {cpu_us:.2f} us |")
+    print(f"| {rows:,} | {wire_bytes:.0f} | {disk_bytes:.0f} | {cpu_us:.2f} us |")
 
 
 class FirstRequest:
