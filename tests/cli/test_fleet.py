@@ -281,7 +281,10 @@ def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(
         ("address: 10.0.0.1", "hosts must be a list"),
         ("{address: 10.0.0.1, hosts: [-oProxyCommand=id]}", "host 1: '-oProxyCommand=id' is not"),
         ("{address: 10.0.0.1, hosts: [{name: a, workers: 0}]}", "workers must be 1 to 64, not 0"),
-        ("{address: 10.0.0.1, hosts: [{name: a, role: db}]}", "role must be load or lab, not 'db'"),
+        (
+            "{address: 10.0.0.1, hosts: [{name: a, role: db}]}",
+            "role must be one of load, lab, watch, not 'db'",
+        ),
         ("{address: 10.0.0.1, hosts: [a], wheels: none}", "none does not exist"),
         ("{address: 10.0.0.1, hosts: [a], user: b}", "no field 'user'"),
         (": :", "not YAML"),

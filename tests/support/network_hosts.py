@@ -1,9 +1,11 @@
 """Hosts of their own network on this machine: namespaces on one bridge. Needs root.
 
-There is one such network at a time: others wait for it.
+Each of the processes that run tests side by side has a network of its own; another run of the tests
+waits for it.
 """
 
 import fcntl
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-BRIDGE = "lsbr0"
-HERE = "10.213.0.1"
+PROCESS = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+BRIDGE = f"lsbr{PROCESS}"
+HERE = f"10.213.{PROCESS}.1"
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,11 @@ def ip(*words: str) -> None:
 @contextmanager
 def network(count: int) -> Iterator[Sequence[NetworkHost]]:
     """Make hosts and a bridge to this machine (`HERE`); remove them at the end."""
-    hosts = [NetworkHost(f"lshost{n}", f"10.213.0.{n + 1}") for n in range(1, count + 1)]
-    with (Path(tempfile.gettempdir()) / "loadstone-test-network").open("w") as lock:
+    hosts = [
+        NetworkHost(f"lshost{PROCESS}-{n}", f"10.213.{PROCESS}.{n + 1}")
+        for n in range(1, count + 1)
+    ]
+    with (Path(tempfile.gettempdir()) / f"loadstone-test-network-{PROCESS}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         remove(hosts)  # what a test that was killed has left
         try:
