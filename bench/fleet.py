@@ -132,15 +132,17 @@ def logins(counts: dict[str, Any]) -> int:
 
 def per_request(rounds: int) -> None:
     """Compare CPU of a request: the engine's threads, as each engine says itself."""
-    us: dict[str, list[float]] = {"this machine": [], f"fleet of {PARTS}": []}
     with (
         serving(f"--user={NAME}", f"--project={NAME}") as (port, _),
+        connect.opened(LocalFleet(1)) as one,
         connect.opened(LocalFleet(PARTS)) as fleet,
     ):
         runs: dict[str, Callable[[Plan], local.LoadResult]] = {
             "this machine": local.run,
+            "fleet of 1": one.run,
             f"fleet of {PARTS}": fleet.run,
         }
+        us: dict[str, list[float]] = {name: [] for name in runs}
         plan = plan_of("127.0.0.1", port, ClosedLoad(16, iterations=40_000))
         for _ in range(rounds):
             for name, run in runs.items():
