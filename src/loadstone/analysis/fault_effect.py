@@ -359,9 +359,9 @@ def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
     peak = int(np.argmax(later)) if len(later) else 0
     if not len(later) or later[peak] <= highest:
         return 0, 0.0
-    is_low_load = np.flatnonzero(later[peak:] <= highest)
+    is_low = np.flatnonzero(later[peak:] <= highest)
     # At the very end everything has ended: that is not the service's doing.
-    drained = peak + int(is_low_load[0]) if len(is_low_load) else len(later)
+    drained = peak + int(is_low[0]) if len(is_low) else len(later)
     if drained >= len(later) or later_s[drained] > rows.due_s[-1]:
         return int(later[peak]) - usual, None
     return int(later[peak]) - usual, float(later_s[drained] - later_s[peak])

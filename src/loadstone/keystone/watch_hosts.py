@@ -10,7 +10,6 @@ from loadstone.engine.fleet import client
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.remote import RemoteMember
 from loadstone.engine.version import version
-from loadstone.errors import LoadstoneError
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Unreadable
@@ -108,7 +107,7 @@ def _started(
     try:
         reader = client.start_actor(dask, worker, HostReader, worker.host).member()
         client.require_version(worker.host, reader.version().result(timeout=ANSWER_S))
-    except (LoadstoneError, TimeoutError) as error:
+    except Exception as error:  # a monitor never ends a run
         say(f"{worker.host} is not watched: {str(error) or 'no answer'}")
         return None
     return WatchedHost(worker.host, reader)

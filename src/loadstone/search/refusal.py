@@ -362,8 +362,8 @@ class _Refusal:
             return math.sqrt(low * high), min(enough, SURE / gap)
         below, middle, above = self._interval()
         # In turn on either side of the middle: both sides are wanted.
-        is_low_load = len(self._tried) % 2 == 0
-        return ((below + middle) / 2 if is_low_load else (middle + above) / 2), enough / 2
+        is_low = len(self._tried) % 2 == 0
+        return ((below + middle) / 2 if is_low else (middle + above) / 2), enough / 2
 
     def _next_rested(self, low: float | None, high: float, most: float) -> tuple[float, float]:
         """Return a rate to try from rest, and with how many requests, so that a limiter fills."""
