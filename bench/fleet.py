@@ -34,7 +34,7 @@ from loadstone.engine.fleet import certificates, client, connect, daemons
 from loadstone.engine.fleet.address import LocalFleet, SchedulerAddress
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from command_line import CommandLine
@@ -57,7 +57,7 @@ def plan_of(host: str, port: int, load: Load) -> Plan:
 
 def agreement(searches: int) -> None:
     """Search with one process and with four; say whether each N lies in the other's interval."""
-    print(f"| search | capacity | one | {PARTS} processes | agree | hold the truth |")
+    print(f"| search | capacity | one: low, N, high | {PARTS} processes | agree | hold the truth |")
     print("| --- | --- | --- | --- | --- | --- |")
     agreed = 0
     for number in range(1, searches + 1):
@@ -77,7 +77,10 @@ def agreement(searches: int) -> None:
         ]
         agree = overlap(*intervals)
         agreed += agree
-        shown = [f"{n} ({low} to {high})" for low, n, high in intervals]
+        shown = [
+            " ".join("none" if one is None else f"{one:.1f}" for one in interval)
+            for interval in intervals
+        ]
         truths = [
             "yes" if low and high and low <= known.capacity_rps <= high else "no"
             for low, _, high in intervals

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from running_fleet import begun, fleet_of, loadstone
 
 from loadstone import paths
 from loadstone.engine.fleet import daemons
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 pytestmark = [
     pytest.mark.live,
+    pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
@@ -78,6 +80,7 @@ def fleet(
                 home=home,
                 labs=[one.address for one in labs],
                 folders=list(labs.values()),
+                senders=[home / host.name for host in hosts[:4]],
                 workers=[home / host.name for host in labs],  # what `fleet down` is told
             )
         loadstone(home, "fleet", "down")
@@ -115,7 +118,6 @@ def test_a_keystone_on_a_lab_host_is_known_here(
     assert "lab there is on another host" in local.stderr
 
 
-@pytest.mark.slow
 def test_a_task_loads_it_from_the_fleet_and_no_secret_is_seen(
     fleet: SimpleNamespace, there: SimpleNamespace
 ) -> None:
@@ -151,7 +153,6 @@ def test_a_task_loads_it_from_the_fleet_and_no_secret_is_seen(
         assert secret not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_a_search_is_watched_on_the_lab_host(
     fleet: SimpleNamespace, there: SimpleNamespace
 ) -> None:
@@ -193,7 +194,6 @@ def seen_processes() -> Iterator[set[str]]:
         looking.join()
 
 
-@pytest.mark.slow
 def test_two_lab_hosts_measure_a_study_beside_one_another(fleet: SimpleNamespace) -> None:
     home = fleet.home
     (home / "two.yaml").write_text(TWO_CELLS)
@@ -204,7 +204,6 @@ def test_two_lab_hosts_measure_a_study_beside_one_another(fleet: SimpleNamespace
     assert remains(fleet.folders) == []
 
 
-@pytest.mark.slow
 def test_cells_that_are_compared_are_measured_on_one_lab_host(fleet: SimpleNamespace) -> None:
     home = fleet.home
     (home / "four.yaml").write_text(FOUR_CELLS)
@@ -238,7 +237,6 @@ def remains(folders: Sequence[Path]) -> list[Path]:
     return [one for folder in folders for one in (folder / "lab/deployments").glob("study-*")]
 
 
-@pytest.mark.slow
 def test_a_fault_is_measured_by_a_fleet(fleet: SimpleNamespace) -> None:
     home = fleet.home
     settings = ("--with=hash-rounds=4", "--with=cache=memcached", "--workers=2")
@@ -258,7 +256,33 @@ def test_a_fault_is_measured_by_a_fleet(fleet: SimpleNamespace) -> None:
         loadstone(home, "lab", "down", "broken", "--purge")
 
 
-@pytest.mark.slow
+def test_a_load_host_that_hangs_gives_the_turns_of_its_lab_host_to_the_other(
+    fleet: SimpleNamespace,
+) -> None:
+    home = fleet.home
+    (home / "hung.yaml").write_text(TWO_CELLS.replace("iterations: 40", "iterations: 250"))
+    [worker] = daemons.running(fleet.senders[0])
+    with begun(home, *study_run(fleet, "hung")) as study:
+        assert study.stderr is not None
+        said = []
+        try:
+            for line in study.stderr:
+                said.append(line)
+                if sum("creating 2 users" in one for one in said) == 2:  # both load soon
+                    break
+            time.sleep(8)
+            os.kill(worker.pid, signal.SIGSTOP)
+            said.extend(study.stderr)
+        finally:
+            os.kill(worker.pid, signal.SIGCONT)
+    assert study.returncode in (0, 4), said
+    told = "".join(said)
+    [gone] = [host for host in fleet.labs if f"lab host {host} or its load hosts" in told]
+    measured = hosts_of_study(home, "hung", "workers").values()
+    assert set().union(*measured) == set(fleet.labs) - {gone}, told
+    assert remains(fleet.folders) == []
+
+
 def test_a_lab_host_that_is_lost_gives_its_turns_to_the_other(fleet: SimpleNamespace) -> None:
     """The last test: the lab host does not come back."""
     home = fleet.home

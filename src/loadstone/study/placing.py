@@ -5,12 +5,15 @@ own speed falls on both sides of every ratio (Box, Hunter and Hunter, Statistics
 chapter 4: blocking).
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from loadstone import gate
 from loadstone.engine.fleet import client
 from loadstone.engine.fleet.address import SchedulerAddress
+from loadstone.engine.fleet.member import LEASE_S
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.keystone import remote_lab
 from loadstone.keystone.deploy.settings import Compute
@@ -70,12 +73,12 @@ def _facts(place: LabPlace) -> LabHostFacts:
 
 
 def is_usable(slot: LabSlot) -> bool:
-    """Return whether a lab host answers, and its load hosts are all in the fleet."""
+    """Return whether a lab host and all its load hosts answer."""
+    time.sleep(LEASE_S)  # a process that was killed has released none of them
     try:
-        with client.opened(slot.senders) as dask:
-            there = {one.address for one in client.workers(dask)}
         with remote_lab.connected(slot.place, is_alone=False):
-            return slot.senders.workers <= there
+            gate.fleet_status(slot.senders)
+            return True
     except LoadstoneError:
         return False
 
