@@ -6,10 +6,12 @@ export UV_PYTHON_DOWNLOADS := never
 
 .PHONY: install demo test test-all lint docs bench bench-capacity bench-hot clean
 
+# Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: $(filter .uv/bin/uv,$(UV))
 	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
 	@command -v cc >/dev/null || { echo "loadstone: no C compiler (cc); install one: apt-get install gcc libc6-dev" >&2; exit 3; }
 	$(UV) sync --locked --quiet --compile-bytecode
+	@.venv/bin/python -m compileall -q src/loadstone
 
 .uv/bin/uv:
 	python3 -m venv .uv
@@ -18,10 +20,10 @@ install: $(filter .uv/bin/uv,$(UV))
 demo: install
 	@.venv/bin/loadstone demo
 
-# Tests mostly wait, so four run at a time, in the order that tests/conftest.py gives them; those
+# Tests mostly wait, so five run at a time, in the order that tests/conftest.py gives them; those
 # that measure run alone afterwards. Environments of the lab are made once for all of them.
 PYTEST := LOADSTONE_TEST_HOME=$${LOADSTONE_TEST_HOME:-$(CURDIR)/target/test-home} .venv/bin/pytest -q --durations=20
-TOGETHER := $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m
+TOGETHER := $(PYTEST) -n 5 --dist loadfile --no-loadscope-reorder -m
 
 test: install
 	cargo test --quiet --workspace

@@ -31,7 +31,7 @@ from loadstone.monitor.service import ServiceProcess
 from loadstone.observer import Display
 from loadstone.redaction import Redaction
 from loadstone.run import run_on
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 

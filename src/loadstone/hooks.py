@@ -17,7 +17,7 @@ from typing import IO, Literal, assert_never
 from loadstone.analysis.model import Trial
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.engine.progress import Progress
-from loadstone.faults.inject import Done
+from loadstone.faults.model import Done
 from loadstone.observer import TrialObserver
 from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
 from loadstone.redaction import Redaction, masked_command

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.model import Trial
+from loadstone.listing import MeasurementSummary
 from loadstone.monitor.identity_requests import AccessLogs, MeasuredCapacity, RequestKind
 from loadstone.observer import TrialObserver
-from loadstone.result import BESIDE, LAB, MeasurementSummary
+from loadstone.result import BESIDE, LAB
 from loadstone.store.store import Store
 
 # Scenario of a search -> the requests that it consists of.

@@ -12,6 +12,7 @@ def series(random: np.random.Generator, *levels: tuple[float, int]) -> list[floa
     return list(exact * np.exp(random.normal(0.0, 0.02, len(exact))))
 
 
+@pytest.mark.slow
 def test_series_without_a_change_have_one_no_more_often_than_stated() -> None:
     random = np.random.default_rng(1)
     count = 100

@@ -23,7 +23,7 @@ from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study.read import builtin
 
 DEBUG = {"keystone": {"/etc/keystone/keystone.conf": "[DEFAULT]\ndebug = true\n"}}

@@ -16,7 +16,7 @@ from loadstone.audit.transport import Collected
 from loadstone.cli import loadstone
 from loadstone.compare import disturbance
 from loadstone.compare.measure import MOST_PAIRS, PAIRED, SIDE
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 RATES = {"before": (3.1, 3.0, 3.2, 3.0, 3.1, 3.1), "after": (6.1, 6.0, 6.2, 6.1, 6.2, 6.0)}
 ONE_WORKER = {"uwsgi": {"/etc/keystone/uwsgi.ini": "[uwsgi]\nprocesses = 1\n"}}

@@ -18,12 +18,12 @@ from loadstone.engine.callables.model import IterationOutput
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.plan.hooks import HookRun
-from loadstone.report import figures, html
+from loadstone.report import figures, html, trial_figures
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study import journal
 from loadstone.study import page as study_page
 from loadstone.study.order import turns
@@ -139,8 +139,8 @@ def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
             times = trial.stats.total
             assert rows.nth(place).locator("th, td").all_inner_texts() == [
                 str(trial.number),
-                figures.verdict(trial),
-                figures.offered(trial),
+                trial_figures.verdict(trial),
+                trial_figures.offered(trial),
                 figures.rate(trial.stats.throughput_rps),
                 figures.plain_ms(1000 * times.median_s),
                 figures.plain_ms(1000 * times.p95_s),

@@ -68,6 +68,7 @@ def test_repeated_searches_are_each_kept_and_combined(twice):
     assert shown.count('bound="estimate"') == 3
 
 
+@pytest.mark.slow
 def test_an_n_below_the_rate_that_is_asked_for_is_exit_code_1(loadstone, tmp_path):
     with known_service(2, 0.02) as known:
         words = ("--users", "0", "--budget", "25s", "--fail-below", "150")
@@ -87,6 +88,7 @@ def test_no_password_stands_in_what_a_run_leaves(twice):
         assert PASSWORD.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_a_starved_generator_gives_no_number(loadstone):
     """It gets a third of a core in slices, as under a container's CPU quota."""
     words = ("--users", "0", "--budget", "20s")

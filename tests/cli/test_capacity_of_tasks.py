@@ -98,6 +98,7 @@ def test_a_scenario_of_any_url_takes_its_arguments_and_hides_their_secrets(loads
     assert "status_code=201" in (loadstone.home / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_n_of_a_workload_with_its_users_roles_and_rules(loadstone, service):
     (loadstone.home / "logins.yaml").write_text(TASK)
     ended, found = searched(

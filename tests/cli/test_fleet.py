@@ -19,7 +19,7 @@ from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
 from loadstone.engine.parquet import read
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -75,6 +75,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     assert f"no Dask scheduler answers at {url}" in gone.stderr
 
 
+@pytest.mark.slow
 def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(home: Path) -> None:
     port = free_port()
     url = f"tls://127.0.0.1:{port}"
@@ -145,6 +146,7 @@ def test_python_functions_run_on_this_machine_only(home: Path) -> None:
     assert "without --fleet" in told.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
 def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")

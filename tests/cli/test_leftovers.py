@@ -6,7 +6,7 @@ import pytest
 import realistic
 
 from loadstone.keystone.journal import JOURNAL
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import realistic
 from command_line import environment
 
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 READING = (("results", "list"), ("results", "show", "latest"), ("report", "--as", "junit"))
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import PASSWORD, CommandLine
 from known_service import NAME, known_service
 
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 RATIO = 1.3  # capacity of B by that of A
 SHORT = ("--seconds=1.5", "--concurrency=6", "--users=2", "--pairs=12")

@@ -38,7 +38,10 @@ def run(case: str, home: Path, *words: str) -> dict[str, Any]:
         ("catalog", f"NovaServers.boot_server: the catalog's compute endpoint http://{OTHER}:"),
         ("quotas", f"the catalog's compute endpoint http://{OTHER}:"),
         ("function", f"plugin.py:get tried to connect to {OTHER}:"),
-        ("function, redirected", f"plugin.py:get tried to connect to {OTHER}:"),
+        pytest.param(
+            *("function, redirected", f"plugin.py:get tried to connect to {OTHER}:"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_is_not_on_this_machine_is_loaded_with_the_users_word_only(

@@ -49,6 +49,7 @@ def test_uv_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert (made.folder / "bin" / "pip").exists()
 
 
+@pytest.mark.slow
 def test_installers_get_no_secret_but_those_of_package_indexes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

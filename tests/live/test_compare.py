@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -14,7 +14,7 @@ from realistic import keystone
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab import processes
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.target import connect, from_environment
 
 pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -26,16 +26,19 @@ Start = Callable[..., Deployment]
             {"web server": "nginx", "application server": "uwsgi", "token": "jws"},
         ),
         (
-            ("web=gunicorn", "workers=2", "cache=memcached"),
-            {"web server": "gunicorn", "cache": "memcached", "cache server": "memcached"},
+            ("web=gunicorn", "workers=2", "cache=memcached", "database=mariadb"),
+            {"web server": "gunicorn", "cache server": "memcached", "database": "MariaDB"},
         ),
         (
             ("web=granian", "workers=1", "threads=2", "cache=memcached-pool"),
             {"web server": "granian", "cache": "memcached-pool"},
         ),
         (("web=apache", "workers=1", "cache=memory"), {"web server": "apache", "cache": "memory"}),
-        (("web=single", "cache=off"), {"web server": "wsgiref", "workers": "1", "cache": "off"}),
-        (("workers=1", "database=mariadb"), {"database": "MariaDB"}),
+        pytest.param(
+            ("web=single", "cache=off"),
+            {"web server": "wsgiref", "workers": "1", "cache": "off"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             *(("workers=1", "release=25.0.0"), {"release": "keystone 25.0.0"}),
             marks=pytest.mark.slow,
@@ -59,6 +62,7 @@ def test_it_serves_and_says_what_it_is(
     assert not started.folder.exists()
 
 
+@pytest.mark.slow
 def test_nodes_share_the_load_and_a_dead_one_is_named(start: Start) -> None:
     started = start("nodes=2", "workers=1", "balance=leastconn")
     assert_serves(started)

@@ -22,7 +22,7 @@ from loadstone.redaction import Redaction
 from loadstone.report import words
 from loadstone.result import Measurement
 from loadstone.run import run_on
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 

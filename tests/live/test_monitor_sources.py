@@ -93,6 +93,7 @@ def test_postgres_nginx_and_slapd_count_what_was_asked(start) -> None:
     assert metrics.last("directory", "processes") == 1
 
 
+@pytest.mark.slow
 def test_apaches_daemons_are_keystone_and_the_rest_is_the_web_server(start) -> None:
     deployment = start("workers=2", "web=apache")
     metrics = validated(deployment)
@@ -109,6 +110,7 @@ def test_the_statistics_of_uwsgi_are_for_its_owner_only(lab_keystone) -> None:
     assert lab_keystone.folder.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_the_monitors_database_user_may_read_counters_only(start) -> None:
     import pymysql
 

@@ -168,6 +168,7 @@ class Conversation:
         self.ask("wrong old password", "POST", f"/users/{ids['user']}/password", change)
 
 
+@pytest.mark.slow
 def test_the_reference_service_answers_as_keystone_does(lab_keystone):
     variables = lab_keystone.environment_variables()
     real = Conversation(variables["OS_AUTH_URL"], variables["OS_PASSWORD"]).hold()

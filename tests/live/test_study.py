@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from loadstone.cli.study import study
 from loadstone.keystone import deployment
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study import journal
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.slow]

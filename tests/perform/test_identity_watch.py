@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from realistic import keystone
 
 from loadstone.identity_watch import IdentityWatch, capacities
+from loadstone.listing import Entry, MeasurementSummary
 from loadstone.monitor.identity_requests import AccessLogs, RequestKind
-from loadstone.result import Entry, MeasurementSummary
 
 HERE = {"lab": "c", "url": "http://127.0.0.1:1/v3", "workers": "2"}
 

@@ -7,7 +7,7 @@ import sys
 from command_line import environment
 from known_service import NAME, serving
 
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 # What makes a database, and what only some tasks or reports need.
 NEEDLESS = {

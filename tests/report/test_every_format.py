@@ -20,7 +20,7 @@ from loadstone.cli.screen import Screen
 from loadstone.report import figures
 from loadstone.result import Measurement, Run
 from loadstone.run import run
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study.cell import config_of
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource

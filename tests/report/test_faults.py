@@ -16,6 +16,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.exit_code import exit_code
 from loadstone.findings import Confidence, Finding
 from loadstone.report import faults, html, terminal
+from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.store import codec
 
@@ -70,7 +71,7 @@ def test_what_was_published_of_another_load_is_not_shown() -> None:
 
 def test_the_terminal_shows_them_in_a_table() -> None:
     text = io.StringIO()
-    terminal.show(RUN, terminal.console(text, 120))
+    terminal.show(RUN, console(text, 120))
     shown = text.getvalue()
     assert f"{ACTION}, 2 times" in shown
     assert "14.7 +- 1.4 s" in shown
@@ -81,7 +82,7 @@ def test_workloads_with_the_same_fault_are_its_repeats() -> None:
     [first] = RUN.measurements
     second = replace(first, trials=first.trials[:1])
     text = io.StringIO()
-    terminal.show(replace(RUN, measurements=(first, second)), terminal.console(text, 120))
+    terminal.show(replace(RUN, measurements=(first, second)), console(text, 120))
     assert f"{ACTION}, 3 times" in text.getvalue()
 
 
@@ -98,7 +99,7 @@ def test_a_service_that_does_not_come_back_is_said() -> None:
     outcome = np.where(due_s >= 10, Outcome.REFUSED, Outcome.OK)
     gone = effect(made(due_s, due_s + 0.005, outcome), Injection(ACTION, 10.0))
     text = io.StringIO()
-    terminal.show(run_of(gone), terminal.console(text, 120))
+    terminal.show(run_of(gone), console(text, 120))
     assert "1 of 1 times it was not as before at the end, 10 s after the fault" in text.getvalue()
 
 
@@ -122,7 +123,7 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
     lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
     assert "2 of 1,015 requests failed (2 while node 1 was out)" in faults.changed(lost)
     text = io.StringIO()
-    terminal.show(run_of(replace(lost, logged_failures=2)), terminal.console(text, 120))
+    terminal.show(run_of(replace(lost, logged_failures=2)), console(text, 120))
     assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in text.getvalue()
     jsonschema.validate(json.loads(json.dumps(as_data(run_of(seen)))), SCHEMA)
     assert codec.loads(FaultEffect, codec.dumps(lost)) == lost

@@ -16,7 +16,8 @@ from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.monitor.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
-from loadstone.report import figures, html, terminal, words
+from loadstone.report import html, terminal, trial_figures, words
+from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.report.html import charts
 from loadstone.result import Run
@@ -69,7 +70,7 @@ def test_without_a_monitor_they_are_null():
 
 def test_the_terminal_says_first_what_gives_way():
     written = io.StringIO()
-    terminal.show(watched(), terminal.console(written, 120))
+    terminal.show(watched(), console(written, 120))
     shown = written.getvalue()
     points = [line for line in shown.splitlines() if line.startswith("  - ")]
     assert points[0] == f"  - {SENTENCE}".ljust(len(points[0]))
@@ -93,7 +94,7 @@ def test_a_task_shows_it_with_each_workload():
     data = as_data(run)["workloads"][0]
     assert data["bottleneck"]["sentence"] == SENTENCE
     written = io.StringIO()
-    terminal.show(run, terminal.console(written, 120))
+    terminal.show(run, console(written, 120))
     assert SENTENCE in written.getvalue()
 
 
@@ -138,7 +139,7 @@ def test_a_profile_says_where_the_time_goes_and_what_it_cost():
     assert data["profile"]["parts"] == {"password hashing": 0.6, "SQL ORM": 0.4}
     assert data["profile"]["profiler_cores"] == pytest.approx(0.1)
     written = io.StringIO()
-    terminal.show(profiled(), terminal.console(written, 200))
+    terminal.show(profiled(), console(written, 200))
     assert "password hashing 60 %, SQL ORM 40 %" in written.getvalue()
     assert "The profiler took 0.10 of a core; a request cost" in written.getvalue()
     page = html.render(profiled(), lambda trial: SAMPLES[0, min(trial.number, 5)])
@@ -181,8 +182,8 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     low = replace(first, purpose=PURPOSE, rate_rps=None, verdict=NOT_JUDGED, stats=stats)
     other = replace(low, number=2, purpose="meter", stats=replace(first.stats, load_s=8.0))
     search = replace(search, trials=(low, other))
-    assert figures.verdict(low) == "low load"
-    assert figures.verdict(other) == "saturated"
+    assert trial_figures.verdict(low) == "low load"
+    assert trial_figures.verdict(other) == "saturated"
     assert any("In 1 of them little was asked" in line for line in words.method(search))
     drawn = []
 
@@ -194,7 +195,7 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     assert chart.title == "Resources over time"
     assert low.number not in drawn
     written = io.StringIO()
-    terminal.show(replace(watched(), measurements=(search,)), terminal.console(written, 120))
+    terminal.show(replace(watched(), measurements=(search,)), console(written, 120))
     assert "low load" in written.getvalue()
 
 

@@ -10,6 +10,7 @@ from loadstone.analysis.model import Cause, Trial, TrialState, Verdict
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html, streak, terminal
+from loadstone.report.console import console
 from loadstone.result import Run
 
 RESULT, _ = keystone()
@@ -45,7 +46,7 @@ def numbers(*trials: Trial) -> list[str]:
 def test_the_terminal_folds_a_series_into_one_line() -> None:
     file = io.StringIO()
     result = with_trials(*(refused(number) for number in range(5, 17)))
-    terminal.show(result, terminal.console(file, 120))
+    terminal.show(result, console(file, 120))
     lines = file.getvalue().splitlines()
     assert sum(KIND in line for line in lines) == 1
     folded = f"12 trials at saturation, 0.8 s each: all failed with {KIND}"

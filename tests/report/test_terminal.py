@@ -6,8 +6,9 @@ from realistic import keystone
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
+from loadstone.listing import Entry, MeasurementSummary
 from loadstone.report import terminal
-from loadstone.result import Entry, MeasurementSummary
+from loadstone.report.listing import listing
 
 RESULT, SAMPLES = keystone()
 
@@ -60,7 +61,7 @@ def test_the_list_gives_each_run_with_its_capacities():
         MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
-    text = shown(lambda c: terminal.listing([entry, replace(entry, findings=())], c))
+    text = shown(lambda c: listing([entry, replace(entry, findings=())], c))
     assert max(map(len, text.splitlines())) <= 80
     assert "20261121-0931-ab12cd" in text
     assert "7.11 to 7.27" in text
@@ -98,7 +99,7 @@ def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():
         ),
         duration_s=240.0,
     )
-    text = shown(lambda c: terminal.listing([entry], c))
+    text = shown(lambda c: listing([entry], c))
     head, about = text.splitlines()[:2]
     assert head.split("  ")[1:] == ["finished", "study 20261121-0900-ffffff, turn 3", "4 min"]
     assert about.strip() == "http://127.0.0.1:35357/v3: keystone 30.0.0, uwsgi 2.0.30, workers 2"

@@ -60,7 +60,8 @@ class Restarted:
         return assess(ask.spec(next(self._trials)), measured.samples, measured.health, Goal())
 
 
-@pytest.mark.parametrize("purpose", ["meter", pytest.param("must hold", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("purpose", ["meter", "must hold"])
 def test_a_service_that_is_restarted_in_mid_search_is_told_with_its_number(purpose: str) -> None:
     with contextlib.ExitStack() as begun:
         service = Restarted(begun, purpose, comes_back=True)

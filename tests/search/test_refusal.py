@@ -51,7 +51,14 @@ def test_a_limiter_that_slows_is_saturation() -> None:
 
 
 @pytest.mark.parametrize(
-    "family", ["limiter", "short-queue", "queue-timeout", "counting-window", "sliding-window"]
+    "family",
+    [
+        "limiter",
+        pytest.param("short-queue", marks=pytest.mark.slow),
+        pytest.param("queue-timeout", marks=pytest.mark.slow),
+        "counting-window",
+        "sliding-window",
+    ],
 )
 def test_accuracy_over_a_family_of_services_that_refuse(family: str) -> None:
     errors, covered = [], 0

@@ -18,7 +18,7 @@ from loadstone.monitor.roles import Role
 from loadstone.result import Measurement, Run
 from loadstone.size.demand import demands
 from loadstone.size.sizing import Load, Sizing, size
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 RESULT, _ = keystone()
 ISSUE, VALIDATE = "Authenticate.keystone", "Keystone.validate_token"

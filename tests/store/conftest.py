@@ -1,6 +1,7 @@
 import pytest
 
-from loadstone.store import Store, location
+from loadstone.store import location
+from loadstone.store.store import Store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -6,7 +6,8 @@ import pytest
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.store import Store, bundle, codec
+from loadstone.store import bundle, codec
+from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
 

@@ -8,7 +8,7 @@ import pytest
 from realistic import keystone
 
 from loadstone.cli import main
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
 

@@ -11,8 +11,9 @@ from alembic.script import ScriptDirectory
 
 import loadstone.store
 from loadstone.errors import EnvironmentUnusable
-from loadstone.store import Store, database, location, postgresql, sqlite
+from loadstone.store import database, location, postgresql, sqlite
 from loadstone.store.schema import REVISIONS, metadata
+from loadstone.store.store import Store
 
 
 def test_the_migrations_end_in_the_tables_that_the_code_uses(store):
@@ -76,8 +77,8 @@ def _engine(place):
 
 def test_a_present_database_is_opened_without_alembic(spoken):
     code = (
-        "import sys\nfrom loadstone.store import Store, location\n"
-        "Store.open(location.usual()).close()\nprint('alembic' in sys.modules)"
+        "import sys\nfrom loadstone.store import location, store\n"
+        "store.Store.open(location.usual()).close()\nprint('alembic' in sys.modules)"
     )
     said = [
         subprocess.run(

@@ -16,7 +16,8 @@ from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.journal import JOURNAL, read
-from loadstone.store import Store, database, location
+from loadstone.store import database, location
+from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
 # As it is, in a URL and in JSON.
@@ -158,8 +159,8 @@ def test_the_password_may_come_from_the_environment_and_is_hidden_then(postgresq
     ended = Team(tmp_path / "home", "", url)("results", "list", PGPASSWORD=PASSWORD)
     assert ended.returncode == 0, ended.stderr
     code = (
-        "from loadstone.store import Store, location\n"
-        "print(Store.open(location.usual()).redaction.values)"
+        "from loadstone.store import location, store\n"
+        "print(store.Store.open(location.usual()).redaction.values)"
     )
     known = subprocess.run(
         [sys.executable, "-c", code],
@@ -176,8 +177,8 @@ def test_the_password_may_come_from_the_environment_and_is_hidden_then(postgresq
     [
         ("report", "latest"),
         ("results", "export", "latest", "run.zip"),
-        ("results", "clean", "latest"),
-        ("results", "delete", "latest"),
+        pytest.param(("results", "clean", "latest"), marks=pytest.mark.slow),
+        pytest.param(("results", "delete", "latest"), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.usefixtures("kept")

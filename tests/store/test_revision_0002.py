@@ -21,7 +21,8 @@ from loadstone.report.junit import render as junit
 from loadstone.report.openmetrics import render as openmetrics
 from loadstone.report.trends import as_data as trend_as_data
 from loadstone.report.trends import trends
-from loadstone.store import Store, bundle, database, location, postgresql
+from loadstone.store import bundle, database, location, postgresql
+from loadstone.store.store import Store
 
 HERE = Path(__file__).parent / "revision_0002"
 RUNS = sorted(path.stem for path in HERE.glob("2026*.json"))

@@ -16,7 +16,8 @@ from realistic import keystone
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result import Run
-from loadstone.store import Store, codec, database, location
+from loadstone.store import codec, database, location
+from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
 
@@ -83,7 +84,8 @@ def test_a_run_killed_between_two_trials_keeps_the_first(place, spoken):
         import os, signal, sys
         sys.path.insert(0, sys.argv[1])
         from realistic import keystone
-        from loadstone.store import Store, location
+        from loadstone.store import location
+        from loadstone.store.store import Store
         from dataclasses import replace
         result, samples = keystone()
         store = Store.open(location.usual())
@@ -179,7 +181,8 @@ def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(place, sp
         from dataclasses import replace
         sys.path.insert(0, sys.argv[1])
         from realistic import keystone
-        from loadstone.store import Store, location
+        from loadstone.store import location
+        from loadstone.store.store import Store
         result, _ = keystone()
         result = replace(result, run_id=f"20261121-0931-{sys.argv[2]}")
         sys.stdin.readline()

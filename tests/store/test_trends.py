@@ -8,7 +8,7 @@ from realistic import keystone
 
 from loadstone.cli import main
 from loadstone.search.model import Capacity
-from loadstone.store import Store
+from loadstone.store.store import Store
 
 RESULT, _ = keystone()
 LEVELS = [50.0, 51.0, 49.5, 50.5, 50.2, 49.8, 44.0, 44.5, 43.6, 44.2]

@@ -4,7 +4,7 @@ import pytest
 from study_files import TWO_BY_TWO, limited, result_of
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.store import Store
+from loadstone.store.store import Store
 from loadstone.study import journal
 from loadstone.study.order import turns
 from loadstone.study.outcomes import outcomes

@@ -9,8 +9,8 @@ from study_files import STEPS, result_with, stretch_of
 
 from loadstone.exit_code import exit_code
 from loadstone.report import words
-from loadstone.report.terminal import console
-from loadstone.store import Store
+from loadstone.report.console import console
+from loadstone.store.store import Store
 from loadstone.study import journal, show
 from loadstone.study.cell import steps_group
 from loadstone.study.figure import of_trial

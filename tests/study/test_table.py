@@ -12,7 +12,7 @@ from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import of_logs
 from loadstone.compare.answer import Answer
 from loadstone.monitor.usage import Usage
-from loadstone.report.terminal import console
+from loadstone.report.console import console
 from loadstone.result import Environment
 from loadstone.study import journal, markdown, page, read, show, wording
 from loadstone.study.order import turns

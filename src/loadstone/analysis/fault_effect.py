@@ -24,6 +24,7 @@ from loadstone.analysis.fault import (
     PhaseEffect,
     RepeatEstimate,
 )
+from loadstone.analysis.interval import student_t
 from loadstone.analysis.iterations import Iterations
 from loadstone.analysis.stats import WORDS
 from loadstone.engine.outcome import Outcome
@@ -31,7 +32,6 @@ from loadstone.engine.outcome import Outcome
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-CONFIDENCE = 0.95
 LEAST_BASELINE = 20  # iterations before the fault; fewer say nothing of what is normal
 UNAVAILABLE_SHARE = 0.5  # of what was due: where more fails the service counts as unavailable
 LEAST_FAILURES = 3  # in a row of unavailable time; one lost request is no outage
@@ -160,11 +160,8 @@ def estimate(values: Sequence[float]) -> RepeatEstimate:
     """Return the mean of values with its 95 % interval."""
     if len(values) < 2:
         return RepeatEstimate(values[0], None, None, 1)
-    from scipy.special import stdtrit  # heavy, and not needed for one value
-
     mean = fmean(values)
-    t = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
-    half = t * stdev(values) / math.sqrt(len(values))
+    half = student_t(len(values) - 1) * stdev(values) / math.sqrt(len(values))
     return RepeatEstimate(mean, mean - half, mean + half, len(values))
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from statistics import fmean, stdev
 
-from scipy import stats
-
 CONFIDENCE = 0.95
 
 
@@ -25,6 +23,12 @@ def of_logs(logs: Sequence[float]) -> Interval:
     mean = fmean(logs)
     if len(logs) < 2:
         return Interval(exp(mean), None, None, len(logs))
-    t = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1))
-    half = t * stdev(logs) / sqrt(len(logs))
+    half = student_t(len(logs) - 1) * stdev(logs) / sqrt(len(logs))
     return Interval(exp(mean), exp(mean - half), exp(mean + half), len(logs))
+
+
+def student_t(degrees: float) -> float:
+    """Return the factor of a 95 % interval: Student's t of so many degrees of freedom."""
+    from scipy.special import stdtrit  # heavy, and not needed for one value
+
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))

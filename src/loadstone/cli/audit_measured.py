@@ -8,8 +8,8 @@ from loadstone.cli.stored import open_to_read
 if TYPE_CHECKING:
     from loadstone.audit.gain import Gain
     from loadstone.result import Run
-    from loadstone.store import Store
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 MOST_RUNS = 200  # the newest ones are looked through
 
@@ -50,7 +50,7 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
     """Return what the newest proof of each rule found, by rule; nothing where no store is."""
     from loadstone.audit.proof import AFTER, BEFORE, OF_RULE
     from loadstone.compare.measure import PAIRED, SIDE
-    from loadstone.store import Store
+    from loadstone.store.store import Store
 
     found: dict[str, Gain] = {}
     halves: dict[str, dict[str, str]] = {}  # comparison -> side -> run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from loadstone.faults.commands import FaultCommands
+    from loadstone.faults.model import FaultCommands
     from loadstone.keystone.target import Target
 
 Command = Callable[..., object]

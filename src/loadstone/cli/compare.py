@@ -184,7 +184,7 @@ def give(
 ) -> None:
     """Write the comparison in the forms that were asked for."""
     from loadstone.compare import show
-    from loadstone.report import terminal
+    from loadstone.report.console import wide
 
     if to is not None:
         write_json(show.as_data(found), to)
@@ -193,7 +193,7 @@ def give(
     if junit is not None:
         write(show.junit(found), junit)
     if all(one is None or one.name != "-" for one in (to, markdown, junit)):
-        show.show(found, terminal.wide())
+        show.show(found, wide())
 
 
 def criteria(options: LoadOptions) -> "Criteria":

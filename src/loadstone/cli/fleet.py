@@ -106,7 +106,7 @@ def status(
     from rich.table import Table
 
     from loadstone import gate
-    from loadstone.report.terminal import console
+    from loadstone.report.console import console
 
     found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)
     if found is None:

@@ -14,24 +14,25 @@ def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
     """Print a run as a table; write it as data to `to`, and no table where that is stdout."""
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
+    from loadstone.report.console import console
     from loadstone.report.data import as_data
 
     if to is not None:
         write_json(as_data(run), to)
     if is_printed and (to is None or to.name != "-"):
-        terminal.show(run, terminal.console())
+        terminal.show(run, console())
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a list: a line for each row, and nothing drawn around it, for `grep` and `awk`."""
     from rich.table import Table
 
-    from loadstone.report import terminal
+    from loadstone.report.console import wide
 
     table = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for row in rows:
         table.add_row(*row)
-    terminal.wide().print(table)
+    wide().print(table)
 
 
 def command_line() -> str:

@@ -13,8 +13,8 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 if TYPE_CHECKING:
     from loadstone.result import Run
-    from loadstone.store import Store
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 STDOUT = Path("-")
 

@@ -7,7 +7,7 @@ import click
 
 from loadstone.cli.clean import clean
 from loadstone.cli.sla_check import sla_check
-from loadstone.cli.stored import JSON, STORE, open_store, open_to_read, write_json
+from loadstone.cli.stored import JSON, STORE, existing, open_store, open_to_read, write_json
 from loadstone.cli.trends import trends
 
 if TYPE_CHECKING:
@@ -27,16 +27,17 @@ def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> No
     """List the runs, newest first: target, configuration, duration, what made it, results."""
     from dataclasses import asdict
 
-    from loadstone.report import terminal
+    from loadstone.report.console import console
+    from loadstone.report.listing import listing
+    from loadstone.store.listing import read
 
-    with open_to_read(location) as store:
-        entries = store.every(limit)
+    entries = read(existing(location), limit)
     if to is not None:
         write_json(
             [asdict(entry) | {"configuration": dict(entry.configuration)} for entry in entries], to
         )
     elif entries:
-        terminal.listing(entries, terminal.console())
+        listing(entries, console())
     else:
         click.echo("No results yet: loadstone demo makes the first ones.")
 
@@ -48,6 +49,7 @@ def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> No
 def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
     """Show one run."""
     from loadstone.report import terminal
+    from loadstone.report.console import console
     from loadstone.report.data import as_data
 
     with open_to_read(location) as store:
@@ -55,9 +57,8 @@ def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
     if to is not None:
         write_json(as_data(result), to)
         return
-    console = terminal.console()
-    terminal.show(result, console)
-    terminal.show_environment(result, console)
+    terminal.show(result, console())
+    terminal.show_environment(result, console())
 
 
 @results.command()

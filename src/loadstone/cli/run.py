@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from loadstone.config.model import RunConfig
     from loadstone.rally.task.checked import Checked
     from loadstone.result import Run
-    from loadstone.store import Store
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 # Rally's own exit codes: 2 where an SLA does not hold, 1 where a task could not be carried out.
 RALLY_SLA, RALLY_ERROR = 2, 1

@@ -89,7 +89,7 @@ def size(
     loadstone size --boots 5/s
     loadstone size --mix load.yaml --cores-per-node 16 --json -
     """
-    from loadstone.report import terminal
+    from loadstone.report.console import wide
     from loadstone.size import show
     from loadstone.size.boots import Boots, boot_cost, is_boot
     from loadstone.size.demand import demands
@@ -112,7 +112,7 @@ def size(
     if to is not None:
         write_json(show.as_data(sizing), to)
     if to is None or to.name != "-":
-        show.show(sizing, terminal.wide())
+        show.show(sizing, wide())
 
 
 def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:

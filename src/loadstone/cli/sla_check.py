@@ -33,7 +33,8 @@ def sla_check(
 
     Ends with 0 when all held, with 1 when one did not, with 2 when RUN is no task.
     """
-    from loadstone.report import sla, terminal
+    from loadstone.report import sla
+    from loadstone.report.console import wide
 
     with open_to_read(location) as store:
         result = store.get(run)
@@ -43,6 +44,6 @@ def sla_check(
     if to is not None:
         write_json([sla.as_data(row) for row in rows], to)
     else:
-        terminal.wide().print(sla.table(rows))
+        wide().print(sla.table(rows))
     failed = sum(not row.rule.success for row in rows)
     ctx.exit(min(failed, MOST_CODE if style == "rally" else FELL_SHORT))

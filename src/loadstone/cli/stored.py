@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 if TYPE_CHECKING:
-    from loadstone.store import Store
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 
 class StorePlace(click.ParamType["StoreLocation"]):
@@ -75,21 +75,27 @@ JSON = click.option("--json", "to", type=OutputFile(), help="Give it as data; - 
 
 def open_store(location: "StoreLocation") -> "Store":
     """Open the chosen store, or make it."""
-    from loadstone.store import Store
+    from loadstone.store.store import Store
 
     return Store.open(location)
 
 
 def open_to_read(location: "StoreLocation") -> "Store":
     """Open the chosen store without making one: a mistyped --store is said."""
+    from loadstone.store.store import Store
+
+    return Store.open_to_read(existing(location))
+
+
+def existing(location: "StoreLocation") -> "StoreLocation":
+    """Return the chosen location; InvalidInput where it is a folder that is not there."""
     from loadstone import paths
     from loadstone.errors import InvalidInput
-    from loadstone.store import Store
 
     folder = location.folder
     if location.database is None and folder != paths.store() and not folder.exists():
         raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
-    return Store.open_to_read(location)
+    return location
 
 
 def write_json(data: object, to: TextIO) -> None:

@@ -94,7 +94,7 @@ def list_(location: "StoreLocation") -> None:
 @click.option("--csv", type=OutputFile(), help="A line for each repeat of each cell and step.")
 def show(**options: Unpack[StudyShowOptions]) -> None:
     """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
-    from loadstone.report.terminal import console
+    from loadstone.report.console import console
     from loadstone.study import read
     from loadstone.study.outcomes import outcomes
     from loadstone.study.show import plan
@@ -193,7 +193,7 @@ def _show(
     markdown: bool = False,
 ) -> None:
     """Write the table as data to `to`, and print it unless that is stdout."""
-    from loadstone.report.terminal import wide
+    from loadstone.report.console import wide
     from loadstone.study import markdown as as_markdown
     from loadstone.study.show import as_data, found
 

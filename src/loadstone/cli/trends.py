@@ -31,7 +31,8 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
     From eight runs on, change points are looked for, in N and in the median duration: between which
     runs the level changed, by how much, and which settings changed there.
     """
-    from loadstone.report import history, terminal
+    from loadstone.report import history
+    from loadstone.report.console import wide
     from loadstone.report.trends import as_data, parts
     from loadstone.report.trends import trends as grouped
 
@@ -52,7 +53,7 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
             "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone "
             "results import FILE."
         )
-    wide = terminal.wide()
+    to_wide = wide()
     shown = (*map(history.parts, searched), *map(parts, found))
     for part in chain.from_iterable(shown):
-        wide.print(part)
+        to_wide.print(part)

@@ -7,7 +7,7 @@ from loadstone.config.capacity import Searched, SearchTerms, search_group
 from loadstone.config.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.engine.limits import most_connections
 from loadstone.errors import InvalidInput
-from loadstone.faults.observer import Planned
+from loadstone.faults.model import Planned
 from loadstone.faults.sentence import MOMENTARY, ROLLING, Fault, Verb, read
 from loadstone.generator.requests import Requests
 from loadstone.keystone.scenarios.model import Scenario

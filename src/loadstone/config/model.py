@@ -10,8 +10,7 @@ from typing import Literal
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
 from loadstone.engine.fleet.address import FleetAddress
-from loadstone.faults.commands import FaultCommands
-from loadstone.faults.observer import Planned
+from loadstone.faults.model import FaultCommands, Planned
 from loadstone.faults.sentence import Fault
 from loadstone.generator.model import LoadGenerator
 from loadstone.keystone.contexts.model import Context

@@ -1,4 +1,8 @@
-"""Faults in a run: what is checked before, and who undoes them whatever happens."""
+"""Faults in a run: what is checked before, and who undoes them whatever happens.
+
+What carries them out is imported where it is used: it needs what deploys labs, which a run without
+faults does not.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,12 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.faults.commands import CommandInjector, FaultCommands
-from loadstone.faults.inject import LabInjector, LoadInjector
-from loadstone.faults.observer import Faults, Injector, Planned
+from loadstone.faults.model import FaultCommands, Planned
+from loadstone.faults.observer import Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
-from loadstone.faults.undo import undo_all
-from loadstone.faults.watcher import watched
 from loadstone.keystone.target import Target
 from loadstone.plan.hooks import FaultInjection, Hook
 
@@ -43,6 +44,9 @@ class Breaking:
     @contextmanager
     def watched(self, say: Say) -> Iterator[Target]:
         """Return the target as it is while parts may die; all faults are undone at the end."""
+        from loadstone.faults.undo import undo_all
+        from loadstone.faults.watcher import watched
+
         folder = self._journal_folder
         for words in undo_all(folder):
             say(f"  undone what an earlier run has left: {words}")
@@ -77,6 +81,9 @@ class Breaking:
         return self.folder if self.commands or self.target.lab is None else self.target.lab
 
     def _injector(self, fault: Fault | None) -> Injector:
+        from loadstone.faults.commands import CommandInjector
+        from loadstone.faults.inject import LabInjector, LoadInjector
+
         if fault is not None and fault.verb is Verb.OVERLOAD:
             return LoadInjector(folder=self.target.lab)
         if self.commands is not None:

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -13,8 +12,8 @@ from loadstone import yaml_file
 from loadstone.analysis.fault import FaultEffect
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, carry_out
-from loadstone.faults.inject import Done
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
+from loadstone.faults.model import Action, Done, FaultCommands, Service
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import undo
 from loadstone.findings import Finding
@@ -22,48 +21,6 @@ from loadstone.lab import processes
 from loadstone.lab.part import Say
 
 HOSTS = "hosts"
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A command, and the one that undoes it."""
-
-    do: str
-    undo: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Where a service runs, and what can be done to it."""
-
-    hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
-    actions: Mapping[str, Action]
-
-
-@dataclass(frozen=True, slots=True)
-class FaultCommands:
-    """The services of a file."""
-
-    file: str
-    services: Mapping[str, Service]
-
-    def found(self, fault: Fault) -> tuple[Service, Action]:
-        """Return the service and the action that a fault names; InvalidInput if there is none."""
-        name = fault.service or "node"
-        service = self.services.get(name)
-        if service is None:
-            there = ", ".join(self.services)
-            raise InvalidInput(
-                f"fault {fault.sentence!r}: {self.file} has no service {name}; there are {there}"
-            )
-        action = service.actions.get(fault.verb.value)
-        if action is None:
-            there = ", ".join(service.actions)
-            raise InvalidInput(
-                f"fault {fault.sentence!r}: {self.file}: {name} has no {fault.verb.value}; there "
-                f"are {there}"
-            )
-        return service, action
 
 
 def read_commands(path: Path) -> FaultCommands:

@@ -18,6 +18,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
+from loadstone.faults.model import Done
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo
@@ -43,20 +44,6 @@ _TAKES_DOWN = (
     Verb.TAKE_OUT,
     Verb.DISCONNECT,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A fault as it was carried out; Unix times."""
-
-    fault: Fault
-    began_s: float
-    undone_s: float | None
-    detected_s: float | None  # when haproxy stopped sending to the node
-    targets: tuple[str, ...]
-    steps: tuple[tuple[float, str], ...]  # when, what
-    failure: str = ""  # why it could not be carried out or undone
-    phases: tuple[FaultPhase, ...] = ()
 
 
 @dataclass(slots=True)

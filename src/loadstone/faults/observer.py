@@ -15,7 +15,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults.inject import Done
+from loadstone.faults.model import Done, Planned
 from loadstone.faults.sentence import ROLLING, Fault, read
 from loadstone.findings import Finding
 from loadstone.observer import TrialObserver
@@ -47,14 +47,6 @@ class Injector(Protocol):
 
     def logged_failures(self) -> int | None:
         """Return how many requests failed by the balancer's own log; None: there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A fault, and when it happens."""
-
-    fault: Fault
-    at_s: float  # after the load's start
 
 
 @dataclass(slots=True)

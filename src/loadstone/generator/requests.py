@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from loadstone import gate
 from loadstone.generator.model import Load, Loaded, LoadTerms, Say
 from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_permitted
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
@@ -46,8 +48,9 @@ class Requests:
         if actors is None:
             raise AssertionError("requests are made as somebody")
         access = target.access
+        cloud = BuildContext(run_id, Identity(access))
         located = with_look_ups(
-            self.scenario, self.arguments, access, run_id, rally_requests=self.requests_as_rally
+            self.scenario, self.arguments, cloud, rally_requests=self.requests_as_rally
         )
         prepared = prepare(located, actors, access, say)
 

@@ -1,14 +1,26 @@
 """Formats numbers for people."""
 
 import math
+from typing import TYPE_CHECKING, Protocol
 
-from loadstone.analysis.model import Trial, TrialState
-from loadstone.monitor.demand import ResourceUse
-from loadstone.search.low_load import is_low_load
-from loadstone.search.model import Capacity
+if TYPE_CHECKING:
+    from loadstone.monitor.demand import ResourceUse
 
 MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
 NOT_FOUND = "not found"
+
+
+class Capacity(Protocol):
+    """N with its interval; None where a side is not known."""
+
+    @property
+    def rate_rps(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def low_rps(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def high_rps(self) -> float | None: ...  # noqa: D102
 
 
 def rate(value_rps: float | None) -> str:
@@ -44,6 +56,13 @@ def plain_ms(value_ms: float) -> str:
     if not math.isfinite(value_ms):
         return MISSING
     return f"{value_ms:,.{0 if value_ms >= 100 else 1}f}"
+
+
+def plain_s(value_s: float) -> str:
+    """Return a time in seconds for a column whose head names the unit, in Rally's digits."""
+    if not math.isfinite(value_s):
+        return MISSING
+    return f"{value_s:.{4 if value_s < 0.0995 else 3}f}"
 
 
 def percent(share: float) -> str:
@@ -92,37 +111,6 @@ def margin(capacity: Capacity) -> str:
     return f"± {percent(max(high - rate_rps, rate_rps - low) / rate_rps)}"
 
 
-def offered(trial: Trial) -> str:
-    """Return a trial's offered rate; a dash for closed loops."""
-    return MISSING if trial.rate_rps is None else rate(trial.rate_rps)
-
-
-def verdict(trial: Trial) -> str:
-    """Return a trial's verdict; one without a constant rate is not judged."""
-    if is_without_rate(trial):
-        return "low load" if is_low_load(trial) else "saturated"
-    return trial.verdict.state.value
-
-
-def is_without_rate(trial: Trial) -> bool:
-    """Return whether no constant rate was offered, so that there is nothing to judge."""
-    return trial.rate_rps is None and trial.verdict.state is TrialState.UNDECIDED
-
-
-def is_metered(trial: Trial) -> bool:
-    """Return whether the trial measured the throughput of a saturated service."""
-    return is_without_rate(trial) and not is_low_load(trial)
-
-
-def capacity(use: ResourceUse) -> str:
+def capacity(use: "ResourceUse") -> str:
     """Return how much there is of a resource, with its unit."""
     return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"
-
-
-def errors(trial: Trial) -> str:
-    """Return the number of failures and the most frequent kind."""
-    if not trial.stats.errors:
-        return "0"
-    kind, count = trial.stats.errors[0]
-    total = trial.stats.failed
-    return f"{total} ({kind})" if total == count else f"{total} ({kind} {count}, ...)"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from loadstone.analysis.model import Trial
 from loadstone.engine.progress import Progress
 from loadstone.monitor.demand import ResourceUse
-from loadstone.report import figures
+from loadstone.report import figures, trial_figures
 from loadstone.search.model import TrialRequest
 
 
@@ -64,7 +64,7 @@ def ended(trial: Trial) -> tuple[str, str, str]:
     """Return a trial's number and rate, its verdict, and what it showed."""
     rate = figures.MISSING if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
     why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
-    if figures.is_without_rate(trial):  # that no constant rate was offered is the dash
+    if trial_figures.is_without_rate(trial):  # that no constant rate was offered is the dash
         why = f"{trial.purpose}, mean {figures.plain_ms(trial.stats.total.mean_s * 1000)} ms"
     done = f"{trial.stats.throughput_rps:7.2f}/s done  {why}"
-    return f"  {trial.number:>3}  {rate:>10}  ", figures.verdict(trial), done
+    return f"  {trial.number:>3}  {rate:>10}  ", trial_figures.verdict(trial), done

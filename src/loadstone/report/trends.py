@@ -11,9 +11,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from loadstone.listing import Performed
 from loadstone.report import figures
 from loadstone.report.history import Change, changes, changes_as_data, facts, sentences
-from loadstone.result import Performed, Run
+from loadstone.result import Run
 
 MEDIAN = "the median duration"
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")

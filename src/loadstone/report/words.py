@@ -6,7 +6,7 @@ from typing import assert_never
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
-from loadstone.report import figures, prediction, profile, resources
+from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
 from loadstone.search.floor import floor_words
@@ -206,7 +206,7 @@ def above(measurement: Measurement) -> Iterator[str]:
         case Cause.DRIFT:
             yield f"{offered} it keeps up at first and then becomes slower."
         case Cause.ERRORS:
-            yield f"{offered} requests fail: {figures.errors(trial)}."
+            yield f"{offered} requests fail: {trial_figures.errors(trial)}."
         case Cause.OBJECTIVE:
             yield f"{offered} it keeps up, but slower than wanted."
         case Cause.OVERLOAD | Cause.GENERATOR | Cause.CONNECTIONS | None:

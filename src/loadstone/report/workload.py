@@ -1,7 +1,6 @@
 """A task's workload as tables and as data, in the columns that Rally's users know."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,9 @@ from rich.text import Text
 from loadstone.analysis.model import Durations, Stats
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage, words
-from loadstone.result import Measurement, Performed
+from loadstone.result import Measurement
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
-WIDTH = 120  # Rally's table is as wide
-MOST_LISTED = 6  # workloads of a task that have a line each in a list of runs
 
 
 def parts(measurement: Measurement) -> Iterator[RenderableType]:
@@ -137,14 +134,8 @@ def named(row: Durations) -> str:
 def cells(row: Durations) -> tuple[str, ...]:
     """Return a row's figures as they are shown, in the order of HEADS."""
     times = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.p99_s, row.max_s, row.mean_s)
-    shown = (_seconds(time_s) for time_s in times)
+    shown = (figures.plain_s(time_s) for time_s in times)
     return (*shown, f"{100 * row.success:.1f}%", str(row.count))
-
-
-def _seconds(time_s: float) -> str:
-    if not math.isfinite(time_s):
-        return figures.MISSING
-    return f"{time_s:.{4 if time_s < 0.0995 else 3}f}"
 
 
 def _lines(measurement: Measurement, stats: Stats) -> Iterator[str]:
@@ -214,23 +205,3 @@ def _command(hook: Mapping[str, Any]) -> str:
     """Return what a hook does: its command, or a fault's sentence."""
     action = next(iter(hook["action"].values()))
     return str(action["action"] if isinstance(action, dict) else action)
-
-
-def listed(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
-    """Return a task's lines in a list of runs: name, median, success and SLA; one line of many."""
-    if len(every) <= MOST_LISTED:
-        return [_listed(performed) for performed in every]
-    failed = sum(not performed.pass_sla for performed in every)
-    verdict = f"{failed} failed" if failed else "all held"
-    names = dict.fromkeys(performed.scenario for performed in every)
-    others = f", {len(names) - 1} others" if len(names) > 1 else ""
-    return [(f"{len(every)} workloads: {next(iter(names))}{others}", "", verdict)]
-
-
-def _listed(performed: Performed) -> tuple[str, str, str]:
-    if not performed.count and performed.pass_sla:
-        return performed.scenario, "", "nothing ended"  # interrupted, or still at work
-    success = performed.ok / performed.count if performed.count else 0.0
-    median_s = math.nan if performed.median_s is None else performed.median_s
-    held = "held" if performed.pass_sla else "failed"
-    return performed.scenario, f"{_seconds(median_s)} s", f"{figures.percent(success)}, {held}"

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.interval import student_t
 from loadstone.analysis.model import TICK_S, Ticks
 
 Counts = NDArray[np.float64]
@@ -100,7 +101,7 @@ def estimate(pool: Pool) -> ThroughputEstimate | None:
     rate = pool.count / pool.seconds
     variance, lags = _long_run_variance([block - rate for block in blocks], count)
     freedom = max(2.0, count / (1 + 2 * lags / 3))
-    half_width = _t975(freedom) * math.sqrt(variance / max(1.0, count - 1 - 0.66 * lags))
+    half_width = student_t(freedom) * math.sqrt(variance / max(1.0, count - 1 - 0.66 * lags))
     half_width = max(
         half_width,
         LONG_SHARE * _plain_half_width(pool.blocks(LONG_BLOCK_S)),
@@ -124,10 +125,4 @@ def _plain_half_width(blocks: list[Counts]) -> float:
     values = np.concatenate(blocks) if blocks else np.zeros(0)
     if len(values) < 6:
         return 0.0
-    return _t975(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
-
-
-def _t975(freedom: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.975))
+    return student_t(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))

@@ -23,9 +23,11 @@ def connect(location: StoreLocation, patience_s: float = PATIENCE_S) -> Engine:
     return _opened(sqlite.engine(location.folder / FILE, patience_s))
 
 
-def nothing() -> Engine:
-    """Return an empty database in memory."""
-    return _opened(sqlite.engine(sqlite.IN_MEMORY, PATIENCE_S))
+def connect_to_read(location: StoreLocation) -> Engine:
+    """Open the database as `connect` does; where no folder has one, return an empty one."""
+    if location.database is None and not (location.folder / FILE).exists():
+        return _opened(sqlite.engine(sqlite.IN_MEMORY, PATIENCE_S))
+    return connect(location)
 
 
 def known_secrets(engine: Engine) -> frozenset[str]:

@@ -14,13 +14,12 @@ from loadstone.redaction import Redaction
 from loadstone.result import (
     Environment,
     Measurement,
-    MeasurementSummary,
     PastSearch,
-    Performed,
     Run,
     config_id,
 )
-from loadstone.store import codec, owner
+from loadstone.store import codec
+from loadstone.store.listing import DURATIONS, status_of
 
 _TEXTS = ("command", "failure", "title")
 _JSON = ("environment", "body")
@@ -29,9 +28,6 @@ _OWN_WORDS = frozenset({
     *("action", "actions", "config_id", "criterion", "kind", "name", "samples_file", "scenario"),
     *("state", "status", "unit"),
 })  # fmt: skip
-ROW = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
-URLS = ("url", "environment of Rally")  # facts that name a target
-KILLED = "the process that measured was killed; what it had measured until then is kept"
 
 
 def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
@@ -98,7 +94,7 @@ def trial_row(run_id: str, position: int, trial: Trial, measurement: Measurement
         "throughput_rps": trial.stats.throughput_rps,
         "count": total.count,
         "ok": total.ok,
-        **{name: _number(getattr(total, name)) for name in ROW},
+        **{name: _number(getattr(total, name)) for name in DURATIONS},
         "checks_passed": all(check.success for check in trial.checks),
         "samples_file": trial.samples_file,
         "body": _trial_body(trial),
@@ -121,13 +117,6 @@ def _moment(at_s: float | None) -> str:
     return "" if at_s is None else datetime.fromtimestamp(at_s, UTC).isoformat("T", "seconds")
 
 
-def found(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
-    """Return a search or a fixed load as lists show it."""
-    stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
-    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
-
-
 def past_search(row: RowMapping) -> PastSearch:
     """Return a search of a measurement's row, with the columns of its run."""
     measurement = codec.loads(Measurement, row["body"])
@@ -139,38 +128,6 @@ def past_search(row: RowMapping) -> PastSearch:
         parameters=measurement.parameters,
         capacity=measurement.capacity,
         environment=codec.loads(Environment, row["environment"]),
-    )
-
-
-def performed(
-    row: RowMapping, trials: Sequence[RowMapping], position: int
-) -> tuple[Performed, ...]:
-    """Return a workload as lists show it, each of its steps by itself.
-
-    A workload or step that did not come to its load has no trial, but a place in the list.
-    """
-    ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
-    has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
-    if ended and (has_all or ended[-1].status == row["status"]):
-        last = ended.pop()
-        held = last.pass_sla and row["failure"] is None
-        return (*ended, replace(last, pass_sla=held))
-    nothing: dict[str, Any] = {"count": 0, "ok": 0, "config_id": row["config_id"]}
-    nothing |= {"status": row["status"], "checks_passed": row["failure"] is None}
-    return (*ended, _performed(row, {"started_at": "", **nothing}, position + len(ended)))
-
-
-def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:
-    same = ("config_id", "started_at", "status", "count", "ok")
-    known: dict[str, Any] = {name: trial[name] for name in same}
-    times: dict[str, Any] = {name: trial.get(name) for name in ROW if name != "p99_s"}
-    return Performed(
-        run_id=row["run_id"],
-        position=position,
-        scenario=row["scenario"],
-        **known,
-        **times,
-        pass_sla=trial["checks_passed"],
     )
 
 
@@ -193,39 +150,6 @@ def run_of(
     )
 
 
-def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
-    """Return a run's status and failure; nobody wrote down that a killed one has ended."""
-    if run["status"] == "running" and not owner.is_alive(run["owner"]):
-        return "interrupted", KILLED
-    return run["status"], run["failure"]
-
-
-def target_of(run: RowMapping) -> dict[str, str]:
-    """Return what is known of a run's target."""
-    return dict(codec.loads(Environment, run["environment"]).target)
-
-
-def origin_of(run: RowMapping, measurements: Sequence[RowMapping]) -> str:
-    """Say what made a run: a command, a study, or Rally."""
-    rally = target_of(run).get("Rally")
-    if rally:
-        return f"imported from Rally {rally}"
-    for row in measurements[:1]:
-        study = dict(codec.loads(Measurement, row["body"]).parameters).get("study")
-        if study:
-            return f"study {study}"
-    # A task within a study of before revision 0003 does not say which.
-    return "study" if run["command"].startswith("loadstone study") else run["kind"]
-
-
-def duration_s(run: RowMapping) -> float | None:
-    """Return how long a run took; None of one that has not ended."""
-    if run["ended_at"] is None:
-        return None
-    began, ended = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
-    return (ended - began).total_seconds()
-
-
 def _measurement(row: RowMapping, trials: Sequence[RowMapping]) -> Measurement:
     own = (trial for trial in trials if trial["position"] == row["position"])
     return replace(
@@ -235,7 +159,9 @@ def _measurement(row: RowMapping, trials: Sequence[RowMapping]) -> Measurement:
 
 def _trial(row: RowMapping) -> Trial:
     plain = json.loads(row["body"])
-    times: dict[str, Any] = {name: math.nan if row[name] is None else row[name] for name in ROW}
+    times: dict[str, Any] = {
+        name: math.nan if row[name] is None else row[name] for name in DURATIONS
+    }
     total = Durations("total", row["count"], row["ok"], **times)
     plain["stats"]["total"] = codec.to_plain(total)
     return replace(codec.from_plain(Trial, plain), samples_file=row["samples_file"])

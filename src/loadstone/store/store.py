@@ -18,10 +18,11 @@ from loadstone.engine import readings
 from loadstone.engine.readings import ReadingColumns
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.listing import Entry, Performed
 from loadstone.monitor.metrics import Metrics
 from loadstone.redaction import Redaction
-from loadstone.result import Entry, Measurement, PastSearch, Performed, Run
-from loadstone.store import codec, database, owner, rows
+from loadstone.result import Measurement, PastSearch, Run
+from loadstone.store import codec, database, listing, owner, rows
 from loadstone.store.location import StoreLocation
 from loadstone.store.schema import measurements, runs, trials
 
@@ -65,8 +66,7 @@ class Store:
     def open_to_read(cls, place: Path | StoreLocation) -> "Store":
         """Open the store there; where no folder has one, return an empty one and make none."""
         location = StoreLocation.of(place)
-        exists = location.database is not None or (location.folder / database.FILE).exists()
-        return cls(location, database.connect(location) if exists else database.nothing())
+        return cls(location, database.connect_to_read(location))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -166,24 +166,12 @@ class Store:
     def every(self, limit: int | None = None) -> list[Entry]:
         """List the runs, newest first; at most `limit` of them."""
         with database.reading(self._engine) as connection:
-            newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
-            newest = newest.limit(limit)
-            return [_entry(connection, run) for run in connection.execute(newest).mappings()]
+            return listing.every(connection, limit)
 
     def history(self) -> list[Performed]:
         """List the workloads of all runs, oldest first, each of their steps by itself."""
         with database.reading(self._engine) as connection:
-            workloads = select(measurements).where(measurements.c.config_id != "")
-            order = (measurements.c.run_id, measurements.c.position)
-            by_run: dict[str, list[RowMapping]] = {}
-            for row in connection.execute(workloads.order_by(*order)).mappings():
-                by_run.setdefault(row["run_id"], []).append(row)
-            found = [
-                performed
-                for run_id, own in by_run.items()
-                for performed in _performed(own, _listed_trials(connection, run_id))
-            ]
-        return sorted(found, key=lambda one: (one.started_at, one.run_id))
+            return listing.history(connection)
 
     def past_searches(self) -> list[PastSearch]:
         """List what `capacity` and `demo` found, oldest first; of repeated searches what they say.
@@ -239,7 +227,7 @@ class Store:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
             is_ours = owner.is_here(run["owner"])
-            if rows.status_of(run)[0] == "running" and (is_ours or not is_forced):
+            if listing.status_of(run)[0] == "running" and (is_ours or not is_forced):
                 where = "" if is_ours else f" on {owner.host(run['owner'])}"
                 raise InvalidInput(
                     f"run {run_id} is being measured{where}; end it first (Ctrl-C)"
@@ -315,47 +303,6 @@ def _run_ids(connection: Connection) -> Sequence[str]:
 def _all(connection: Connection, table: Table, run_id: str) -> Sequence[RowMapping]:
     own = select(table).where(table.c.run_id == run_id).order_by(*table.primary_key.columns)
     return connection.execute(own).mappings().all()
-
-
-def _listed_trials(connection: Connection, run_id: str) -> Sequence[RowMapping]:
-    """Return the rows of a run's trials without their bodies."""
-    listed = [column for column in trials.columns if column.name != "body"]
-    own = select(*listed).where(trials.c.run_id == run_id)
-    return connection.execute(own.order_by(*trials.primary_key.columns)).mappings().all()
-
-
-def _of(row: RowMapping, every: Sequence[RowMapping]) -> list[RowMapping]:
-    return [trial for trial in every if trial["position"] == row["position"]]
-
-
-def _performed(own: Sequence[RowMapping], every: Sequence[RowMapping]) -> list[Performed]:
-    found: list[Performed] = []
-    for row in own:
-        found += rows.performed(row, _of(row, every), len(found))
-    return found
-
-
-def _entry(connection: Connection, run: RowMapping) -> Entry:
-    own = _all(connection, measurements, run["run_id"])
-    every = _listed_trials(connection, run["run_id"])
-    facts = rows.target_of(run)
-    return Entry(
-        run_id=run["run_id"],
-        kind=run["kind"],
-        status=rows.status_of(run)[0],
-        started_at=run["started_at"],
-        ended_at=run["ended_at"],
-        findings=tuple(rows.found(row, _of(row, every)) for row in own if not row["config_id"]),
-        trials=len(every),
-        performed=tuple(_performed([row for row in own if row["config_id"]], every)),
-        title=run["title"],
-        origin=rows.origin_of(run, own),
-        target=facts.get("url") or facts.get("environment of Rally"),
-        configuration=tuple(
-            (name, value) for name, value in facts.items() if name not in rows.URLS
-        ),
-        duration_s=rows.duration_s(run),
-    )
 
 
 def _upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:

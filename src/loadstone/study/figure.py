@@ -6,10 +6,8 @@ from math import exp, log, sqrt
 from statistics import fmean, stdev
 from typing import assert_never
 
-from scipy import stats
-
 from loadstone.analysis.fault_effect import summarize
-from loadstone.analysis.interval import CONFIDENCE
+from loadstone.analysis.interval import CONFIDENCE, student_t
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.monitor.demand import KINDS
 from loadstone.report.generator import generator_of
@@ -257,4 +255,4 @@ def _half_width(trial: Trial) -> float | None:
     if count < LEAST_BATCHES or not all(sums):
         return None
     logs = [log(one / fmean(sums)) for one in sums]
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * stdev(logs) / sqrt(count)
+    return student_t(count - 1) * stdev(logs) / sqrt(count)

@@ -134,6 +134,7 @@ def test_when_all_hosts_are_lost_what_had_arrived_is_kept() -> None:
         assert len(found.health.limits) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_a_host_that_is_cut_off_between_two_loads_is_named(tmp_path: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.identity import Identity
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext, Finder
 from loadstone.keystone.scenarios.draft import Draft
@@ -21,7 +20,6 @@ from loadstone.rally.scenarios.requests import (
 )
 from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
-from loadstone.target import Access
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
 HTTP = {
@@ -85,16 +83,14 @@ def scenario(
 def with_look_ups(
     built: Scenario,
     arguments: Mapping[str, Json],
-    access: Access,
-    run_id: str,
+    cloud: BuildContext,
     *,
     rally_requests: bool = False,
 ) -> Scenario:
     """Return a scenario that was built for no cloud with the ids of this cloud."""
     if not has_look_ups(built.name):
         return built
-    context = BuildContext(run_id, Identity(access))
-    return scenario(built.name, arguments, context, rally_requests=rally_requests)
+    return scenario(built.name, arguments, cloud, rally_requests=rally_requests)
 
 
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:

@@ -10,7 +10,7 @@ from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
-from loadstone.report import figures, words
+from loadstone.report import figures, trial_figures, words
 from loadstone.result import Measurement
 from loadstone.search.curve import of_curve
 from loadstone.search.low_load import is_low_load
@@ -192,7 +192,7 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
     busy = [
         t
         for t in measurement.trials
-        if figures.is_metered(t) and t.is_valid and t.stats.throughput_rps >= near
+        if trial_figures.is_metered(t) and t.is_valid and t.stats.throughput_rps >= near
     ]
     ok = [int(n) for t in busy for n in t.timeline.ok]
     # Wide enough that one completion more or less is not a wave.
@@ -379,13 +379,13 @@ def _band(capacity: Capacity | None, axis: Literal["x", "y"] = "x") -> Band | No
 
 def _name(trial: Trial) -> str:
     if trial.rate_rps is None:
-        return figures.verdict(trial)
-    return f"{figures.rate(trial.rate_rps)}/s {figures.verdict(trial)}"
+        return trial_figures.verdict(trial)
+    return f"{figures.rate(trial.rate_rps)}/s {trial_figures.verdict(trial)}"
 
 
 def tone_of(trial: Trial) -> Tone:
     """Return the tone (colour and shape) of a trial."""
-    return "metered" if figures.is_without_rate(trial) else TONES[trial.verdict.state]
+    return "metered" if trial_figures.is_without_rate(trial) else TONES[trial.verdict.state]
 
 
 def _ends(values: list[float]) -> tuple[float, ...]:

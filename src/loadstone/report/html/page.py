@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, prediction, profile, streak, words
+from loadstone.report import figures, names, prediction, profile, streak, trial_figures, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
@@ -179,6 +179,7 @@ def _environment() -> Environment:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     environment.globals.update(
         figures=figures,
+        trial_figures=trial_figures,
         words=words,
         flame_tree=profile.tree,
         streak=streak,
@@ -283,7 +284,7 @@ def _drawing(chart: Chart) -> Markup:
 
 
 def _badge(trial: Trial) -> Markup:
-    return _marked(charts.tone_of(trial), figures.verdict(trial))
+    return _marked(charts.tone_of(trial), trial_figures.verdict(trial))
 
 
 def _verdict(verdict: RowVerdict) -> Markup:

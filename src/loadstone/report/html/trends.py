@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from loadstone import files
+from loadstone.listing import Performed
 from loadstone.report import history
 from loadstone.report.history import CapacityTrend, Change
 from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 from loadstone.report.workload import load_of_given
-from loadstone.result import PastSearch, Performed
+from loadstone.result import PastSearch
 
 
 @dataclass(frozen=True, slots=True)

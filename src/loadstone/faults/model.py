@@ -1,0 +1,72 @@
+"""Faults as they are planned, carried out by commands, and done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loadstone.analysis.fault import FaultPhase
+from loadstone.errors import InvalidInput
+from loadstone.faults.sentence import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A fault, and when it happens."""
+
+    fault: Fault
+    at_s: float  # after the load's start
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A fault as it was carried out; Unix times."""
+
+    fault: Fault
+    began_s: float
+    undone_s: float | None
+    detected_s: float | None  # when haproxy stopped sending to the node
+    targets: tuple[str, ...]
+    steps: tuple[tuple[float, str], ...]  # when, what
+    failure: str = ""  # why it could not be carried out or undone
+    phases: tuple[FaultPhase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A command, and the one that undoes it."""
+
+    do: str
+    undo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service runs, and what can be done to it."""
+
+    hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
+    actions: Mapping[str, Action]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCommands:
+    """The services of a file."""
+
+    file: str
+    services: Mapping[str, Service]
+
+    def found(self, fault: Fault) -> tuple[Service, Action]:
+        """Return the service and the action that a fault names; InvalidInput if there is none."""
+        name = fault.service or "node"
+        service = self.services.get(name)
+        if service is None:
+            there = ", ".join(self.services)
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: {self.file} has no service {name}; there are {there}"
+            )
+        action = service.actions.get(fault.verb.value)
+        if action is None:
+            there = ", ".join(service.actions)
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: {self.file}: {name} has no {fault.verb.value}; there "
+                f"are {there}"
+            )
+        return service, action

@@ -1,0 +1,90 @@
+"""The runs of a store as a list on a terminal."""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from loadstone.listing import Entry, MeasurementSummary, Performed
+from loadstone.report import figures
+
+# What a list of runs says of a target, and how.
+CONFIGURATION = {
+    "release": "{}",
+    "web server": "{}",
+    "workers": "workers {}",
+    "database": "{}",
+    "token": "{} tokens",
+    "cache": "cache {}",
+    "Rally": "Rally {}",
+}
+
+MOST_LISTED = 6  # workloads of a task that have a line each
+WIDE = 72  # columns in which a line fits without being folded
+
+
+def listing(entries: Sequence[Entry], to: Console) -> None:
+    """Print the runs of a store: what each is, then a line per workload, or for a task of many."""
+    for entry in entries:
+        to.print(_about(entry), overflow="fold")
+        if line := ": ".join(part for part in (entry.target, _configuration(entry)) if part):
+            to.print(Padding(Text(line, "dim"), (0, 0, 0, 2)))
+        # Of a capacity N and its interval, of a task's workload its median, success and SLA.
+        table = Table.grid(padding=(0, 2, 0, 0))
+        is_wide = to.width >= WIDE
+        table.add_column(min_width=34 if is_wide else None, overflow="fold")
+        table.add_column(justify="right", no_wrap=is_wide, min_width=12)
+        table.add_column(no_wrap=is_wide)
+        for found in (*map(_search, entry.findings), *_workloads(entry.performed)):
+            table.add_row(*found)
+        to.print(Padding(table, (0, 0, 1, 2)))
+
+
+def _about(entry: Entry) -> Text:
+    parts = [entry.status, entry.origin or entry.kind, entry.title]
+    if entry.duration_s is not None:
+        parts.append(figures.seconds(entry.duration_s))
+    return Text.assemble((entry.run_id, "bold"), "  ", "  ".join(part for part in parts if part))
+
+
+def _configuration(entry: Entry) -> str:
+    facts = dict(entry.configuration)
+    # Without what stands in parentheses: `results show` has it.
+    known = (
+        CONFIGURATION[name].format(facts[name].split(" (")[0])
+        for name in CONFIGURATION
+        if name in facts
+    )
+    return ", ".join(known)
+
+
+def _search(found: MeasurementSummary) -> tuple[str, str, str]:
+    if found.stretch_rps is not None:
+        return found.title, f"{figures.rate(found.stretch_rps)} per s", "fixed load"
+    number = figures.n(found)
+    if number == figures.NOT_FOUND:
+        return found.title, f"N {number}", ""
+    return found.title, f"N {number}", f"interval {figures.interval(found)}"
+
+
+def _workloads(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
+    if len(every) <= MOST_LISTED:
+        return [_workload(performed) for performed in every]
+    failed = sum(not performed.pass_sla for performed in every)
+    verdict = f"{failed} failed" if failed else "all held"
+    names = dict.fromkeys(performed.scenario for performed in every)
+    others = f", {len(names) - 1} others" if len(names) > 1 else ""
+    return [(f"{len(every)} workloads: {next(iter(names))}{others}", "", verdict)]
+
+
+def _workload(performed: Performed) -> tuple[str, str, str]:
+    if not performed.count and performed.pass_sla:
+        return performed.scenario, "", "nothing ended"  # interrupted, or still at work
+    success = performed.ok / performed.count if performed.count else 0.0
+    median_s = math.nan if performed.median_s is None else performed.median_s
+    held = "held" if performed.pass_sla else "failed"
+    median = f"{figures.plain_s(median_s)} s"
+    return performed.scenario, median, f"{figures.percent(success)}, {held}"

@@ -1,0 +1,157 @@
+"""Rows to lists of runs; reads nothing of what was measured but its figures."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Table, select
+
+from loadstone.listing import Entry, MeasurementSummary, Performed
+from loadstone.store import database, owner
+from loadstone.store.location import StoreLocation
+from loadstone.store.schema import measurements, runs, trials
+
+# Columns of a trial: the durations of its iterations that ended well.
+DURATIONS = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
+URLS = ("url", "environment of Rally")  # facts that name a target
+KILLED = "the process that measured was killed; what it had measured until then is kept"
+
+
+def read(location: StoreLocation, limit: int | None = None) -> list[Entry]:
+    """List the runs of a store as `every` does; of one that is not there, none."""
+    engine = database.connect_to_read(location)
+    try:
+        with database.reading(engine) as connection:
+            return every(connection, limit)
+    finally:
+        engine.dispose()
+
+
+def every(connection: Connection, limit: int | None) -> list[Entry]:
+    """List the runs, newest first; at most `limit` of them."""
+    newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
+    return [_entry(connection, run) for run in connection.execute(newest).mappings()]
+
+
+def history(connection: Connection) -> list[Performed]:
+    """List the workloads of all runs, oldest first, each of their steps by itself."""
+    workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
+    order = (measurements.c.run_id, measurements.c.position)
+    by_run: dict[str, list[RowMapping]] = {}
+    for row in connection.execute(workloads.order_by(*order)).mappings():
+        by_run.setdefault(row["run_id"], []).append(row)
+    found = [
+        performed
+        for run_id, own in by_run.items()
+        for performed in _workloads(own, _trials(connection, run_id))
+    ]
+    return sorted(found, key=lambda one: (one.started_at, one.run_id))
+
+
+def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
+    """Return a run's status and failure; nobody wrote down that a killed one has ended."""
+    if run["status"] == "running" and not owner.is_alive(run["owner"]):
+        return "interrupted", KILLED
+    return run["status"], run["failure"]
+
+
+def _entry(connection: Connection, run: RowMapping) -> Entry:
+    listed = select(measurements).where(measurements.c.run_id == run["run_id"])
+    own = connection.execute(listed.order_by(measurements.c.position)).mappings().all()
+    every = _trials(connection, run["run_id"])
+    facts = dict(json.loads(run["environment"])["target"])
+    return Entry(
+        run_id=run["run_id"],
+        kind=run["kind"],
+        status=status_of(run)[0],
+        started_at=run["started_at"],
+        ended_at=run["ended_at"],
+        findings=tuple(_summary(row, _of(row, every)) for row in own if not row["config_id"]),
+        trials=len(every),
+        performed=tuple(_workloads([row for row in own if row["config_id"]], every)),
+        title=run["title"],
+        origin=_origin(run, facts, own),
+        target=facts.get("url") or facts.get("environment of Rally"),
+        configuration=tuple((name, value) for name, value in facts.items() if name not in URLS),
+        duration_s=_duration_s(run),
+    )
+
+
+def _trials(connection: Connection, run_id: str) -> Sequence[RowMapping]:
+    """Return the rows of a run's trials without their bodies."""
+    own = select(*_without(trials, "body")).where(trials.c.run_id == run_id)
+    return connection.execute(own.order_by(*trials.primary_key.columns)).mappings().all()
+
+
+def _without(table: Table, name: str) -> list[Any]:
+    return [column for column in table.columns if column.name != name]
+
+
+def _of(row: RowMapping, every: Sequence[RowMapping]) -> list[RowMapping]:
+    return [trial for trial in every if trial["position"] == row["position"]]
+
+
+def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
+    """Return a search or a fixed load as lists show it."""
+    stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
+    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
+    return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
+
+
+def _workloads(own: Sequence[RowMapping], every: Sequence[RowMapping]) -> list[Performed]:
+    found: list[Performed] = []
+    for row in own:
+        found += _steps(row, _of(row, every), len(found))
+    return found
+
+
+def _steps(row: RowMapping, trials: Sequence[RowMapping], position: int) -> tuple[Performed, ...]:
+    """Return a workload as lists show it, each of its steps by itself.
+
+    A workload or step that did not come to its load has no trial, but a place in the list.
+    """
+    ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
+    has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
+    if ended and (has_all or ended[-1].status == row["status"]):
+        last = ended.pop()
+        held = last.pass_sla and row["failure"] is None
+        return (*ended, replace(last, pass_sla=held))
+    nothing: dict[str, Any] = {"count": 0, "ok": 0, "config_id": row["config_id"]}
+    nothing |= {"status": row["status"], "checks_passed": row["failure"] is None}
+    return (*ended, _performed(row, {"started_at": "", **nothing}, position + len(ended)))
+
+
+def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:
+    same = ("config_id", "started_at", "status", "count", "ok")
+    known: dict[str, Any] = {name: trial[name] for name in same}
+    times: dict[str, Any] = {name: trial.get(name) for name in DURATIONS if name != "p99_s"}
+    return Performed(
+        run_id=row["run_id"],
+        position=position,
+        scenario=row["scenario"],
+        **known,
+        **times,
+        pass_sla=trial["checks_passed"],
+    )
+
+
+def _origin(run: RowMapping, facts: Mapping[str, str], measured: Sequence[RowMapping]) -> str:
+    """Say what made a run: a command, a study, or Rally."""
+    if "Rally" in facts:
+        return f"imported from Rally {facts['Rally']}"
+    for row in measured[:1]:
+        study = dict(json.loads(row["body"]).get("parameters", ())).get("study")
+        if study:
+            return f"study {study}"
+    # A task within a study of before revision 0003 does not say which.
+    return "study" if run["command"].startswith("loadstone study") else run["kind"]
+
+
+def _duration_s(run: RowMapping) -> float | None:
+    """Return how long a run took; None of one that has not ended."""
+    if run["ended_at"] is None:
+        return None
+    began, ended = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
+    return (ended - began).total_seconds()
