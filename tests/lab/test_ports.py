@@ -18,3 +18,23 @@ def test_a_taken_port_that_is_asked_for_is_named() -> None:
 def test_the_port_of_before_is_kept() -> None:
     port = ports.choose(None)
     assert ports.choose(None, before=port) == port
+
+
+def test_a_port_that_was_given_is_given_to_no_one_else_before_its_server_listens() -> None:
+    one, other = ports.Ports({}), ports.Ports({})
+    port = one.give("web")
+    try:
+        with pytest.raises(EnvironmentUnusable, match=f"port {port} .*--port"):
+            other.give("web", asked=port)
+        assert other.give("database") != port
+        assert ports.Ports({"web": port}, reservations=other.reservations).give("web") != port
+    finally:
+        one.release()
+    assert other.give("web", asked=port) == port
+    other.release()
+
+
+def test_the_ports_of_a_deployment_differ() -> None:
+    book = ports.Ports({"web": 15000, "database": 15000})
+    assert book.give("web") != book.give("database")
+    book.release()

@@ -106,8 +106,9 @@ def _guarded(
 ) -> Deployment:
     run = secrets.token_hex(8)
     guard = watcher.watch(folder, run)
+    book = Ports(dict(before.ports) if before else {})
     try:
-        deployment = _start(folder, run, settings, before, say)
+        deployment = _start(book, folder, run, settings, before, say)
     except BaseException:
         shut_down(folder)
         guard.release()
@@ -115,6 +116,8 @@ def _guarded(
         if before is None and not any((folder / "logs").glob("*")):
             _purge(folder)
         raise
+    finally:
+        book.release()
     if owned:
         _guards[folder] = guard
     else:
@@ -123,6 +126,7 @@ def _guarded(
 
 
 def _start(
+    book: Ports,
     folder: Path,
     run: str,
     settings: LabSettings,
@@ -132,7 +136,6 @@ def _start(
     if settings.storage != settings_.DISK:
         require_own(storage_folder(folder, settings))
     require_not_upgraded(folder, settings)
-    book = Ports(dict(before.ports) if before else {})
     port = book.give(WEB, settings.port, settings.host)
     blueprint = Blueprint(
         folder=folder,

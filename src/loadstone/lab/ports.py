@@ -17,20 +17,54 @@ TRIES = 200
 
 @dataclass(slots=True)
 class Ports:
-    """The ports of one deployment. Ports of an earlier start are reused."""
+    """The ports of one deployment. Ports of an earlier start are reused.
+
+    Until `release` no other process is given one of them, though nothing listens there yet.
+    """
 
     before: Mapping[str, int]
     chosen: dict[str, int] = field(default_factory=dict)
+    reservations: list[socket.socket] = field(default_factory=list)
 
     def give(self, purpose: str, asked: int | None = None, host: str = HOST) -> int:
         """Return the port for a purpose: the requested one, else the earlier one, else any."""
         if purpose not in self.chosen:
-            taken = set(self.chosen.values())
             port = choose(asked, before=self.before.get(purpose), host=host)
-            while port in taken:
+            while not self._reserve(port):
+                if asked is not None:
+                    raise taken(asked, host)
                 port = choose(None, host=host)
             self.chosen[purpose] = port
         return self.chosen[purpose]
+
+    def release(self) -> None:
+        """Give the reservations up: servers listen on the ports, or never will."""
+        for reservation in self.reservations:
+            reservation.close()
+        self.reservations.clear()
+
+    def _reserve(self, port: int) -> bool:
+        """Return whether the port is now reserved for this deployment.
+
+        The reservation is an abstract Unix socket (man 7 unix): like a port it belongs to a network
+        namespace, and it ends with the process.
+        """
+        reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            reservation.bind(f"\0loadstone-port-{port}")
+        except OSError:
+            reservation.close()
+            return False
+        self.reservations.append(reservation)
+        return True
+
+
+def taken(port: int, host: str) -> EnvironmentUnusable:
+    """Return what is wrong where a requested port cannot be had."""
+    return EnvironmentUnusable(
+        f"port {port} on {host} is taken (or not allowed); "
+        "give another with --port, or leave it out to have a free one chosen"
+    )
 
 
 def is_free(port: int, host: str = HOST) -> bool:
@@ -54,10 +88,7 @@ def choose(asked: int | None, *, before: int | None = None, host: str = HOST) ->
     """Return the requested port, else the earlier one, else any; only free ones."""
     if asked is not None:
         if not is_free(asked, host):
-            raise EnvironmentUnusable(
-                f"port {asked} on {host} is taken (or not allowed); "
-                "give another with --port, or leave it out to have a free one chosen"
-            )
+            raise taken(asked, host)
         return asked
     if before is not None and is_free(before, host):
         return before
