@@ -60,6 +60,7 @@ def test_the_load_of_a_proof_comes_from_a_fleet(lab_keystone: Deployment, tmp_pa
             assert len(trial.health.parts) == 2
 
 
+@pytest.mark.alone
 def test_a_rule_of_the_audit_is_proven(lab_keystone: Deployment, tmp_path: Path) -> None:
     """The deployment has 2 workers, so that A has one; N of a login is bound to the processor."""
     lab, fleet = f"--lab={lab_keystone.name}", "--fleet=local:2"

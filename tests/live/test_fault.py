@@ -210,8 +210,8 @@ def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
     lab = start("release=29.1.0", "nodes=2", "workers=1", f"database={database}")
     ended = loadstone(
         *("fault", "--lab", lab.name, "--do", "kill keystone service for 3 seconds"),
-        *("--do", "upgrade keystone to 30.0.0", "--rate", "8", "--users", "0", "--repeats", "1"),
-        *("--baseline", "8s", "--timeout", "60s", "--store", str(tmp_path), "--json", "-"),
+        *("--do", "upgrade keystone to 30.0.0", "--rate", "3", "--users", "0", "--repeats", "1"),
+        *("--baseline", "20s", "--timeout", "60s", "--store", str(tmp_path), "--json", "-"),
     )
     assert ended.returncode in (0, 1), ended.stderr
     killed, upgraded = [one["faults"][0] for one in json.loads(ended.stdout)["measurements"]]

@@ -53,7 +53,9 @@ def test_an_application_credential_connects(variables):
         user = access.session.get_user_id()
         url = f"{access.identity_url}/users/{user}/application_credentials"
         body = {"application_credential": {"name": "loadstone-test", "secret": "s3cret"}}
-        made = access.session.post(url, json=body).json()["application_credential"]
+        answer = access.session.post(url, json=body, raise_exc=False)
+        assert answer.status_code == 201, answer.text
+        made = answer.json()["application_credential"]
         try:
             env = {
                 "OS_AUTH_URL": variables["OS_AUTH_URL"],
