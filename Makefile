@@ -20,20 +20,23 @@ install: $(filter .uv/bin/uv,$(UV))
 demo: install
 	@.venv/bin/loadstone demo
 
-# Tests mostly wait, so several run at a time, in the order that tests/conftest.py gives them; those
-# that measure run alone afterwards. Environments of the lab are made once for all of them. Slow
-# tests load real Keystones: more than four at a time starve them, and they miss their rates.
+# Tests mostly wait, so several run at a time, in the order that tests/conftest.py gives them. Slow
+# tests load real Keystones: more than four at a time starve them, and they miss their rates. Those
+# that measure run afterwards: `quiet` ones two at a time, for they leave a core idle, then those
+# that run alone. Environments of the lab are made once for all of them.
 PYTEST := LOADSTONE_TEST_HOME=$${LOADSTONE_TEST_HOME:-$(CURDIR)/target/test-home} .venv/bin/pytest -q --durations=20
 TOGETHER := $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 test: install
 	cargo test --quiet --workspace
-	$(TOGETHER) -n 5 -m "not alone and not slow"
+	$(TOGETHER) -n 5 -m "not alone and not quiet and not slow"
+	$(TOGETHER) -n 2 -m "quiet and not slow"
 	$(PYTEST) -m "alone and not slow"
 
 test-all: install
 	cargo test --quiet --workspace
-	$(TOGETHER) -n 4 -m "not alone"
+	$(TOGETHER) -n 4 -m "not alone and not quiet"
+	$(TOGETHER) -n 2 -m "quiet"
 	$(PYTEST) -m "alone"
 
 lint: install

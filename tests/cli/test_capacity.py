@@ -9,7 +9,7 @@ import pytest
 from command_line import PASSWORD, CommandLine
 from known_service import known_service
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from loadstone.keystone.deploy import settings
 from loadstone.lab import uwsgi
 
 # Rally starts and prepares for minutes where the machine is busy.
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.slow]
 
 # Scenarios and arguments as in the samples of rally-openstack 4.1.0.
 TASKS: dict[str, dict[str, object]] = {

@@ -41,27 +41,10 @@ def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: 
     assert not any(one.name.startswith("compare-") for one in deployment.every())
 
 
-def test_the_load_of_a_proof_comes_from_a_fleet(lab_keystone: Deployment, tmp_path: Path) -> None:
-    short = ("--seconds=2", "--users=2", "--concurrency=2", "--pairs=4", "--fleet=local:2")
-    words = ("prove", f"--lab={lab_keystone.name}", f"--set={COSTLY}", *short, "--json=out.json")
-    done = subprocess.run(
-        [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert done.returncode in (0, 4), done.stderr
-    with Store.open(tmp_path / "store") as store:
-        runs = [store.get(one.run_id) for one in store.every()]
-    assert {dict(run.environment.machine)["fleet"] for run in runs} == {"local:2"}
-    for run in runs:
-        for trial in run.measurements[0].trials:
-            assert len(trial.health.parts) == 2
-
-
 @pytest.mark.alone
-def test_a_rule_of_the_audit_is_proven(lab_keystone: Deployment, tmp_path: Path) -> None:
+def test_a_rule_of_the_audit_is_proven_with_load_from_a_fleet(
+    lab_keystone: Deployment, tmp_path: Path
+) -> None:
     """The deployment has 2 workers, so that A has one; N of a login is bound to the processor."""
     lab, fleet = f"--lab={lab_keystone.name}", "--fleet=local:2"
     words = ("audit", "prove", "WEB-01", lab, fleet, *SHORT, "--json=out.json")
@@ -81,3 +64,9 @@ def test_a_rule_of_the_audit_is_proven(lab_keystone: Deployment, tmp_path: Path)
     row = found["metrics"]["token issue"]["throughput"]
     assert row["answer"] == "faster" or done.returncode == 4
     assert "WEB-01" in found["notes"][0]
+    with Store.open(tmp_path / "store") as store:
+        runs = [store.get(one.run_id) for one in store.every()]
+    assert {dict(run.environment.machine)["fleet"] for run in runs} == {"local:2"}
+    for run in runs:
+        for trial in run.measurements[0].trials:
+            assert len(trial.health.parts) == 2

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from haproxy import ISSUES, haproxy, limited
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.alone, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.quiet, pytest.mark.slow]
 
 
 @pytest.fixture

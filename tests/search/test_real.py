@@ -18,7 +18,7 @@ from loadstone.search.model import TrialRequest
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.quiet
 
 
 def test_a_real_service_that_answers_errors_only_gives_words_and_no_number() -> None:

@@ -111,7 +111,7 @@ def test_clocks_that_differ_and_drift_change_neither_schedule_nor_latency() -> N
     assert np.max(np.abs(order - np.arange(200))) < 100
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.slow
 def test_clocks_that_differ_and_drift_change_neither_n_nor_latency() -> None:
     now_ns = time.time_ns()
