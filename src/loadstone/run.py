@@ -6,7 +6,7 @@ judged and stored as soon as it has ended, resources are removed.
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -67,15 +67,21 @@ def run_on(
             raise InvalidInput(
                 f"{one.heading}: Python functions run on this machine, without --fleet"
             )
-    opened = _engine(config.fleet, target, display) if engine is None else nullcontext(engine)
-    with hidden(target.secrets, store, display) as hiding, opened as sending:
+    connected = (
+        connected_engine(config.fleet, [target], display.say)
+        if engine is None
+        else nullcontext(engine)
+    )
+    with hidden(target.secrets, store, display) as hiding, connected as sending:
         _Flow(config, target, hiding, display, sending).carry_out()
         return hiding.get(config.run_id)
 
 
 @contextmanager
-def _engine(fleet: "FleetAddress | None", target: Target, display: Display) -> Iterator[Engine]:
-    """Connect to a fleet, if there is one, and read what its watched hosts show."""
+def connected_engine(
+    fleet: "FleetAddress | None", targets: Sequence[Target], say: Callable[[str], None]
+) -> Iterator[Engine]:
+    """Connect to a fleet, if there is one; the targets' monitors read its watched hosts, too."""
     if fleet is None:
         yield gate.LOCAL
         return
@@ -83,11 +89,11 @@ def _engine(fleet: "FleetAddress | None", target: Target, display: Display) -> I
     from loadstone.engine.fleet.hosts_file import SshFleet
     from loadstone.keystone.watch_hosts import watched_hosts
 
-    monitor = None if target.watch is None else target.watch.monitor
+    monitors = [target.watch.monitor for target in targets if target.watch is not None]
     with (
         client.located(fleet) if isinstance(fleet, SshFleet) else nullcontext(fleet) as found,
         gate.fleet(found) as engine,
-        watched_hosts(found, monitor, display.say),
+        watched_hosts(found, monitors, say),
     ):
         yield engine
 

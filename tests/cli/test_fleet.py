@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import PASSWORD
-from known_service import NAME, serving
+from known_service import NAME, cloud_of, serving
 from network_hosts import HERE, NetworkHost, network
 from running_fleet import begun, fleet_of, free_port, loadstone, of_admin
 from ssh_hosts import ssh_hosts
@@ -37,6 +37,10 @@ Authenticate.keystone:
 - runner: {type: constant_for_duration, duration: 5, concurrency: 2}
   context: {users: {tenants: 1, users_per_tenant: 2}}
 """
+WATCHED_COMMANDS = {
+    "run": ("run", "task.yaml"),
+    "compare": ("compare", "--cloud=a", "--cloud=b", "--users=0", "--seconds=3", "--pairs=4"),
+}
 
 
 @pytest.fixture
@@ -76,7 +80,10 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(home: Path) -> None:
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
+    home: Path, command: str
+) -> None:
     port = free_port()
     url = f"tls://127.0.0.1:{port}"
     assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
@@ -90,20 +97,22 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(hom
         assert (len(status["hosts"]), status["watch_hosts"]) == (1, ["127.0.0.1"])
         with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
             (home / "task.yaml").write_text(WATCHED)
-            words = ("run", "task.yaml", f"--fleet={url}")
-            done = loadstone(home, *words, **of_admin("127.0.0.1", served))
-        assert done.returncode in (0, 1), done.stderr
+            cloud = cloud_of(f"http://127.0.0.1:{served}/v3")
+            (home / "clouds.yaml").write_text(json.dumps({"clouds": {"a": cloud, "b": cloud}}))
+            words = WATCHED_COMMANDS[command]
+            done = loadstone(home, *words, f"--fleet={url}", **of_admin("127.0.0.1", served))
+        assert done.returncode in (0, 1, 4), done.stderr
     finally:
         loadstone(home, "fleet", "down", f"--fleet-certificates={watching}")
     with Store.open(home / "results") as store:
-        [run] = [store.get(one.run_id) for one in store.every()]
-    [trial] = run.measurements[0].trials
-    assert trial.health is not None
-    assert len(trial.health.parts) == 1
-    assert trial.resources is not None
-    assert "the machine's CPU of 127.0.0.1" in {
-        use.name for use in trial.resources.observation.uses
-    }
+        runs = [store.get(one.run_id) for one in store.every()]
+    assert len(runs) == (2 if command == "compare" else 1)
+    for trial in (trial for run in runs for trial in run.measurements[0].trials):
+        assert trial.health is not None
+        assert len(trial.health.parts) == 1
+        assert trial.resources is not None
+        uses = {use.name for use in trial.resources.observation.uses}
+        assert "the machine's CPU of 127.0.0.1" in uses
 
 
 def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> None:

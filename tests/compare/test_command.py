@@ -8,8 +8,8 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
-from command_line import PASSWORD, CommandLine
-from known_service import NAME, known_service
+from command_line import CommandLine
+from known_service import cloud_of, known_service
 
 from loadstone.store.store import Store
 
@@ -32,24 +32,12 @@ class Measured:
         return a, b
 
 
-def cloud(url: str) -> dict[str, Any]:
-    auth = {
-        "auth_url": url,
-        "username": NAME,
-        "password": PASSWORD,
-        "project_name": NAME,
-        "user_domain_id": "default",
-        "project_domain_id": "default",
-    }
-    return {"auth": auth, "identity_api_version": 3}
-
-
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
     home = tmp_path_factory.mktemp("compare")
     loadstone = CommandLine(home)
     with known_service(2, 0.02 * RATIO) as slow, known_service(2, 0.02) as fast:
-        clouds = {"slow": cloud(slow.url), "fast": cloud(fast.url)}
+        clouds = {"slow": cloud_of(slow.url), "fast": cloud_of(fast.url)}
         (home / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
         words = ("compare", "--cloud=slow", "--cloud=fast", *SHORT, "--json=out.json")
         done = loadstone(*words)
@@ -69,7 +57,7 @@ def test_the_faster_of_two_services_is_found(measured: Measured) -> None:
 @pytest.mark.slow
 def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
     with known_service(2, 0.02 * RATIO) as slow, known_service(2, 0.02) as fast:
-        clouds = {"slow": cloud(slow.url), "fast": cloud(fast.url)}
+        clouds = {"slow": cloud_of(slow.url), "fast": cloud_of(fast.url)}
         (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
         sides = ("--cloud=slow", "--cloud=fast")
         short = ("--seconds=1.5", "--concurrency=6", "--users=2", "--pairs=4")

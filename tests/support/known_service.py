@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import requests
 from command_line import PASSWORD
@@ -44,6 +45,19 @@ class Known:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v3"
+
+
+def cloud_of(url: str) -> dict[str, Any]:
+    """Return the entry of such a service in clouds.yaml."""
+    auth = {
+        "auth_url": url,
+        "username": NAME,
+        "password": PASSWORD,
+        "project_name": NAME,
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    return {"auth": auth, "identity_api_version": 3}
 
 
 def seen_by(known: Known) -> dict[str, int]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from loadstone import gate
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Criteria
 from loadstone.compare.memory import memory_mb
@@ -26,7 +25,7 @@ from loadstone.plan.model import Limits, Placement
 from loadstone.policy import Interleaved
 from loadstone.redaction import secrets_of_environment
 from loadstone.result import Measurement, Run
-from loadstone.run import hidden, run_on
+from loadstone.run import connected_engine, hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 
@@ -92,7 +91,10 @@ def measure(config: ComparisonConfig, store: Store, display: Display) -> Measure
         measured_target(side_b.target, display.say) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
-        with hidden(known, store, display) as hiding, gate.fleet(config.fleet) as engine:
+        with (
+            hidden(known, store, display) as hiding,
+            connected_engine(config.fleet, (a, b), display.say) as engine,
+        ):
             return _Session(config, (a, b), hiding, display, engine).measure()
 
 

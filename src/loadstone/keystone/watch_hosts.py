@@ -1,7 +1,7 @@
 """Hosts of a fleet that are only watched: workers with the role `watch`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -84,20 +84,22 @@ class WatchedHost:
 
 @contextmanager
 def watched_hosts(
-    fleet: FleetAddress | None, monitor: Monitor | None, say: Callable[[str], None]
+    fleet: FleetAddress, monitors: Sequence[Monitor], say: Callable[[str], None]
 ) -> Iterator[None]:
-    """Read the watched hosts of a fleet, too, until the end.
+    """Have monitors read the watched hosts of a fleet, too, until the end.
 
     A fleet of which only some workers send load is shared with other measurements; its watched
     hosts serve them all, so what they show belongs to none.
     """
-    if not isinstance(fleet, SchedulerAddress) or fleet.workers or monitor is None:
+    if not isinstance(fleet, SchedulerAddress) or fleet.workers or not monitors:
         yield
         return
-    with client.opened(fleet) as dask:
+    with client.opened(fleet) as dask, ExitStack() as stack:
         found = [_started(dask, worker, say) for worker in client.watch_hosts(dask)]
-        with monitor.reading([one for one in found if one is not None]):
-            yield
+        hosts = [one for one in found if one is not None]
+        for monitor in monitors:
+            stack.enter_context(monitor.reading(hosts))
+        yield
 
 
 def _started(
