@@ -7,12 +7,14 @@
     start       from the order to the first request, on a fleet of 4 and on this machine, in turn
     scheduler   CPU of a scheduler with so many workers that send nothing
 
-Prints rows of Markdown. All load goes to a service on this machine.
+Prints rows of Markdown. All load goes to a service on this machine. With --namespaces the four
+processes of `agreement` and `counts` have networks of their own, behind a bridge (root).
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import pickle
 import socket
@@ -22,23 +24,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from loadstone.engine import local
 from loadstone.engine.fleet import certificates, client, connect, daemons
-from loadstone.engine.fleet.address import LocalFleet, SchedulerAddress
+from loadstone.engine.fleet.address import FleetAddress, LocalFleet, SchedulerAddress
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from command_line import CommandLine
-from known_service import ISSUE, NAME, Known, known_service, seen_by, serving
+from known_service import ISSUE, NAME, known_service, serving
+from network_hosts import HERE, network
 
 LIMITS = Limits(max_rate_rps=1e6, load_s=3600.0)
 PARTS = 4
@@ -55,17 +57,48 @@ def plan_of(host: str, port: int, load: Load) -> Plan:
     return Plan(Origin("http", host, port), (ISSUE,), load, limits=limits)
 
 
-def agreement(searches: int) -> None:
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts that load, and the address at which they reach the service."""
+
+    fleet: FleetAddress
+    options: tuple[str, ...]  # the same for the command line
+    service_host: str
+
+
+@contextlib.contextmanager
+def four_hosts(*, in_namespaces: bool) -> Iterator[Hosts]:
+    if not in_namespaces:
+        yield Hosts(LocalFleet(PARTS), (f"--fleet=local:{PARTS}",), "127.0.0.1")
+        return
+    with tempfile.TemporaryDirectory() as name, network(PARTS) as hosts:
+        folder, port = Path(name), free_port()
+        address = SchedulerAddress(f"tls://{HERE}:{port}", folder)
+        certificates.make(folder)
+        try:
+            daemons.start_scheduler(folder, HERE, port)
+            for host in hosts:
+                daemons.start_workers(address, 1, host.command())
+            options = (f"--fleet={address.url}", f"--fleet-certificates={folder}")
+            yield Hosts(address, options, HERE)
+        finally:
+            daemons.end(folder)
+
+
+def agreement(searches: int, hosts: Hosts) -> None:
     """Search with one process and with four; say whether each N lies in the other's interval."""
     print(f"| search | capacity | one: low, N, high | {PARTS} processes | agree | hold the truth |")
     print("| --- | --- | --- | --- | --- | --- |")
     agreed = 0
     for number in range(1, searches + 1):
-        with tempfile.TemporaryDirectory() as folder, known_service(4, 0.02) as known:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            known_service(4, 0.02, host=hosts.service_host) as known,
+        ):
             command = CommandLine(Path(folder))
-            for options in ((), (f"--fleet=local:{PARTS}",)):
+            for options in ((), hosts.options):
                 words = ("capacity", "--scenario=issue", "--users=4", "--budget=40")
-                done = command(*words, *options, url=known.url)
+                done = command(*words, "--yes-load-this-target", *options, url=known.url)
                 if done.returncode not in (0, 4):
                     raise SystemExit(done.stderr)
             with Store.open(Path(folder) / "results") as store:
@@ -98,39 +131,31 @@ def overlap(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
     return low <= n_2 <= high and low_2 <= n <= high_2  # type: ignore[operator]
 
 
-def counts(requests: int) -> None:
+def counts(requests: int, hosts: Hosts) -> None:
     """Send closed loops from four parts until there were so many requests."""
-    each = min(requests, 500_000)
-    sent = recorded = seen = 0
-    with (
-        serving(f"--user={NAME}", f"--project={NAME}") as (port, process),
-        connect.opened(LocalFleet(PARTS)) as fleet,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        known = Known(port, 0.0, process)
-        began_s = time.monotonic()
-        while sent < requests:
-            before = seen_by(known)
-            path = Path(folder) / "samples.parquet"
-            load = ClosedLoad(4 * PARTS, iterations=min(each, requests - sent))
-            found = fleet.run_to_file(plan_of("127.0.0.1", port, load), path)
-            after = seen_by(known)
-            iterations = set()
-            for rows in found.file.groups():
-                iterations.update(rows.iteration.tolist())
-            if len(iterations) != found.file.rows:
-                raise SystemExit("an iteration is recorded twice")
-            sent += load.iterations or 0
-            recorded += found.file.rows
-            seen += logins(after) - logins(before)
-        spent_s = time.monotonic() - began_s
+    sent = recorded = 0
+    with tempfile.TemporaryDirectory() as name:
+        counted, path = Path(name) / "counts.json", Path(name) / "samples.parquet"
+        options = (f"--host={hosts.service_host}", f"--user={NAME}", f"--project={NAME}")
+        with (
+            serving(*options, f"--counts={counted}") as (port, _),
+            connect.opened(hosts.fleet) as fleet,
+        ):
+            began_s = time.monotonic()
+            while sent < requests:
+                load = ClosedLoad(4 * PARTS, iterations=min(500_000, requests - sent))
+                found = fleet.run_to_file(plan_of(hosts.service_host, port, load), path)
+                iterations = set()
+                for rows in found.file.groups():
+                    iterations.update(rows.iteration.tolist())
+                if len(iterations) != found.file.rows:
+                    raise SystemExit("an iteration is recorded twice")
+                sent += load.iterations or 0
+                recorded += found.file.rows
+            spent_s = time.monotonic() - began_s
+        seen = json.loads(counted.read_text())["requests"]["POST /v3/auth/tokens"]
     print("| asked for | recorded | seen by the target | seconds |\n| --- | --- | --- | --- |")
     print(f"| {sent:,} | {recorded:,} | {seen:,} | {spent_s:.0f} |")
-
-
-def logins(counts: dict[str, Any]) -> int:
-    """Return how many of the load's requests the service has seen."""
-    return int(counts["requests"].get("POST /v3/auth/tokens", 0))
 
 
 def per_request(rounds: int) -> None:
@@ -321,6 +346,7 @@ def main() -> None:
     )
     parser.add_argument("part")
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--namespaces", action="store_true")
     parser.add_argument("--searches", type=int, default=10)
     parser.add_argument("--requests", type=int, default=3_000_000)
     parser.add_argument("--rounds", type=int, default=9)
@@ -329,9 +355,11 @@ def main() -> None:
     options = parser.parse_args()
     match options.part:
         case "agreement":
-            agreement(options.searches)
+            with four_hosts(in_namespaces=options.namespaces) as hosts:
+                agreement(options.searches, hosts)
         case "counts":
-            counts(options.requests)
+            with four_hosts(in_namespaces=options.namespaces) as hosts:
+                counts(options.requests, hosts)
         case "requests":
             per_request(options.rounds)
         case "samples":

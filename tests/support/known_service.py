@@ -41,10 +41,11 @@ class Known:
     port: int
     capacity_rps: float
     process: subprocess.Popen[bytes]
+    host: str = "127.0.0.1"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v3"
+        return f"http://{self.host}:{self.port}/v3"
 
 
 def cloud_of(url: str) -> dict[str, Any]:
@@ -62,18 +63,21 @@ def cloud_of(url: str) -> dict[str, Any]:
 
 def seen_by(known: Known) -> dict[str, int]:
     """Return what the service has counted: requests that were worked on, refused, ..."""
-    url = f"http://127.0.0.1:{known.port}/loadstone/counts"
+    url = f"http://{known.host}:{known.port}/loadstone/counts"
     answer: dict[str, int] = requests.get(url, timeout=30).json()
     return answer
 
 
 @contextlib.contextmanager
-def known_service(workers: int = 2, service_s: float = 0.1, *more: str) -> Iterator[Known]:
+def known_service(
+    workers: int = 2, service_s: float = 0.1, *more: str, host: str = "127.0.0.1"
+) -> Iterator[Known]:
     """Start a service of capacity workers / service_s; it ends with the block, or with us."""
     capacity_rps = workers / service_s
     bears = (f"--capacity={capacity_rps!r}", f"--workers={workers}")
-    with serving(*bears, f"--user={NAME}", f"--project={NAME}", *more) as (port, process):
-        yield Known(port, capacity_rps, process)
+    own = (f"--host={host}", f"--user={NAME}", f"--project={NAME}")
+    with serving(*bears, *own, *more) as (port, process):
+        yield Known(port, capacity_rps, process, host)
 
 
 @contextlib.contextmanager
