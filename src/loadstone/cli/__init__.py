@@ -13,23 +13,23 @@ from loadstone.errors import INTERRUPTED, LoadstoneError
 # Command -> what it does. Each is a click command of the same name in a module of the same name,
 # which the help, that must answer at once, does not load.
 COMMANDS = {
-    "audit": "Find the settings of an identity service that cost performance.",
+    "audit": "Find settings of an identity service that cost performance.",
     "capacity": "Find N: the highest request rate that the target sustains.",
-    "compare": "Say whether B is faster than A, by how much, and how sure that is.",
-    "demo": "Measure a real Keystone on this machine: set-up included.",
-    "doctor": "Say what is installed, what is missing, and how to get it.",
-    "fleet": "Start, look at and end hosts that send load together.",
-    "fault": "Say what a fault does to a service under load, and how it comes back.",
-    "lab": "Start, find and end real Keystones on this machine.",
-    "monitor": "Watch the resources of a machine and its services, without load.",
-    "prove": "Measure what a change of settings brings, before and after.",
+    "compare": "Test whether B is faster than A, by how much, and how certain that is.",
+    "demo": "Install and measure a real Keystone on this machine.",
+    "doctor": "Show what is installed, what is missing, and how to get it.",
+    "fleet": "Manage hosts that send one load together.",
+    "fault": "Measure what a fault does to a service under load, and how it recovers.",
+    "lab": "Start, find and stop real Keystones on this machine.",
+    "monitor": "Monitor the resources of a machine and its services, without load.",
+    "prove": "Measure the gain of a change of settings, before and after.",
     "report": "Write the report of a run: one HTML page, JUnit, OpenMetrics.",
-    "results": "List, show, compare over time, export, import, clean up, delete.",
-    "run": "Carry out a task file of Rally's for identity.",
+    "results": "List, show, track over time, export, import, clean up or delete results.",
+    "run": "Run a Rally task file against Keystone.",
     "serve": "Serve Identity v3 from memory: a target of known capacity.",
-    "size": "Say how many cores, workers, nodes and connections a load takes.",
-    "study": "Measure many configurations of a Keystone, one after the other.",
-    "task": "Look at task files: Rally's, for identity, as they are.",
+    "size": "Compute how many cores, workers, nodes and connections a load needs.",
+    "study": "Measure many Keystone configurations, one after the other.",
+    "task": "Check Rally task files before any load.",
 }
 
 
@@ -65,19 +65,24 @@ class Lazy(click.Group):
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="loadstone")
 def loadstone() -> None:
-    """Find how much load a cloud's identity service bears.
+    """Find how much load a cloud's identity service sustains.
 
     \b
-    loadstone demo                  a real Keystone on this machine, measured end to end
-    loadstone capacity --lab NAME   N, the highest rate that a service sustains
-    loadstone doctor                what is installed, what is missing
+    loadstone demo                  measure a real Keystone on this machine, end to end
+    loadstone capacity --lab NAME   find N, the highest rate that a service sustains
+    loadstone doctor                show what is installed and what is missing
 
-    A target is chosen by --lab NAME, by --cloud NAME (clouds.yaml), else by OS_* variables.
+    The target is given by --lab NAME, by --cloud NAME (clouds.yaml), or else by OS_* variables.
 
     \b
-    Exit codes: 0 held; 1 the measured thing fell short; 2 usage or invalid input;
-    3 target or machine not usable; 4 the measurement is invalid; 130 interrupted;
-    141 whoever read the output had enough (loadstone results list | head -1).
+    Exit codes:
+      0    the measured service met what was asked
+      1    the measured service fell short
+      2    wrong usage or invalid input
+      3    target or machine not usable
+      4    the measurement is invalid or inconclusive
+      130  interrupted; what was measured is kept
+      141  the reader of the output closed it (loadstone results list | head -1)
     """
 
 

@@ -51,7 +51,7 @@ class WithDefault(click.Group):
 
 @click.group(cls=WithDefault)
 def audit() -> None:
-    """Find the settings of an identity service that cost performance.
+    """Find settings of an identity service that cost performance.
 
     \b
     loadstone audit                          this machine
@@ -79,22 +79,30 @@ def _outputs(command: Any) -> Any:
 @audit.command()
 @click.argument("files", nargs=-1, metavar="[FACTS]...", type=click.Path(path_type=Path))
 @host_options
-@click.option("--pack", "packs", multiple=True, metavar="NAME", help="Add a pack (refarch).")
-@click.option("--rule", "only", multiple=True, metavar="ID", help="Judge this rule only; repeat.")
+@click.option(
+    "--pack", "packs", multiple=True, metavar="NAME", help="Add a pack of rules (refarch)."
+)
+@click.option(
+    "--rule", "only", multiple=True, metavar="ID", help="Check only this rule; may be repeated."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["critical", "warning", "info"]),
     default="critical",
     show_default=True,
-    help="The least severity that ends the command with exit code 1.",
+    help="Minimum severity that gives exit code 1.",
 )
-@click.option("--waivers", type=click.Path(path_type=Path), help="Findings that are accepted.")
-@click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Requests/s to be served.")
 @click.option(
-    "--logins-per-s", type=click.FloatRange(min=0), default=0.0, help="Logins/s to be served."
+    "--waivers", type=click.Path(path_type=Path), help="File with findings that you accept."
 )
-@click.option("--result", metavar="RUN", help="The run whose service time --rate is judged by.")
-@click.option("--all", "all_states", is_flag=True, help="Show rules that passed or do not apply.")
+@click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Planned load, requests/s.")
+@click.option(
+    "--logins-per-s", type=click.FloatRange(min=0), default=0.0, help="Planned load, logins/s."
+)
+@click.option("--result", metavar="RUN", help="Run whose service time is used with --rate.")
+@click.option(
+    "--all", "all_states", is_flag=True, help="Also show rules that passed or do not apply."
+)
 @STORE
 @JSON
 @_outputs
@@ -103,7 +111,7 @@ def _outputs(command: Any) -> Any:
 def check(
     ctx: click.Context, /, files: tuple[Path, ...], to: TextIO | None, **options: Any
 ) -> None:
-    """Judge hosts, or FACTS that were collected before, by the rules."""
+    """Check hosts, or FACTS that were collected before, against the rules."""
     from loadstone.audit.rule import Severity
 
     fail_on = Severity(options["fail_on"])
@@ -145,8 +153,10 @@ def _show(found: "Audit", *, all_states: bool) -> None:
 
 @audit.command()
 @host_options
-@click.option("--script", is_flag=True, help="Print the collector, to run it by hand: sh FILE.")
-@click.option("-o", "--output", type=OutputFile(), default="-", help="The file to write.")
+@click.option(
+    "--script", is_flag=True, help="Print the collector script, to run it by hand: sh FILE."
+)
+@click.option("-o", "--output", type=OutputFile(), default="-", help="File to write.")
 def collect(script: bool, output: TextIO, **options: Any) -> None:
     """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
     from loadstone.audit import archive, transport

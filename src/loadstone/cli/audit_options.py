@@ -17,21 +17,31 @@ CONTAINERS = ("docker", "podman", "kubectl")
 SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
-    click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`."),
-    click.option("--host", "hosts", multiple=True, help="A host over ssh ([USER@]HOST); repeat."),
-    click.option("--inventory", type=_FILE, help="A list of hosts, or an Ansible inventory."),
-    click.option("--docker", multiple=True, metavar="NAME", help="A container of docker; repeat."),
-    click.option("--podman", multiple=True, metavar="NAME", help="A container of podman; repeat."),
-    click.option("--kubectl", multiple=True, metavar="POD", help="A pod of Kubernetes; repeat."),
-    click.option("--ssh-config", type=_FILE, help="In place of ~/.ssh/config."),
-    click.option("--become", is_flag=True, help="Read as root over ssh (sudo without password)."),
+    click.option("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`."),
+    click.option(
+        "--host", "hosts", multiple=True, help="Host over ssh ([USER@]HOST); may be repeated."
+    ),
+    click.option("--inventory", type=_FILE, help="List of hosts, or an Ansible inventory."),
+    click.option(
+        "--docker", multiple=True, metavar="NAME", help="Docker container; may be repeated."
+    ),
+    click.option(
+        "--podman", multiple=True, metavar="NAME", help="Podman container; may be repeated."
+    ),
+    click.option(
+        "--kubectl", multiple=True, metavar="POD", help="Kubernetes pod; may be repeated."
+    ),
+    click.option("--ssh-config", type=_FILE, help="Use this file instead of ~/.ssh/config."),
+    click.option(
+        "--become", is_flag=True, help="Read as root over ssh (needs sudo without a password)."
+    ),
     click.option(
         "--via",
         type=click.Choice(["ssh", "ansible"]),
         default="ssh",
         show_default=True,
-        help="How hosts of --inventory are reached; ansible: with its own connections, become and "
-        "vault (pip install 'loadstone[ansible]').",
+        help="How hosts of --inventory are reached. ansible uses the inventory's own connections, "
+        "become and vault (pip install 'loadstone[ansible]').",
     ),
     click.option(
         "--timeout",
@@ -39,7 +49,7 @@ _OPTIONS = (
         type=click.FloatRange(min=1, max=600),
         default=60.0,
         show_default=True,
-        help="Seconds for each host; a host that takes longer is unknown.",
+        help="Time limit for each host, seconds. A host that takes longer is reported as unknown.",
     ),
 )
 

@@ -15,39 +15,32 @@ if TYPE_CHECKING:
     from loadstone.audit.rule import Rule
 
 
-COMMANDLINE = ParameterSource.COMMANDLINE
-# The error rate is spent over the most pairs, so that fewer make early intervals narrower. What a
-# rule warns of changes much, and shows in so few.
-PAIRS = {"pairs": 16, "fewest_pairs": 6}
-
-
 @click.command()
 @click.argument("rule_id", metavar="RULE")
 @click.option(
-    "--lab", metavar="NAME", required=True, help="The deployment whose settings are measured."
+    "--lab", metavar="NAME", required=True, help="Deployment whose settings are measured."
 )
-@load_options
-@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
+# What a rule warns of has a large effect, which few pairs show. The error rate is spread over the
+# maximum number of pairs, so a lower maximum makes early intervals narrower.
+@load_options(pairs=16, fewest_pairs=6, scenario="the one that the rule names")
+@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
+@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
 @JSON
 @click.pass_context
 def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> None:
     """Measure before and after the fix of a rule, in pairs, and state the gain.
 
-    Two deployments are made with the settings of --lab NAME: A breaks the rule, B keeps it. They
-    are removed at the end; NAME itself is not touched. The load is the scenario that the rule
-    names, unless --scenario says otherwise. `loadstone audit` shows the gain beside the rule's
-    findings from then on.
+    Creates two deployments with the settings of --lab NAME: A breaks the rule, B follows it. They
+    are removed at the end; NAME itself is not touched. Afterwards `loadstone audit` shows the gain
+    beside the rule's findings.
 
     \b
     loadstone audit prove WEB-01 --lab demo
     loadstone audit prove KS-01 --lab demo
 
-    At most 16 pairs and at least 6, unless --pairs and --pairs-at-least say otherwise.
-
-    Ends with 0 when the answer is known, whatever it is; with 4 when it is not, or when no setting
-    of the lab can show the rule's effect ("not measured").
+    Exit code 0 if the answer is known, whatever it is; 4 if it is not, or if no setting of the lab
+    can show the rule's effect ("not measured").
     """
     from loadstone.audit import proof, rule
     from loadstone.keystone import deployment
@@ -57,10 +50,8 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     known = deployment.known(options["lab"]).state.settings
     state = _state(chosen, options["lab"]) if chosen.proof else None
     found = proof.sides(chosen, known, state, os.cpu_count() or 1)
-    if chosen.proof:
-        usual = {"scenario": chosen.proof.scenario, **PAIRS}
-        unset = {n: v for n, v in usual.items() if ctx.get_parameter_source(n) is not COMMANDLINE}
-        options.update(unset)  # type: ignore[typeddict-item]
+    if chosen.proof and ctx.get_parameter_source("scenario") is not ParameterSource.COMMANDLINE:
+        options["scenario"] = chosen.proof.scenario
     note = f"{chosen.id}: {chosen.title}. {found.note}."
     click.echo(note, err=True)
     before = temporary(proof.BEFORE, "a", settings.read(found.before))

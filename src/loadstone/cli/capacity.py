@@ -69,24 +69,27 @@ def search_options(command: Command) -> Command:
     """Add the options that say on which terms N is searched for."""
     rate = Number(0.1, HIGHEST_RPS)
     options = (
-        ("--budget", "budget_s", Duration(), "4m", "Load time at most, such as 90s or 4m."),
-        ("--max-rate", "max_rate_rps", rate, 5000.0, "Iterations begun per second, never more."),
-        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to make and remove again; "
-         "0: the target's own user, nothing is made."),
-        ("--method", "method", str, "meter", "How N is searched for."),
+        ("--budget", "budget_s", Duration(), "4m", "Maximum load time, such as 90s or 4m."),
+        ("--max-rate", "max_rate_rps", rate, 5000.0,
+         "Maximum number of iterations started per second."),
+        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create for the run and "
+         "remove at its end. 0: create nothing and use the given credentials."),
+        ("--method", "method", str, "meter", "Search method: meter, isp-ras-2015, "
+         "isp-ras-2015-text, step-concurrency, closed-loop-peak, bisect or mlrsearch."),
         ("--max-connections", "max_connections", click.IntRange(1, 60_000), 10_000,
-         "Connections open at once at most; the search begins with 256 and opens more only when "
-         "these are the limit. With --http2 requests in flight."),
-        ("--curve", "curve_s", Number(0.0, 300.0), 0.0, "Seconds at each of a few rates "
-         "up to N and a little beyond, besides the budget; 0: no curve."),
-        ("--repeat", "repeat", click.IntRange(1, 100), 1, "Searches, one after the other, and N of "
-         "all of them: noise slower than one search shows between them."),
+         "Maximum number of open connections (with --http2: of requests in flight). The search "
+         "begins with 256 and opens more only if these are the limit."),
+        ("--curve", "curve_s", Number(0.0, 300.0), 0.0, "After the search, measure a "
+         "curve: so many seconds at each of a few rates up to N and a little beyond. Not part of "
+         "--budget. 0: no curve."),
+        ("--repeat", "repeat", click.IntRange(1, 100), 1, "Repeat the search and combine the "
+         "results. This also captures noise that is slower than one search."),
     )  # fmt: skip
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
         command = add(command)
     command = generator_options(command)
-    words = "What must hold besides: 'p99<500ms', 'errors<0.1%'; may be repeated."
+    words = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
 
 
@@ -110,18 +113,18 @@ def search_options(command: Command) -> Command:
     "given",
     metavar="NAME=VALUE",
     multiple=True,
-    help="An argument of the scenario, its value as in YAML or JSON; may be repeated.",
+    help="Argument of the scenario, with its value in YAML or JSON; may be repeated.",
 )
 @click.option(
     "--task",
     metavar="FILE",
-    help="Search N of a workload of this task file, with its users, roles and quotas (-: stdin); "
-    "rules of its SLA become objectives.",
+    help="Find N for a workload of this task file (-: stdin), with its users, roles and quotas. "
+    "Its SLA rules become objectives.",
 )
 @click.option(
     "--workload",
     metavar="N|NAME",
-    help="Which workload of --task: its number from 1 over all, or its scenario's name.",
+    help="Workload of --task: its number in the file, from 1, or its scenario's name.",
 )
 @template_options
 @search_options
@@ -132,26 +135,32 @@ def search_options(command: Command) -> Command:
     type=click.Choice(["only", "first"]),
     is_flag=False,
     flag_value="only",
-    help="Predict N from half a minute at about 30 % of what one request after the other makes, "
-    "without a search; `--predict first` searches afterwards and compares.",
+    help="Predict N without a search, from half a minute of load at about 30 % of one worker's "
+    "rate. `--predict first` predicts, then searches and compares.",
 )
 @click.option(
     "--fail-below",
     "least_rps",
     type=Number(0.001, HIGHEST_RPS),
-    help="End with 1 if N is below this rate (all of its interval), with 4 if that cannot be told.",
+    help="Exit code 1 if the whole interval of N is below this rate, 4 if that is undecided.",
 )
-@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
+@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
 @JSON
 @click.pass_context
 def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     """Find N: the highest request rate that the target sustains without degradation.
 
-    Ends with 0 when N was found or predicted, with 1 when the target fell short before there could
-    be a number (it answered with errors only), with 4 when the measurement is invalid: the load
-    generator was the limit, or the target changed underneath. With --fail-below RATE: 0 the lower
-    bound of N is not below RATE, 1 the upper bound is, 4 RATE lies between them.
+    \b
+    Exit codes:
+      0  N was found or predicted
+      1  the target answered with errors only, so there is no N
+      4  the measurement is invalid: the load generator was the limit, or the
+         target changed during the measurement
+    With --fail-below RATE:
+      0  the lower bound of N is at least RATE
+      1  the upper bound of N is below RATE
+      4  RATE lies between the two bounds
     """
     from loadstone.cli.screen import Screen
     from loadstone.config.capacity import search_group

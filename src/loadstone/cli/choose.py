@@ -16,8 +16,10 @@ Command = Callable[..., object]
 
 def target_options(command: Command) -> Command:
     """Add the options that choose a target."""
-    cloud = click.option("--cloud", metavar="NAME", help="An entry of clouds.yaml.")
-    lab = click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`.")
+    cloud = click.option("--cloud", metavar="NAME", help="Target: an entry of clouds.yaml.")
+    lab = click.option(
+        "--lab", metavar="NAME", help="Target: a deployment started by `loadstone lab up NAME`."
+    )
     return lab(cloud(command))
 
 
@@ -34,15 +36,17 @@ MONITOR = click.option(
     "watched",
     metavar="WHAT",
     multiple=True,
-    help="Watch more: prometheus=URL[,queries=FILE], ssh=HOST, or a service's URL such as "
-    "memcached://HOST:11211; may be repeated.",
+    help="Monitor another source: prometheus=URL[,queries=FILE], ssh=HOST, or a service's URL such "
+    "as memcached://HOST:11211; may be repeated.",
 )
 
 
 def fault_options(command: Command) -> Command:
     """Add the options that let commands of a file break a target."""
     file = click.Path(path_type=Path, exists=True, dir_okay=False)
-    words = "Commands that carry faults out on a target that is no lab (docs/faults.md)."
+    words = (
+        "File with commands that inject faults into a target that is not a lab (docs/faults.md)."
+    )
     command = click.option("--faults", "faults_file", type=file, help=words)(command)
     words = "Permit the commands of --faults to break this target."
     return click.option("--yes-break-this-target", "may_break", is_flag=True, help=words)(command)
@@ -67,14 +71,14 @@ PROFILE = click.option(
     "--profile",
     "profiles",
     is_flag=True,
-    help="Profile Keystone's workers with py-spy, of a --lab: where their time goes.",
+    help="Profile the Keystone workers of a --lab with py-spy: where they spend their time.",
 )
 
 
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,
-    help="Measure a --lab that another measurement is at work on; the results say so.",
+    help="Measure a --lab although another measurement is using it; the results say so.",
 )
 
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def clean(
     ctx: click.Context, run: str, lab: str | None, cloud: str | None, location: "StoreLocation"
 ) -> None:
-    """Remove from the cloud what RUN made there and could not remove itself.
+    """Remove from the cloud what RUN created there and could not remove itself.
 
-    Only what the run's journal names is removed. The target is the run's own unless --lab, --cloud
-    or OS_* variables choose it anew. Ends with 1 when something is left.
+    Removes only what the run's journal lists. The target is the run's own, unless --lab, --cloud or
+    OS_* variables name another. Exit code 1 if something is left.
     """
     from loadstone.keystone.clean import clean as clean_up
     from loadstone.keystone.clean import list_leftovers

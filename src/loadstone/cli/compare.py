@@ -1,7 +1,8 @@
 """`loadstone compare`: is B faster than A?"""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
 
@@ -68,74 +69,110 @@ class CompareOptions(LoadOptions):
     junit: TextIO | None
 
 
-def load_options(command: Command) -> Command:
-    """Add the options that say how both targets are loaded, and when the answer is known."""
+def load_options(
+    pairs: int = 40, fewest_pairs: int = 4, scenario: str | Literal[True] = True
+) -> Callable[[Command], Command]:
+    """Return what adds the options that say how both targets are loaded, and for how many pairs.
+
+    `scenario` describes the default of --scenario; True: its value does.
+    """
+
+    def decorated(command: Command) -> Command:
+        return _with_load_options(command, pairs, fewest_pairs, scenario)
+
+    return decorated
+
+
+def _with_load_options(
+    command: Command, pairs: int, fewest_pairs: int, scenario: str | Literal[True]
+) -> Command:
     options = (
         ("--scenario", "scenario", str, "issue", f"{', '.join(sorted(SCENARIOS))}; a mix; or a "
          "scenario of task files."),
-        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to make on each target and "
-         "remove again; 0: the target's own user."),
-        ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight: a "
-         "closed loop, whose throughput is compared."),
+        ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
+         "and remove at the end. 0: create nothing and use the given credentials."),
+        ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
+         "a closed loop. Throughput is compared."),
         ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
-        ("--pairs", "pairs", click.IntRange(4, 1000), 40, "Pairs at most."),
-        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), 4, "Pairs at least: more "
-         "make the interval narrower where the answer is known early."),
-        ("--same-within", "same_within", ShareParam(), "3%", "A ratio this near to 1 is the same."),
+        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), fewest_pairs,
+         "Minimum number of pairs. More make the interval narrower if the answer is known early."),
+        ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
+         "count as the same."),
     )  # fmt: skip
     command = generator_options(fleet_options(command))
     command = click.option(
         "--rate",
         "rate_rps",
         type=Number(0.1, 100_000.0),
-        help="Offer this rate in place of --concurrency; latencies are compared.",
+        help="Offer this rate instead of --concurrency. Latencies are compared.",
     )(command)
     command = click.option(
-        "--arg", "given", metavar="NAME=VALUE", multiple=True, help="An argument of the scenario."
+        "--arg",
+        "given",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="Argument of the scenario; may be repeated.",
     )(command)
     for flag, name, kind, default, words in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+        shown = scenario if name == "scenario" else True
+        add = click.option(flag, name, type=kind, default=default, show_default=shown, help=words)
         command = add(command)
     return command
 
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN RUN]")
-@click.option("--lab", "labs", metavar="NAME", multiple=True, help="A deployment; give two.")
-@click.option("--cloud", "clouds", metavar="NAME", multiple=True, help="A cloud; give two.")
 @click.option(
-    "--release", "releases", metavar="RELEASE", multiple=True, help="As --with release=; give two."
+    "--lab", "labs", metavar="NAME", multiple=True, help="Lab deployment to compare; give two."
+)
+@click.option(
+    "--cloud",
+    "clouds",
+    metavar="NAME",
+    multiple=True,
+    help="Entry of clouds.yaml to compare; give two.",
+)
+@click.option(
+    "--release",
+    "releases",
+    metavar="RELEASE",
+    multiple=True,
+    help="Keystone release to compare, as --with release=; give two.",
 )
 @click.option(
     "--with",
     "levels",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Two settings of a lab deployment that is made for the comparison.",
+    help="Setting to compare, such as workers=1; give two. Creates a deployment for each.",
 )
 @click.option(
-    "--base", metavar="KEY=VALUE", multiple=True, help="A setting of both deployments made."
+    "--base",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Setting that both deployments have; may be repeated.",
 )
-@click.option("--baseline", metavar="RUN", help="A stored run as A; B is the RUN given.")
+@click.option("--baseline", metavar="RUN", help="Stored run to use as A; B is the RUN argument.")
 @click.option(
     "--fail-if-slower",
     "most_slower",
     type=ShareParam(),
-    help="End with 1 if B is slower than A by more than this, with 4 if that cannot be told.",
+    help="Exit code 1 if B is slower than A by more than this, 4 if that is undecided.",
 )
-@load_options
-@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
+@load_options()
+@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
+@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @PERMISSION
 @ANYWAY
 @STORE
 @JSON
 @click.pass_context
 def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
-    """Say whether B is faster than A, by how much, and how sure that is.
+    """Test whether B is faster than A, by how much, and how certain that is.
 
-    Measures two targets in pairs, in random order, until the answer is known; or compares two runs
-    of the store. The settings that differ come first.
+    Measures two targets in pairs, in random order, until the answer is known, or compares two
+    stored runs. The output begins with the settings that differ.
 
     \b
     loadstone compare --lab old --lab new --scenario validate
@@ -144,8 +181,14 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     loadstone compare --with workers=1 --with workers=2 --base database=mariadb
     loadstone compare RUN RUN
 
-    Ends with 0 when the answer is known, whatever it is; with 4 when it is not. With
-    --fail-if-slower: 0 not slower by more, 1 slower, 4 not known.
+    \b
+    Exit codes:
+      0  the answer is known, whatever it is
+      4  the answer is not known
+    With --fail-if-slower SHARE:
+      0  B is not slower by more than SHARE
+      1  B is slower by more than SHARE
+      4  that is undecided
     """
     pair = (options["baseline"], *options["runs"]) if options["baseline"] else options["runs"]
     chosen = [name for name in ("labs", "clouds", "releases", "levels") if options[name]]

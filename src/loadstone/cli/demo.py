@@ -1,4 +1,4 @@
-"""`loadstone demo`: the whole way on a real Keystone, from nothing to a report."""
+"""`loadstone demo`: measures a real Keystone, from installation to report."""
 
 from typing import TYPE_CHECKING
 
@@ -22,15 +22,15 @@ USERS = 8
     type=Duration(),
     default="75s",
     show_default=True,
-    help="Load time at most, for each of the two searches.",
+    help="Maximum load time of each of the two searches.",
 )
 @STORE
 @click.pass_context
 def demo(ctx: click.Context, budget_s: float, location: "StoreLocation") -> None:
-    """Measure a real Keystone on this machine: token issue, token validation, a report.
+    """Install and measure a real Keystone on this machine: token issue and token validation.
 
-    Keystone 30.0.0 is installed into an environment of its own, served on loopback with a worker
-    per core, measured, and ended. The path of the HTML report is printed last.
+    Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
+    per core, measures it and stops it. Prints the path of the HTML report last.
     """
     from loadstone.cli.screen import Screen
     from loadstone.config.capacity import SearchTerms, by_name, search_group

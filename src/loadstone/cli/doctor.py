@@ -1,4 +1,4 @@
-"""`loadstone doctor`: what is installed, what is missing, how to get it."""
+"""`loadstone doctor`: shows what is installed, what is missing, and how to get it."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ class Requirement:
 @JSON
 @click.pass_context
 def doctor(ctx: click.Context, to: TextIO | None) -> None:
-    """Say what is installed, what is missing, and how to get it."""
+    """Show what is installed, what is missing, and how to get it."""
     checks = tuple(look())
     if to is not None:
         write_json([asdict(check) for check in checks], to)

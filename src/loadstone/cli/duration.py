@@ -13,7 +13,7 @@ SHORTEST_S = 20.0
 
 
 class Duration(click.ParamType[float]):
-    """90, 90s, 4m, 0.5h: seconds within what a search may take."""
+    """Duration such as 90, 90s, 4m or 0.5h, within the limits of a search."""
 
     name = "duration"
 
@@ -31,7 +31,7 @@ class Duration(click.ParamType[float]):
 
 
 class Span(click.ParamType[float]):
-    """0, 20ms, 1.5s, 4m, 1h: any time that is not negative."""
+    """Duration such as 0, 20ms, 1.5s, 4m or 1h."""
 
     name = "time"
 
@@ -46,7 +46,7 @@ class Span(click.ParamType[float]):
 
 
 class Number(click.FloatRange):
-    """A number within a range, in which what is no number is not."""
+    """Float range that rejects NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -60,7 +60,7 @@ class Number(click.FloatRange):
 
 
 class ShareParam(click.ParamType[float]):
-    """3%, 0.5% or 0.03: a share, below `limit`."""
+    """Share such as 3%, 0.5% or 0.03, below `limit`."""
 
     name = "share"
 

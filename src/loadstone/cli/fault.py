@@ -1,4 +1,4 @@
-"""`loadstone fault`: what breaks, and how it comes back."""
+"""`loadstone fault`: what a fault does, and how the service recovers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
@@ -67,7 +67,7 @@ class Options(TypedDict):
     metavar="SENTENCE",
     multiple=True,
     required=True,
-    help="What breaks: 'kill keystone service on one node'; may be repeated.",
+    help="Fault to inject: 'kill keystone service on one node'; may be repeated.",
 )
 @click.option(
     "--scenario",
@@ -76,39 +76,43 @@ class Options(TypedDict):
     help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
 )
 @click.option(
-    "--arg", "given", metavar="NAME=VALUE", multiple=True, help="An argument of the scenario."
+    "--arg",
+    "given",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Argument of the scenario; may be repeated.",
 )
 @click.option(
     "--users",
     type=click.IntRange(0, 10_000),
     default=10,
     show_default=True,
-    help="Users to make and remove again; 0: the target's own user.",
+    help="Users to create for the run and remove at its end. 0: use the given credentials.",
 )
 @click.option(
     "--rate",
     "rate_rps",
     type=Number(0.1, HIGHEST_RPS),
-    help="Iterations due per second, well below the target's N; else N is measured first.",
+    help="Offered rate, well below the target's N. Without it, N is measured first.",
 )
 @click.option(
     "--load",
     type=ShareParam(limit=10.0),
     default="60%",
     show_default=True,
-    help="Share of N that is offered, where --rate is not given.",
+    help="Share of N to offer if --rate is not given.",
 )
 @click.option(
     "--capacity-left",
     is_flag=True,
-    help="Also measure N while each fault is held.",
+    help="Also measure N while each fault is in effect.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, 100),
     default=5,
     show_default=True,
-    help="Loads, each with the fault once.",
+    help="Number of loads, each with the fault once.",
 )
 @click.option(
     "--baseline",
@@ -116,13 +120,14 @@ class Options(TypedDict):
     type=Span(),
     default="10s",
     show_default=True,
-    help="Load before the fault.",
+    help="Duration of load before the fault.",
 )
 @click.option(
     "--observe",
     "observe_s",
     type=Span(),
-    help="Load from the fault on; else 20s, and longer where the fault lasts.",
+    help="Duration of load after the fault begins. Default: 20s, or longer if the fault lasts "
+    "longer.",
 )
 @click.option(
     "--timeout",
@@ -130,7 +135,7 @@ class Options(TypedDict):
     type=Span(),
     default="10s",
     show_default=True,
-    help="How long a client waits for an answer.",
+    help="How long a client waits for a response.",
 )
 @fault_options
 @generator_options
@@ -141,11 +146,11 @@ class Options(TypedDict):
 @JSON
 @click.pass_context
 def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
-    """Say what a fault does to those who ask meanwhile, and when all is as before.
+    """Measure what a fault does to clients, and how long the service takes to recover.
 
-    Offers a steady load, breaks something at a recorded instant, undoes it, and watches. Everything
-    is undone also after Ctrl-C and when this process is killed. Without --rate, N is measured first
-    (a minute), and 60 % of it is offered.
+    Offers a steady load, injects the fault at a recorded time, undoes it, and observes. The fault
+    is undone even after Ctrl-C or if this process is killed. Without --rate, N is measured first
+    (one minute) and 60 % of it is offered.
 
     \b
     loadstone fault --lab NAME --do "kill keystone service on one node"
@@ -153,8 +158,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     loadstone fault --lab NAME --do "take one node out" --capacity-left --repeats 3
     loadstone fault --lab NAME --do "upgrade keystone to 30.0.0" --repeats 1
 
-    Ends with 0 when the service recovered each time, with 1 when it did not, with 4 when there are
-    no figures.
+    Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures.
     """
     from loadstone.cli.screen import Screen
     from loadstone.exit_code import exit_code

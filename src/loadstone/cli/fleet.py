@@ -14,7 +14,7 @@ PORT = 8786  # Dask's own
 
 @click.group()
 def fleet() -> None:
-    """Start, look at and end the processes that send load together from several hosts."""
+    """Manage the processes that send one load from several hosts."""
 
 
 @fleet.command()
@@ -23,13 +23,13 @@ def fleet() -> None:
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Workers to start on this machine; each sends a part of the load.",
+    help="Workers to start on this machine. Each sends a part of the load.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address of the scheduler; hosts reach it.",
+    help="Address of the scheduler. All hosts must reach it.",
 )
 @click.option(
     "--port",
@@ -41,7 +41,7 @@ def fleet() -> None:
 @click.option(
     "--join",
     metavar="tls://HOST:PORT",
-    help="Start workers alone, which join this scheduler; its certificates must be here "
+    help="Start only workers, which join this scheduler. Its certificates must be on this machine "
     "(--fleet-certificates).",
 )
 @click.option(
@@ -49,22 +49,22 @@ def fleet() -> None:
     type=click.Choice(list(ROLES)),
     default=LOAD,
     show_default=True,
-    help="What the workers do: send load, start Keystones for `lab up --on` and studies, or watch "
-    "a host of the service.",
+    help="What the workers do: send load, start Keystones for `lab up --on` and studies, or "
+    "monitor their host.",
 )
 @click.option(
     "--fleet-certificates",
     "certificates",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for ca.pem, certificate.pem and key.pem; made when it has none.",
+    help="Folder for ca.pem, certificate.pem and key.pem, which are created if missing.",
 )
 def up(
     workers: int, host: str, port: int, join: str | None, role: str, certificates: Path | None
 ) -> None:
     """Start a scheduler and workers on this machine, or workers that join one elsewhere.
 
-    All speak TLS, and refuse who has no certificate of the fleet. Copy the folder with the
-    certificates to each host that is to join.
+    All of them use TLS and refuse anyone without a certificate of the fleet. Copy the folder with
+    the certificates to each host that is to join.
     """
     from loadstone.engine.fleet import address, daemons
     from loadstone.engine.fleet import certificates as pem
@@ -100,7 +100,7 @@ def up(
 def status(
     fleet: str | None, certificates: Path | None, without_tls: bool, to: TextIO | None
 ) -> None:
-    """Show the hosts of a fleet: version, cores, and how far their clocks are apart."""
+    """Show the hosts of a fleet: version, cores and clock offset."""
     from dataclasses import asdict
 
     from rich.table import Table
@@ -131,10 +131,10 @@ def status(
     "--fleet-certificates",
     "certificates",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder that `fleet up` was given.",
+    help="Folder that was given to `fleet up`.",
 )
 def down(certificates: Path | None) -> None:
-    """End the processes that `fleet up` started on this machine; the certificates stay."""
+    """Stop the processes that `fleet up` started on this machine; keep the certificates."""
     from loadstone.engine.fleet import address, daemons
 
     count = daemons.end(certificates or address.certificates())

@@ -60,16 +60,16 @@ _CORES = click.option(
     type=Cores(),
     default=(),
     metavar="CORES",
-    help="Cores for the load generator, such as 1 or 0-1,3, a thread on each; without them one "
-    "thread, where the kernel puts it.",
+    help="Cores for the load generator, such as 1 or 0-1,3: one thread is pinned to each. By "
+    "default it has one thread, which is not pinned.",
 )
 _HTTP2 = click.option(
     "--http2",
     "http",
     flag_value="2",
     default="1.1",
-    help="Load over HTTP/2, one connection a thread; ends with 3 where the target does not offer "
-    "it.",
+    help="Send load over HTTP/2, with one connection per thread. Exit code 3 if the target does "
+    "not offer it.",
 )
 _TLS_RESUMPTION = click.option(
     "--tls-resumption",
@@ -77,31 +77,31 @@ _TLS_RESUMPTION = click.option(
     type=SwitchParam(),
     default=None,
     metavar="on|off",
-    help="Whether a new connection resumes the TLS session of an earlier one. By default on where "
-    "connections are kept, off where a new connection stands for a new client.",
+    help="Whether a new connection resumes the TLS session of an earlier one. By default on if "
+    "connections are kept, off if each new connection represents a new client.",
 )
 
 
 _FLEET = click.option(
     "--fleet",
     metavar="WHERE",
-    help="Load from several hosts: local:4 (processes on this machine), tls://HOST:8786 (a Dask "
-    "scheduler; `loadstone fleet up` starts one), or FILE.yaml (hosts by ssh, for the time of the "
-    "run).",
+    help="Fleet of hosts that send load: local:4 (processes on this machine), tls://HOST:8786 (a "
+    "Dask scheduler, which `loadstone fleet up` starts), or FILE.yaml (hosts that are reached by "
+    "ssh and started for the run).",
 )
 _CERTIFICATES = click.option(
     "--fleet-certificates",
     "certificates",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder with the fleet's ca.pem, certificate.pem and key.pem; by default the one that "
-    "`loadstone fleet up` made.",
+    help="Folder with the fleet's ca.pem, certificate.pem and key.pem. Default: the folder that "
+    "`loadstone fleet up` uses.",
 )
 _WITHOUT_TLS = click.option(
     "--fleet-without-tls",
     "without_tls",
     is_flag=True,
-    help="Permit a scheduler beyond loopback that uses no TLS: whoever reaches it can run programs "
-    "on all hosts of the fleet.",
+    help="Permit a scheduler without TLS that is not on loopback. Anyone who reaches it can run "
+    "programs on all hosts of the fleet.",
 )
 
 

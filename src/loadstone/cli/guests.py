@@ -19,22 +19,32 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
 
 @click.command()
 @click.argument("facts", nargs=-1, metavar="[FACTS]...", type=click.Path(path_type=Path))
-@click.option("--cloud", metavar="NAME", help="Ask Nova of this entry of clouds.yaml, else OS_*.")
-@click.option("--node", "nodes", multiple=True, metavar="NAME=MB[:FREE]", help="A node; repeat.")
-@click.option("--flavor", "flavors", multiple=True, metavar="NAME=MB", help="A flavor; repeat.")
+@click.option(
+    "--cloud", metavar="NAME", help="Ask Nova of this entry of clouds.yaml. Default: OS_*."
+)
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME=MB[:FREE]",
+    help="Compute node; may be repeated.",
+)
+@click.option(
+    "--flavor", "flavors", multiple=True, metavar="NAME=MB", help="Flavor; may be repeated."
+)
 @click.option(
     "--reserved-mb",
     type=click.FloatRange(min=0),
     default=512.0,
     show_default=True,
-    help="Memory that a node keeps for itself; FACTS have their own.",
+    help="Memory that a node reserves for itself. FACTS contain their own value.",
 )
 @click.option(
     "--overcommit",
     type=click.FloatRange(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Guests' memory per memory of the node (ram_allocation_ratio); FACTS have their own.",
+    help="Ratio of guest memory to node memory (ram_allocation_ratio). FACTS contain their own.",
 )
 @JSON
 def guests(
@@ -45,7 +55,7 @@ def guests(
     to: TextIO | None,
     **memory: float,
 ) -> None:
-    """Count the guests that fit on compute nodes by memory, in all and additionally.
+    """Count how many guests fit on compute nodes by memory, in total and in addition.
 
     Nodes come from --node, from FACTS that `loadstone audit collect` wrote on compute nodes, or
     from Nova, which then also lists the flavors.

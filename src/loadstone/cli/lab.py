@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def lab() -> None:
-    """Start, find and end real Keystones on this machine, or on lab hosts of a fleet."""
+    """Start, find and stop real Keystones on this machine, or on lab hosts of a fleet."""
 
 
 class UpOptions(TypedDict):
@@ -38,19 +38,27 @@ class UpOptions(TypedDict):
 
 @lab.command()
 @click.argument("name")
-@click.option("--workers", metavar="N", help="Processes that serve (default: the cores).")
-@click.option("--threads", metavar="N", help="Threads of each (default: 1).")
-@click.option("--port", metavar="P", help="Port on 127.0.0.1 (default: a free one).")
-@click.option("--address", metavar="IP", help="Private address to serve at (default: 127.0.0.1).")
+@click.option("--workers", metavar="N", help="Keystone processes (default: one per core).")
+@click.option("--threads", metavar="N", help="Threads per process (default: 1).")
+@click.option("--port", metavar="P", help="Port to listen on (default: a free one).")
+@click.option("--address", metavar="IP", help="Private address to listen on (default: 127.0.0.1).")
 @click.option(
     "--on",
     "host",
     metavar="HOST",
-    help="Start it on a lab host of the fleet (--fleet): the address of one that has a worker "
+    help="Start it on a lab host of the fleet (--fleet): the address of a host that has a worker "
     "with --role lab, or its name in the file of hosts.",
 )
-@click.option("--with", "pairs", multiple=True, metavar="KEY=VALUE", help="Any setting; repeat.")
-@click.option("--settings", "file", metavar="FILE", help="Settings as YAML; the others win.")
+@click.option(
+    "--with",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any setting (docs/lab.md); may be repeated.",
+)
+@click.option(
+    "--settings", "file", metavar="FILE", help="File of settings in YAML. Options override it."
+)
 @fleet_options
 def up(name: str, **options: Unpack[UpOptions]) -> None:
     """Start the deployment NAME and print its URL."""
@@ -118,9 +126,9 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
 
 @lab.command()
 @click.argument("name")
-@click.option("--purge", is_flag=True, help="Remove its data, keys and logs too.")
+@click.option("--purge", is_flag=True, help="Also remove its data, keys and logs.")
 def down(name: str, purge: bool) -> None:
-    """End the deployment NAME; its data stays for the next `up`."""
+    """Stop the deployment NAME; keep its data for the next `up`."""
     from loadstone.keystone import deployment, remote_lab
 
     record = remote_lab.recorded(name)
@@ -169,7 +177,7 @@ def _summary_there(record: "RemoteRecord") -> dict[str, Any]:
 
 @lab.command()
 @click.argument("name")
-@click.option("--clouds-yaml", is_flag=True, help="As a clouds.yaml, with NAME as its entry.")
+@click.option("--clouds-yaml", is_flag=True, help="Print a clouds.yaml with NAME as its entry.")
 def env(name: str, clouds_yaml: bool) -> None:
     """Print NAME's OS_* variables for a shell: eval "$(loadstone lab env NAME)"."""
     from loadstone.keystone import deployment, remote_lab
@@ -193,7 +201,7 @@ def env(name: str, clouds_yaml: bool) -> None:
 @lab.command()
 @click.argument("name")
 @click.argument("part", required=False)
-@click.option("-n", "lines", type=click.IntRange(1), default=20, help="Lines of each log.")
+@click.option("-n", "lines", type=click.IntRange(1), default=20, help="Lines to show of each log.")
 def logs(name: str, part: str | None, lines: int) -> None:
     """Show the last lines of NAME's logs, of all parts or of one."""
     from loadstone.errors import InvalidInput

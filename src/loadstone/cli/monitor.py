@@ -22,14 +22,16 @@ MOST_ROWS = 12
 
 
 @click.command()
-@click.option("--lab", metavar="NAME", help="A deployment of `loadstone lab up NAME`.")
+@click.option("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`.")
 @MONITOR
-@click.option("--for", "for_s", type=Span(), metavar="TIME", help="End after this time, as 30s.")
+@click.option(
+    "--for", "for_s", type=Span(), metavar="TIME", help="Stop after this time, such as 30s."
+)
 @JSON
 def monitor(
     lab: str | None, watched: tuple[str, ...], for_s: float | None, to: TextIO | None
 ) -> None:
-    """Watch this machine and a lab's servers, without load; Ctrl-C ends it.
+    """Monitor this machine and a lab's servers, without load, until Ctrl-C.
 
     The live table shows the last 5 seconds; the table at the end shows the whole time.
     """

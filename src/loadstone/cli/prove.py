@@ -1,4 +1,4 @@
-"""`loadstone prove`: what a change of one setting brings."""
+"""`loadstone prove`: the gain of a change of settings."""
 
 from typing import TYPE_CHECKING, TextIO, Unpack
 
@@ -38,32 +38,32 @@ class ProveOptions(ProofOptions):
 
 
 @click.command()
-@click.option("--lab", metavar="NAME", required=True, help="The deployment whose settings are A.")
+@click.option("--lab", metavar="NAME", required=True, help="Deployment whose settings are A.")
 @click.option(
     "--set",
     "changes",
     metavar="KEY=VALUE",
     multiple=True,
     required=True,
-    help="What is changed in B; may be repeated.",
+    help="Setting that B changes; may be repeated.",
 )
-@load_options
-@click.option("--markdown", type=OutputFile(), help="Write it for a pull request's comment.")
-@click.option("--junit", type=OutputFile(), help="Write it for a CI server.")
+@load_options()
+@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
+@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
 @JSON
 @click.pass_context
 def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     """Measure before and after a change of settings, in pairs, and state the gain.
 
-    Two deployments are made for it, one with the settings of --lab NAME and one with the change.
-    They are removed at the end; NAME itself is not touched.
+    Creates two deployments, one with the settings of --lab NAME and one with the change, and
+    removes them at the end. NAME itself is not touched.
 
     \b
     loadstone prove --lab demo --set workers=4
     loadstone prove --lab demo --scenario validate --set cache=memcached
 
-    Ends with 0 when the answer is known, whatever it is; with 4 when it is not.
+    Exit code 0 if the answer is known, whatever it is; 4 if it is not.
     """
     from loadstone.keystone import deployment
     from loadstone.keystone.deploy import settings

@@ -25,8 +25,8 @@ STDOUT = Path("-")
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="The file to write; - is stdout. HTML of one run goes to report.html in its folder "
-    "otherwise.",
+    help="File to write; - is stdout. By default, the HTML page of one run is written to "
+    "report.html in the run's folder.",
 )
 @click.option(
     "--as",
@@ -34,7 +34,7 @@ STDOUT = Path("-")
     type=click.Choice(["html", "junit", "openmetrics", "rally-json"]),
     default="html",
     show_default=True,
-    help="junit is for CI servers, openmetrics for Prometheus' textfile collector.",
+    help="Format. junit is for CI servers, openmetrics for Prometheus' textfile collector.",
 )
 @STORE
 def report(
@@ -42,8 +42,8 @@ def report(
 ) -> None:
     """Write the report of RUN (an id, the beginning of one, or "latest") and print its path.
 
-    The HTML page holds everything: it asks nothing of any network and can be sent as it is.
-    Several runs stand in one page, or one --as rally-json.
+    The HTML page is self-contained: it loads nothing from the network. Several runs are written to
+    one page, or to one file with --as rally-json.
     """
     from loadstone.report import html
 

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 @click.group()
 def results() -> None:
-    """List, show, delete, export, import results. RUN is an id, its beginning, or "latest"."""
+    """Manage stored results. RUN is an id, the beginning of one, or "latest"."""
 
 
 @results.command("list")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N runs only.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show only the newest N runs."
+)
 @STORE
 @JSON
 def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> None:
-    """List the runs, newest first: target, configuration, duration, what made it, results."""
+    """List runs, newest first: target, configuration, duration, origin, results."""
     from dataclasses import asdict
 
     from loadstone.report.console import console
@@ -67,7 +69,8 @@ def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
     "--force",
     "is_forced",
     is_flag=True,
-    help="Also of another machine whose files are not here, or that may still be measuring it.",
+    help="Also delete a run of another machine, whose files are not here or which may still be "
+    "running.",
 )
 @STORE
 def delete(run: str, location: "StoreLocation", *, is_forced: bool) -> None:
@@ -103,7 +106,7 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @STORE
 def import_(file: Path, location: "StoreLocation") -> None:
-    """Take in a run that another store exported, or results of Rally's (either JSON form)."""
+    """Import a run that another store exported, or Rally's results (either JSON format)."""
     from loadstone.rally import import_run
 
     with open_store(location) as store:

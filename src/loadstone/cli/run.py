@@ -1,4 +1,4 @@
-"""`loadstone run`: a task file, carried out."""
+"""`loadstone run`: runs a Rally task file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,16 +81,16 @@ class RunOptions(TypedDict):
 
 def limit_options(command: Command) -> Command:
     """Add the options that say what ends a run, and how hard it may load."""
-    words = "Iterations begun per second, never more; an rps runner may not ask for more."
+    words = "Maximum number of iterations started per second. An rps runner may not ask for more."
     rate = Number(0.1, HIGHEST_RPS)
     command = click.option(
         "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=words
     )(command)
-    words = "Load time at most, over all workloads."
+    words = "Maximum load time, over all workloads."
     command = click.option(
         "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=words
     )(command)
-    words = "Time for each command of a hook; then it is ended."
+    words = "Time limit of each hook command."
     command = click.option(
         "--hook-timeout",
         "hook_timeout_s",
@@ -99,32 +99,34 @@ def limit_options(command: Command) -> Command:
         show_default=True,
         help=words,
     )(command)
-    words = "Keep an rps runner's rate as Rally does, bursts and doubled ramps included."
+    words = "Pace an rps runner as Rally does, including its bursts and doubled ramps."
     command = click.option("--rally-pacing", is_flag=True, help=words)(command)
-    words = "Send all that Rally sends for an iteration, for figures to compare with Rally's."
+    words = (
+        "Send every request that Rally sends in an iteration, for results comparable to Rally's."
+    )
     command = click.option("--rally-requests", is_flag=True, help=words)(command)
     command = generator_options(command)
-    words = "Users that exist already, for workloads that leave room for them: Rally's env spec."
+    words = "Rally env spec with existing users, for workloads without a users context."
     path = click.Path(path_type=Path, exists=True, dir_okay=False)
     command = click.option("--existing-users", "existing", type=path, help=words)(command)
-    words = "Go on with the users that an interrupted RUN (or: latest) has left."
+    words = "Continue with the users that an interrupted RUN (an id, or latest) left."
     command = click.option("--resume-users", "resumed", metavar="RUN", help=words)(command)
-    words = "Make the task smaller to try it: times=2,duration=5,concurrency=1,tenants=1,..."
+    words = "Reduce the task to try it out: times=2,duration=5,concurrency=1,tenants=1,..."
     command = click.option("--at-most", "most", metavar="SETTING=N", multiple=True, help=words)(
         command
     )
-    words = "When the steps end: success<100%, p99>2s."
+    words = "Condition that ends the steps: success<100%, p99>2s."
     command = click.option("--until", metavar="FIGURE", help=words)(command)
-    words = "Repeat each workload at rising load: concurrency=+10, rps=+5 (with --until)."
+    words = "Repeat each workload with rising load: concurrency=+10, rps=+5 (needs --until)."
     command = click.option("--step", metavar="SETTING=+N", help=words)(command)
-    words = "End the task as soon as a rule is seen to be broken."
+    words = "End the task as soon as an SLA rule fails."
     return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
 
 
 def output_options(command: Command) -> Command:
     """Add the options that say in which forms the result is given."""
     file = OutputFile()
-    words = "rally: 2 where an SLA failed, 1 where the task could not be carried out."
+    words = "rally: exit code 2 if an SLA failed, 1 if the task could not run."
     styles = click.Choice(["loadstone", "rally"])
     command = click.option(
         "--exit-code-style",
@@ -134,9 +136,9 @@ def output_options(command: Command) -> Command:
         show_default=True,
         help=words,
     )(command)
-    words = "Write Rally's report JSON, too: for rally task import and report."
+    words = "Also write Rally's report JSON, for rally task import and rally task report."
     command = click.option("--rally-json", "rally_json", type=file, help=words)(command)
-    return click.option("--junit", type=file, help="Write JUnit XML, too.")(command)
+    return click.option("--junit", type=file, help="Also write JUnit XML.")(command)
 
 
 @click.command()
@@ -155,11 +157,14 @@ def output_options(command: Command) -> Command:
 @JSON
 @click.pass_context
 def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
-    """Carry out TASK, one of Rally's task files for identity (-: stdin).
+    """Run TASK, a Rally task file for identity scenarios (-: stdin).
 
-    Ends with 0 when every SLA held, with 1 when one failed or something is left in the cloud, with
-    3 when a workload could not be carried out, with 4 when the load generator could not keep the
-    rate that was asked for.
+    \b
+    Exit codes:
+      0  every SLA held
+      1  an SLA failed, or something is left in the cloud
+      3  a workload could not run
+      4  the load generator could not keep the requested rate
     """
     from loadstone.rally.task.read import read
 

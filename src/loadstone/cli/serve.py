@@ -84,71 +84,75 @@ def serve_options(command: Command) -> Command:
     over = click.Choice(["refuse", "reset", "wait"])
     options = (
         ("--host", "host", str, "127.0.0.1", "Address to listen on."),
-        ("--port", "port", click.IntRange(0, 65535), 0, "0: a free one."),
-        ("--threads", "threads", click.IntRange(1, 256), 1, "Threads that serve."),
-        ("--user", "user", str, "admin", "The administrator's name."),
-        ("--project", "project", str, "admin", "The administrator's project."),
-        ("--token-life", "token_life_s", Span(), "1h", "How long a token lives."),
+        ("--port", "port", click.IntRange(0, 65535), 0, "Port to listen on; 0: a free one."),
+        ("--threads", "threads", click.IntRange(1, 256), 1, "Threads that handle requests."),
+        ("--user", "user", str, "admin", "Name of the administrator."),
+        ("--project", "project", str, "admin", "Project of the administrator."),
+        ("--token-life", "token_life_s", Span(), "1h", "Lifetime of a token."),
         ("--max-tokens", "max_tokens", click.IntRange(1, 10_000_000), 1_000_000,
-         "Valid tokens that are kept; with more, the first to expire is forgotten."),
+         "Maximum number of valid tokens. Beyond that, the token that expires first is dropped."),
         ("--idle-timeout", "idle_timeout_s", Span(), "75s",
-         "Close a connection on which no request was completed for so long."),
+         "Close a connection on which no request has completed for this time."),
         ("--capacity", "capacity_rps", Number(0.001, 1e6), None,
-         "Token requests a second that it bears; else what the machine gives."),
+         "Token requests per second that the service sustains. Default: no limit."),
         ("--workers", "workers", click.IntRange(1, 10_000), 2,
-         "Token requests served at once; each takes workers / capacity seconds in the mean."),
-        ("--law", "law", law, "fixed", "How service times vary (bursty: many short, a few long)."),
+         "Token requests served at once. Each takes workers / capacity seconds on average."),
+        ("--law", "law", law, "fixed",
+         "Distribution of service times (bursty: many short, a few long)."),
         ("--even-over", "even_over", click.IntRange(0, 100_000), 0,
-         "Give every N service times in a row exactly the mean, so that the capacity holds over "
-         "short stretches too; 0: chance alone."),
-        ("--stall-every", "stall_every_s", Span(), "0s", "How often nothing begins for a while."),
-        ("--stall", "stall_s", Span(), "0s", "For how long."),
-        ("--halve-at", "halve_at_s", Span(), None, "From then on service takes twice as long."),
+         "Make every N consecutive service times average exactly to the mean, so that the capacity "
+         "holds over short periods too. 0: purely random."),
+        ("--stall-every", "stall_every_s", Span(), "0s",
+         "Interval between stalls, in which no request starts."),
+        ("--stall", "stall_s", Span(), "0s", "Duration of each stall."),
+        ("--halve-at", "halve_at_s", Span(), None,
+         "Halve the capacity at this time after the start."),
         ("--max-queue", "max_queue", click.IntRange(0, 1_000_000), None,
-         "Token requests that may wait for a worker; further ones are answered with 503."),
+         "Maximum number of token requests that wait for a worker. Further ones get 503."),
         ("--queue-timeout", "queue_timeout_s", Span(), None,
-         "Answer a token request that has waited so long for a worker with 503."),
+         "Answer 503 to a token request that has waited this long for a worker."),
         ("--limit", "limit_rps", Number(0.001, 1e6), None,
-         "Token requests a second that a rate limiter (token bucket) lets through; further ones "
-         "are answered with 429 and Retry-After."),
+         "Token requests per second that a rate limiter (token bucket) accepts. Further ones get "
+         "429 and Retry-After."),
         ("--burst", "burst_s", Span(), "1s",
-         "Size of the limiter's bucket: a full one holds LIMIT x this time requests (at least 1)."),
+         "Size of the limiter's bucket: it holds LIMIT x this time requests (at least 1)."),
         ("--limit-mode", "limit_mode", limit_mode, "refuse",
-         "delay: let requests above the limit wait instead of refusing them."),
-        ("--limit-per", "limit_per", limit_per, "service", "Who has a bucket of its own."),
+         "refuse requests above the limit, or delay them."),
+        ("--limit-per", "limit_per", limit_per, "service",
+         "What each bucket of the limiter is for."),
         ("--lockout-after", "lockout_after", click.IntRange(1, 1_000_000), None,
-         "After so many failed token requests within --lockout-for, refuse all of them with 403."),
-        ("--lockout-for", "lockout_s", Span(), "60s", "How long a lockout lasts."),
+         "After this many failed token requests within --lockout-for, answer all with 403."),
+        ("--lockout-for", "lockout_s", Span(), "60s", "Duration of a lockout."),
         ("--max-connections", "max_connections", click.IntRange(1, 1_000_000), None,
-         "Connections that may be open at once."),
+         "Maximum number of open connections."),
         ("--over-connections", "over_connections", over, "refuse",
-         "What happens to further connections. refuse: connecting fails; reset: they are accepted "
-         "and reset; wait: they stay in the listen queue until another one ends."),
-        ("--seed", "seed", click.IntRange(0, 2**63 - 1), 1, "Of the service times."),
+         "What happens to connections beyond --max-connections. refuse: connecting fails; reset: "
+         "they are accepted and reset; wait: they stay in the listen queue until another closes."),
+        ("--seed", "seed", click.IntRange(0, 2**63 - 1), 1, "Random seed of the service times."),
         ("--script", "script", click.Path(path_type=Path, dir_okay=False, exists=True), None,
-         "Faults at given seconds after the start, in YAML: - {at: 10, dark: 1}, "
+         "YAML file of faults at given seconds after the start: - {at: 10, dark: 1}, "
          "- {at: 20, slow: 3, for: 4}, - {at: 30, refuse: 0.3, for: 2}. --counts and "
-         "/loadstone/counts say when each happened."),
-        ("--port-file", "port_file", file, None, "Where the port is written."),
-        ("--counts", "counts", file, None, "Where is written at the end what was seen, as JSON."),
+         "/loadstone/counts record when each happened."),
+        ("--port-file", "port_file", file, None, "Write the port to this file."),
+        ("--counts", "counts", file, None, "Write request counts as JSON on exit."),
     )  # fmt: skip
     for flag, name, kind, default, words in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
         command = add(command)
-    words = "Answer token requests with 500."
+    words = "Answer every token request with 500."
     command = click.option("--only-errors", is_flag=True, help=words)(command)
-    words = "End when standard input is closed, as it is when the parent dies."
+    words = "Exit when standard input is closed, as happens when the parent process dies."
     return click.option("--until-stdin-closes", is_flag=True, help=words)(command)
 
 
 @click.command()
 @serve_options
 def serve(**options: Unpack[ServeOptions]) -> None:
-    """Serve Identity v3 from memory: a target whose answers are right and whose limit is known.
+    """Serve Identity v3 from memory: a target with correct responses and a known capacity.
 
     Prints OS_* variables for a shell, then serves until Ctrl-C. The administrator's password is
-    made anew, unless LOADSTONE_SERVE_PASSWORD holds one. With --capacity, token requests (all
-    below /v3/auth) are served by --workers behind one queue, at exactly that rate.
+    generated, unless LOADSTONE_SERVE_PASSWORD is set. With --capacity, --workers behind one queue
+    serve token requests (everything below /v3/auth) at exactly that rate.
 
     \b
     loadstone serve > service.env &

@@ -1,4 +1,4 @@
-"""`loadstone size`: what a load takes, from what was measured."""
+"""`loadstone size`: what a load needs, from measured costs."""
 
 import math
 import re
@@ -43,29 +43,31 @@ def per_second(text: str) -> float | None:
 
 
 @click.command()
-@click.option("--logins", type=Rate(), help="Tokens issued by password: 40/s.")
-@click.option("--validations", type=Rate(), help="Tokens validated: 2000/s.")
+@click.option("--logins", type=Rate(), help="Tokens issued by password, such as 40/s.")
+@click.option("--validations", type=Rate(), help="Tokens validated, such as 2000/s.")
 @click.option(
-    "--boots", type=Rate(), help="Servers booted: 5/s. What one asks of Keystone must be stored."
+    "--boots",
+    type=Rate(),
+    help="Servers booted, such as 5/s. Needs a stored run that booted servers.",
 )
 @click.option(
     "--mix",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="More scenarios: a YAML file with SCENARIO: RATE on each line.",
+    help="YAML file with more scenarios: SCENARIO: RATE on each line.",
 )
-@click.option("--lab", metavar="NAME", help="Take runs of this deployment only.")
-@click.option("--run", "runs", metavar="RUN", multiple=True, help="Take this run; repeat.")
+@click.option("--lab", metavar="NAME", help="Use only runs of this deployment.")
+@click.option("--run", "runs", metavar="RUN", multiple=True, help="Use this run; may be repeated.")
 @click.option(
     "--cores-per-node",
     type=click.IntRange(1, 1024),
-    help="Of the nodes that are planned.  [default: as the machine that was measured]",
+    help="Cores of each planned node.  [default: those of the measured machine]",
 )
 @click.option(
     "--utilisation",
     type=click.IntRange(10, 95),
     default=60,
     show_default=True,
-    help="Percent of each resource that may be in use.",
+    help="Maximum planned utilisation of each resource, percent.",
 )
 @STORE
 @JSON
@@ -77,12 +79,12 @@ def size(
     to: TextIO | None,
     **options: Any,
 ) -> None:
-    """Say how many cores, workers, nodes and connections a load takes.
+    """Compute how many cores, workers, nodes and connections a load needs.
 
-    What one login or validation costs is taken from stored runs of `loadstone capacity --lab`,
-    which watch the CPU of each server: runs with the same settings as the newest one. What one
-    boot asks of Keystone is taken from the newest run that booted servers on a lab with a compute
-    cloud. The assumptions are printed with the result.
+    The cost of one login or validation comes from stored runs of `loadstone capacity --lab`, which
+    monitor the CPU of each server. Runs with the same settings as the newest one are used. The
+    Keystone requests of one boot come from the newest run that booted servers on a lab with a
+    compute cloud. The result includes its assumptions.
 
     \b
     loadstone size --logins 40/s --validations 2000/s

@@ -23,7 +23,7 @@ MOST_CODE = 100  # above 125, exit codes mean something else to shells
     type=click.Choice(["loadstone", "rally"]),
     default="loadstone",
     show_default=True,
-    help="rally: ends with the number of rules that failed.",
+    help="rally: the exit code is the number of rules that failed.",
 )
 @click.pass_context
 def sla_check(
@@ -31,7 +31,7 @@ def sla_check(
 ) -> None:
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 
-    Ends with 0 when all held, with 1 when one did not, with 2 when RUN is no task.
+    Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task.
     """
     from loadstone.report import sla
     from loadstone.report.console import wide

@@ -42,8 +42,8 @@ STORE = click.option(
     "location",
     type=StorePlace(),
     default=_usual,
-    help="Where results are kept: a folder, or postgresql://USER@HOST/DATABASE[?files=FOLDER] "
-    "(default: LOADSTONE_STORE, else the platform's data folder).",
+    help="Where results are stored: a folder, or postgresql://USER@HOST/DATABASE[?files=FOLDER]. "
+    "Default: LOADSTONE_STORE, else the platform's data folder.",
 )
 
 
@@ -70,7 +70,9 @@ class OutputFile(click.File):
         return super().convert(value, param, ctx)
 
 
-JSON = click.option("--json", "to", type=OutputFile(), help="Give it as data; - is stdout.")
+JSON = click.option(
+    "--json", "to", type=OutputFile(), help="Write the result as JSON; - is stdout."
+)
 
 
 def open_store(location: "StoreLocation") -> "Store":

@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from loadstone.study.journal import StudyJournal
     from loadstone.study.table import TurnOutcome
 
-QUICK = click.option("--quick", is_flag=True, help="The study's shorter form, where it has one.")
+QUICK = click.option("--quick", is_flag=True, help="Use the study's shorter form, if it has one.")
 SEED = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="Of the order."
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=1,
+    show_default=True,
+    help="Random seed of the order of cells.",
 )
 
 
@@ -61,13 +65,13 @@ class StudyRunOptions(TypedDict):
 
 @click.group()
 def study() -> None:
-    """Measure many configurations of a Keystone, one after the other, or on several lab hosts."""
+    """Measure many Keystone configurations, one after the other or on several lab hosts."""
 
 
 @study.command("list")
 @STORE
 def list_(location: "StoreLocation") -> None:
-    """List the studies that are built in, and those that have begun."""
+    """List the built-in studies, and the studies that have been started."""
     from loadstone.study import journal, read
     from loadstone.study.show import begun, offered
 
@@ -83,17 +87,19 @@ def list_(location: "StoreLocation") -> None:
 @SEED
 @STORE
 @JSON
-@click.option("--markdown", is_flag=True, help="The table as Markdown.")
+@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
 @click.option(
     "--html",
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write a page with the table, charts and the runs of each cell.",
+    help="Write an HTML page with the table, charts and the runs of each cell.",
 )
-@click.option("--csv", type=OutputFile(), help="A line for each repeat of each cell and step.")
+@click.option(
+    "--csv", type=OutputFile(), help="Write CSV with one line per repeat of each cell and step."
+)
 def show(**options: Unpack[StudyShowOptions]) -> None:
-    """Print a study's cells, their order and how long it takes; of a begun one (ID), its table."""
+    """Show a study's cells, order and duration, or the results of a started study (ID)."""
     from loadstone.report.console import console
     from loadstone.study import read
     from loadstone.study.outcomes import outcomes
@@ -128,16 +134,16 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @click.argument("name", metavar="NAME|FILE", required=False)
 @QUICK
 @SEED
-@click.option("--resume", metavar="ID", help="Go on with a study that has begun.")
+@click.option("--resume", metavar="ID", help="Continue a study that has been started.")
 @fleet_options
 @PERMISSION
 @STORE
 @JSON
 @click.pass_context
 def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
-    """Measure each cell of a study and print the table; Ctrl-C keeps what was measured.
+    """Measure each cell of a study and print the table. Ctrl-C keeps what was measured.
 
-    Ends with 0 when N was found in every cell, else as the worst of its measurements.
+    Exit code 0 if every cell was measured, else the worst exit code of its measurements.
     """
     from loadstone.cli.screen import Screen
     from loadstone.study.outcomes import exit_code, outcomes

@@ -1,4 +1,4 @@
-"""`loadstone task`: task files in Rally's words, looked at before any load."""
+"""`loadstone task`: checks Rally task files before any load."""
 
 import sys
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PLUGIN = click.option(
     multiple=True,
     callback=_load,
     expose_value=False,
-    help="Own scenarios; may be given several times.",
+    help="File with your own scenarios; may be repeated.",
 )
 
 
@@ -37,7 +37,10 @@ def template_options(command: Command) -> Command:
     """Add the options that fill a task's template."""
     words = "Template arguments as JSON, YAML or k=v,k2=v2; - reads them from stdin."
     command = click.option(
-        "--task-args-file", "args_file", metavar="FILE", help="The same, from a file: for secrets."
+        "--task-args-file",
+        "args_file",
+        metavar="FILE",
+        help="File with template arguments; use it for secrets.",
     )(command)
     return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=words)(command))
 
@@ -53,7 +56,7 @@ def arguments_text(raw: str | None, file: str) -> str | None:
 
 @click.group()
 def task() -> None:
-    """Look at task files: Rally's, for identity, as they are."""
+    """Check Rally task files before any load."""
 
 
 @task.command()
@@ -64,9 +67,9 @@ def task() -> None:
 def check(
     ctx: click.Context, file: str, raw: str | None, args_file: str | None, to: TextIO | None
 ) -> None:
-    """Say all that is wrong with FILE (-: stdin), one line each; touches no cloud.
+    """List every mistake in FILE (-: stdin), one per line. Contacts no cloud.
 
-    Exit code 0: the task can be carried out; 2: it cannot.
+    Exit code 0 if the task can run, 2 if it cannot.
     """
     from loadstone.rally.task.problem import TaskInvalid
     from loadstone.rally.task.read import read

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write one HTML page with curves there, and print its path.",
+    help="Write an HTML page with curves to this file, and print its path.",
 )
 def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) -> None:
     """Show N of capacity runs and the workloads of tasks over time, oldest run first.
 
-    Capacity runs are grouped by target, scenario and what it is loaded with; workloads by what is
-    loaded, and how hard: those that differ in their SLA alone are one group. Durations are those of
-    the iterations that ended well, in seconds.
+    Capacity runs are grouped by target, scenario and load; workloads by scenario and load, so
+    workloads that differ only in their SLA are in one group. Durations are those of successful
+    iterations, in seconds.
 
-    From eight runs on, change points are looked for, in N and in the median duration: between which
-    runs the level changed, by how much, and which settings changed there.
+    With eight or more runs, change points are detected in N and in the median duration: between
+    which runs the level changed, by how much, and which settings changed there.
     """
     from loadstone.report import history
     from loadstone.report.console import wide
