@@ -181,6 +181,14 @@ CREATE_USER = ("capacity", "--scenario", "KeystoneBasic.create_user", "--arg")
             ),
             "needs --users 1 or more: the EC2 credentials",
         ),
+        (
+            ("capacity", "--users", "0", "--scenario", "app-credential"),
+            "needs --users 1 or more: the application credentials",
+        ),
+        (
+            ("capacity", "--users", "0", "--scenario", "mix:issue=9,user-life=1"),
+            "needs --users 1 or more: the users",
+        ),
         (("capacity", "--workload", "2"), "--workload means something with --task only"),
         (("capacity", "--task", "gone.yaml"), "gone.yaml: cannot be read: No such file"),
     ],

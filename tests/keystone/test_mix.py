@@ -5,6 +5,13 @@ from loadstone.keystone.scenarios import SCENARIOS, named
 from loadstone.plan.script import WeightedScript
 
 
+def test_a_mix_creates_what_its_scenarios_create():
+    mix = named("mix:user-life=1,app-credential=1,domain-life=1,issue=7")
+    assert mix.makes == SCENARIOS["domain-life"].makes
+    assert mix.values == SCENARIOS["user-life"].values
+    assert mix.goes_with_users == "users and application credentials and domains"
+
+
 def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
     mix = named("mix:issue=1,validate=9")
     issue, validate = SCENARIOS["issue"], SCENARIOS["validate"]

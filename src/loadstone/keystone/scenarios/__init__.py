@@ -42,7 +42,17 @@ def named(name: str) -> Scenario:
     steps, mix = mixed(*((parts[one].steps, weight) for one, weight in weights.items()))
     total = sum(weights.values())
     shares = ", ".join(f"{weights[one] / total:.3g} {parts[one].request}" for one in weights)
-    return Scenario(name, f"mix of {' and '.join(weights)}", f"one of: {shares}", steps, mix=mix)
+    bound = [one.goes_with_users for one in parts.values() if one.goes_with_users]
+    return Scenario(
+        name,
+        f"mix of {' and '.join(weights)}",
+        f"one of: {shares}",
+        steps,
+        values={column: rows for one in parts.values() for column, rows in one.values.items()},
+        makes=tuple(dict.fromkeys(made for one in parts.values() for made in one.makes)),
+        goes_with_users=" and ".join(dict.fromkeys(bound)),
+        mix=mix,
+    )
 
 
 def _known(name: str) -> Scenario:

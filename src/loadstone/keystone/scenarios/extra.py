@@ -36,6 +36,7 @@ ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
             expect_status=(201,),
         ),
     ),
+    goes_with_users="application credentials",
 )
 
 
