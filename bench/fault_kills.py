@@ -160,7 +160,7 @@ def left(lab: Deployment) -> list[str]:
 def _left(lab: Deployment) -> Iterator[str]:
     if (lab.folder / FILE).exists():
         yield f"journal: {(lab.folder / FILE).read_text()}"
-    now = deployment.known(lab.name)
+    now = deployment.load(lab.name)
     if why := now.failure():
         yield why
     for process in psutil.process_iter(["environ", "status"]):
@@ -271,7 +271,7 @@ def all_of(numbers: range, draw: Random, disk: Path | None) -> int:
     try:
         for number in numbers:
             # The last ones upgrade, until it has come to its end: there is no way back.
-            is_old = "30.0.0" not in "".join(_releases(deployment.known(name)))
+            is_old = "30.0.0" not in "".join(_releases(deployment.load(name)))
             is_upgrade = number >= numbers.stop - 3 and is_old
             sentence = UPGRADE if is_upgrade else sentences[number % len(sentences)]
             kill = Kill.drawn(draw, sentence)

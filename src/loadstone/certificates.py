@@ -1,4 +1,4 @@
-"""Certificates of an authority that exists only while they are made, as PEM."""
+"""Issues certificates (PEM) by an authority whose key is never stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 LIFE = timedelta(days=365)
-# A clock that is an hour behind must not refuse a new certificate.
+# Tolerance for clocks that are behind, which would refuse a new certificate.
 LEEWAY = timedelta(hours=1)
 
 
@@ -32,14 +32,14 @@ class IssuedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Signs certificates. Its key is not stored: no further ones can be made later."""
+    """Signs certificates. Its key is not stored, so no further ones can be issued later."""
 
     _certificate: "Certificate"
     _key: "EllipticCurvePrivateKey" = field(repr=False)
 
     @classmethod
     def create(cls, name: str) -> Self:
-        """Make an authority; EnvironmentUnusable where the library is missing."""
+        """Create an authority; EnvironmentUnusable without the package cryptography."""
         try:
             key = _new_key()
         except ImportError:
@@ -50,15 +50,15 @@ class Authority:
 
     @property
     def certificate(self) -> str:
-        """Its own certificate, which clients trust."""
+        """The authority's own certificate, which clients trust."""
         return _pem(self._certificate)
 
     def issue(
         self, name: str, addresses: Sequence[str] = (), until: datetime | None = None
     ) -> IssuedCertificate:
-        """Issue a certificate for IP addresses, valid for 365 days that end at `until`.
+        """Issue a certificate for IP addresses, valid for the 365 days before `until`.
 
-        None: they begin an hour ago.
+        None: valid for 365 days from an hour ago.
         """
         from cryptography.hazmat.primitives.serialization import (
             Encoding,
@@ -97,7 +97,7 @@ def _pem(certificate: "Certificate") -> str:
 def _sign(
     wanted: _Wanted, authority: "Certificate | None", signing_key: "EllipticCurvePrivateKey"
 ) -> "Certificate":
-    """Sign a certificate; without an authority it is one itself."""
+    """Sign a certificate; without an authority it is self-signed, as an authority."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import NameOID

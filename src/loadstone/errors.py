@@ -1,8 +1,8 @@
-"""The exit codes that the command line ends with, and what stops a run, each with its own.
+"""Exceptions that stop a run, and the exit codes of the command line.
 
 0 held, FELL_SHORT, INTERRUPTED, and
 LoadstoneError
-├── InvalidInput           2  the user's words cannot be carried out
+├── InvalidInput           2  the command line or a file is invalid
 ├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
 └── MeasurementInvalid     4  the generator was the limit, or the target changed underneath
     └── LoadTimeUsed       4  no load time is left
@@ -12,18 +12,18 @@ A failed request is a sample, never an exception.
 
 from typing import ClassVar
 
-FELL_SHORT = 1  # the measured thing did not hold, or something was left behind
-INTERRUPTED = 130  # as shells say it of a SIGINT
+FELL_SHORT = 1  # a criterion failed, or resources were left behind
+INTERRUPTED = 130  # as in shells after a SIGINT
 
 
 class LoadstoneError(Exception):
-    """A run cannot start or go on; the message is one line that says what, where and the mend."""
+    """A run cannot start or continue; the message is one line: what, where and a hint."""
 
     exit_code: ClassVar[int] = 3
 
 
 class InvalidInput(LoadstoneError):
-    """The command line or a file asks for what cannot be done."""
+    """The command line or a file is invalid."""
 
     exit_code = 2
 
@@ -35,10 +35,10 @@ class EnvironmentUnusable(LoadstoneError):
 
 
 class MeasurementInvalid(LoadstoneError):
-    """A measurement was made and cannot be believed."""
+    """A measurement ended, but its result is not valid."""
 
     exit_code = 4
 
 
 class LoadTimeUsed(MeasurementInvalid):
-    """More load is asked for, and none of the permitted time is left."""
+    """The permitted load time is used up."""

@@ -14,7 +14,7 @@ from loadstone.store.store import Store
 
 
 def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
-    """Return 0 when all that had to hold held and all that was made is gone."""
+    """Return 0 if all criteria held and all created resources are removed, else the worst code."""
     codes = [code for one in run.measurements for code in _codes(one)]
     if not codes and run.kind != "task":
         codes = [MeasurementInvalid.exit_code]
@@ -22,7 +22,7 @@ def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
 
 
 def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
-    """Return what a run made in its cloud and could not remove."""
+    """Return the resources that a run created in its cloud and could not remove."""
     return remaining(store.folder(run_id) / JOURNAL)
 
 
@@ -49,7 +49,7 @@ def _code_of_search(measurement: Measurement) -> int:
         or _went_away(measurement)
     ):
         return MeasurementInvalid.exit_code
-    # No number because of noise says nothing of the service; errors do.
+    # Without a number, noise says nothing about the service, but errors do.
     return FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
 
 
@@ -62,7 +62,7 @@ def _code_of_prediction(measurement: Measurement) -> int:
 
 def _code_of_floor(measurement: Measurement) -> int:
     found = measurement.capacity
-    # Without N, _code_of_search says why.
+    # Without N, _code_of_search decides.
     if measurement.least_rps is None or found is None or found.rate_rps is None:
         return 0
     return {
@@ -88,13 +88,13 @@ def _code_of_workload(workload: Measurement) -> int:
     if workload.failure is not None:
         return EnvironmentUnusable.exit_code
     health, runner = workload.health, json.loads(workload.spec)["runner"]
-    # A closed loop asks for no rate: a late generator makes it slower, not wrong.
+    # A closed loop has no target rate: a late generator makes it slower, not wrong.
     if "rps" in runner and health is not None and not health.is_valid:
         return MeasurementInvalid.exit_code
     return 0 if workload.checks_passed else FELL_SHORT
 
 
 def _went_away(measurement: Measurement) -> bool:
-    """Return whether the target answered at first and not at the end."""
+    """Return whether the target stopped answering during the measurement."""
     trials = measurement.trials
     return any(trial.stats.ok for trial in trials) and trials[-1].stats.ok == 0

@@ -18,31 +18,31 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
     A device or pipe (/dev/stdout) is written to directly.
     """
     is_file = path.is_file() or not path.exists()
-    half = path.with_name(f".{path.name}.{os.getpid()}.part") if is_file else path
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part") if is_file else path
     try:
         if is_file:
-            os.close(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
-        yield half
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
+        yield temporary
         if is_file:
-            _settle(half)
-            half.replace(path)
+            _settle(temporary)
+            temporary.replace(path)
             _settle(path.parent)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
     finally:
         if is_file:
-            with suppress(OSError):  # its folder is none
-                half.unlink(missing_ok=True)
+            with suppress(OSError):  # its folder is not a directory
+                temporary.unlink(missing_ok=True)
 
 
 def write(path: Path, text: str, mode: int = AS_USUAL) -> None:
-    """Write a text."""
-    with replaced(path, mode) as half:
-        half.write_text(text, encoding="utf-8")
+    """Write a text file atomically."""
+    with replaced(path, mode) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _settle(path: Path) -> None:
-    # A name lives in its folder, which is written to the disk on its own.
+    # The rename is an entry of the folder, which must be synced separately.
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

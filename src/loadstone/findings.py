@@ -1,20 +1,20 @@
-"""Findings: statements with their evidence, from the audit and from the analysis of load."""
+"""Findings of the audit and of the load analysis: statements with their evidence."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Confidence(StrEnum):
-    """What a finding rests on."""
+    """The basis of a finding."""
 
     MEASURED = "measured"  # by Loadstone, in the study that the finding names
     DOCUMENTED = "documented"  # by the software's own documentation or a published case
-    PROPOSED = "proposed"  # a threshold of ours that no measurement has confirmed
+    PROPOSED = "proposed"  # a threshold of Loadstone, not confirmed by a measurement
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One figure that a finding rests on."""
+    """One figure that supports a finding."""
 
     name: str
     value: str
@@ -22,7 +22,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A statement with its evidence, and what to try."""
+    """A statement with its evidence and advice."""
 
     id: str
     sentence: str
@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A setting that costs performance, as a run keeps it."""
+    """A setting that costs performance, as stored with a run."""
 
     rule: str
     severity: str  # "critical", "warning", "info"

@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadstone.engine.callables.model import Called, CallPlan
-    from loadstone.engine.ending import Look
     from loadstone.engine.fleet.address import FleetAddress
     from loadstone.engine.fleet.fleet import FleetStatus
-    from loadstone.engine.progress import Watch
+    from loadstone.engine.iteration_buffer import OnSamples
+    from loadstone.engine.progress import OnProgress
     from loadstone.engine.samples import Samples
     from loadstone.plan.model import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How hard, how long and where one stretch of load may be."""
+    """Limits on rate, time and destination of one load."""
 
-    max_rate_rps: float  # iterations begun per second (--max-rate)
+    max_rate_rps: float  # iterations started per second (--max-rate)
     load_s: float  # the load time that is left (--budget)
     beyond_loopback: bool = False  # --yes-load-this-target
 
@@ -54,20 +54,20 @@ class Allowance:
 class Engine(Protocol):
     """Sends a plan: from this machine (`LOCAL`), or from the hosts of a fleet."""
 
-    def run(self, plan: "Plan", watch: "Watch | None" = None) -> LoadResult:
+    def run(self, plan: "Plan", on_progress: "OnProgress | None" = None) -> LoadResult:
         """Send a plan; samples are kept in memory."""
 
     def run_to_file(
         self,
         plan: "Plan",
         path: Path,
-        watch: "Watch | None" = None,
-        look: "Callable[[Samples], None] | None" = None,
+        on_progress: "OnProgress | None" = None,
+        on_samples: "Callable[[Samples], None] | None" = None,
     ) -> Spilled:
         """Send a plan; samples go to a file."""
 
     def failure(self) -> str | None:
-        """Return why it can load no more: a host of a fleet was lost."""
+        """Return why it can send no more load (a host of a fleet was lost), or None."""
 
 
 LOCAL: Engine = local
@@ -75,7 +75,7 @@ LOCAL: Engine = local
 
 @contextmanager
 def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
-    """Connect to a fleet; without one, load comes from this machine."""
+    """Connect to a fleet; without an address yield the local engine."""
     if address is None:
         yield LOCAL
         return
@@ -86,7 +86,7 @@ def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
 
 
 def fleet_status(address: "FleetAddress") -> "FleetStatus":
-    """Look at the hosts of a fleet, without load."""
+    """Return the status of a fleet's hosts, without load."""
     from loadstone.engine.fleet import connect
 
     with connect.opened(address) as engine:
@@ -94,14 +94,17 @@ def fleet_status(address: "FleetAddress") -> "FleetStatus":
 
 
 def run(
-    plan: "Plan", allowance: Allowance, watch: "Watch | None" = None, engine: Engine = LOCAL
+    plan: "Plan",
+    allowance: Allowance,
+    on_progress: "OnProgress | None" = None,
+    engine: Engine = LOCAL,
 ) -> LoadResult:
-    """Run a plan as `engine.local.run` does, within what is allowed."""
-    return engine.run(_limited(plan, allowance), watch)
+    """Run a plan as `engine.local.run` does, within the allowance."""
+    return engine.run(_limited(plan, allowance), on_progress)
 
 
 def prepare(plan: "Plan", allowance: Allowance) -> PreparedRun[LoadResult]:
-    """Prepare a plan as `engine.local.prepare` does, within what is allowed."""
+    """Prepare a plan as `engine.local.prepare` does, within the allowance."""
     return local.prepare(_limited(plan, allowance))
 
 
@@ -109,32 +112,32 @@ def prepare_to_file(
     plan: "Plan",
     path: Path,
     allowance: Allowance,
-    look: "Callable[[Samples], None] | None" = None,
+    on_samples: "Callable[[Samples], None] | None" = None,
 ) -> PreparedRun[Spilled]:
-    """Prepare a plan as `engine.local.prepare_to_file` does, within what is allowed."""
-    return local.prepare_to_file(_limited(plan, allowance), path, look)
+    """Prepare a plan as `engine.local.prepare_to_file` does, within the allowance."""
+    return local.prepare_to_file(_limited(plan, allowance), path, on_samples)
 
 
 def run_to_file(
     plan: "Plan",
     path: Path,
     allowance: Allowance,
-    watch: "Watch | None" = None,
-    look: "Callable[[Samples], None] | None" = None,
+    on_progress: "OnProgress | None" = None,
+    on_samples: "Callable[[Samples], None] | None" = None,
     engine: Engine = LOCAL,
 ) -> Spilled:
-    """Run a plan as `engine.local.run_to_file` does, within what is allowed."""
-    return engine.run_to_file(_limited(plan, allowance), path, watch, look)
+    """Run a plan as `engine.local.run_to_file` does, within the allowance."""
+    return engine.run_to_file(_limited(plan, allowance), path, on_progress, on_samples)
 
 
 def call(
     plan: "CallPlan",
     allowance: Allowance,
-    watch: "Watch | None" = None,
-    look: "Look | None" = None,
+    on_progress: "OnProgress | None" = None,
+    on_samples: "OnSamples | None" = None,
 ) -> "Called":
-    """Run a call plan as `engine.callables.run` does, within what is allowed."""
-    # Imported here: the engine's scripts do without what worker processes need.
+    """Run a call plan as `engine.callables.run` does, within the allowance."""
+    # Imported here, because loads of requests do not need worker processes.
     from loadstone.engine.callables import run as callables
 
     _require_time(allowance)
@@ -144,14 +147,14 @@ def call(
         load_s=allowance.load_s,
         loopback_only=not allowance.beyond_loopback,
     )
-    return callables.run(limited, watch, look)
+    return callables.run(limited, on_progress, on_samples)
 
 
 def _limited(plan: "Plan", allowance: Allowance) -> "Plan":
     _require_time(allowance)
     origin = plan.origin
     if not allowance.beyond_loopback:
-        # The engine refuses it, too, by the addresses that it dials; this is the user's message.
+        # The engine also refuses such addresses; this check has the better message.
         url = f"{origin.scheme}://{origin.host}:{origin.port}"
         require_loopback(origin.host, origin.port, url)
     limits = replace(

@@ -1,4 +1,4 @@
-"""Hooks: commands that a load triggers, a few at a time, each with a time limit."""
+"""Runs hooks: commands triggered by a load, a few in parallel, each with a time limit."""
 
 import json
 import os
@@ -17,24 +17,24 @@ from typing import IO, Literal, assert_never
 from loadstone.analysis.model import Trial
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.engine.progress import Progress
-from loadstone.faults.model import Done
+from loadstone.faults.model import FaultRecord
 from loadstone.observer import TrialObserver
 from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
 from loadstone.redaction import Redaction, masked_command
 
-MOST_TEXT = 65_536  # characters kept of each of a command's two outputs
-MOST_AT_ONCE = 16  # commands; further ones wait until one ends
-MOST_RUNS = 10_000  # of all hooks of a workload; further moments are not acted on
-GRACE_S = 5.0  # for a command that is told to end
-_LOOK_S = 0.1  # between two looks whether the run has been given up
-_SLACK = 4_096  # characters read beyond MOST_TEXT: a secret at the cut is still replaced whole
+MOST_TEXT = 65_536  # characters kept of stdout and of stderr
+MOST_AT_ONCE = 16  # parallel commands; further ones wait until one ends
+MOST_RUNS = 10_000  # of all hooks of a workload; further triggers are ignored
+GRACE_S = 5.0  # between SIGTERM and SIGKILL
+_POLL_S = 0.1  # interval of checking whether the run was abandoned
+_SLACK = 4_096  # characters read beyond MOST_TEXT, so that a secret at the cut is replaced whole
 
 Moment = tuple[int, str, int]  # number of the hook, unit, value
 _NO_CHARTS = json.dumps({"additive": [], "complete": []})
 
 
 def moments(trigger: Event | Periodic, first: int, last: int) -> Iterator[int]:
-    """Return the seconds or iterations from `first` to `last` at which the hook acts."""
+    """Return the seconds or iterations from `first` to `last` at which the hook is triggered."""
     match trigger:
         case Event(at=at):
             yield from sorted(value for value in at if first <= value <= last)
@@ -52,9 +52,9 @@ class Hooks(TrialObserver):
 
     hooks: Sequence[Hook]
     redaction: Redaction
-    timeout_s: float  # for each command, and for those that wait when the load has ended
-    inject: Callable[[str], Done] | None = (
-        None  # carries out a fault; None: there is no hook for it
+    timeout_s: float  # for each command, and for queued commands after the load
+    inject: Callable[[str], FaultRecord] | None = (
+        None  # injects a fault; None: there is no such hook
     )
     _seen: dict[str, int] = field(default_factory=lambda: {"time": -1, "iteration": 0})
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
@@ -65,25 +65,25 @@ class Hooks(TrialObserver):
     )
 
     def on_progress(self, progress: Progress) -> bool:
-        """Start what is due by now."""
+        """Start the hooks that are due."""
         if progress.due:
             self._reach("iteration", progress.due)
             self._reach("time", int(progress.elapsed_s))
         return True
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add what the hooks did."""
+        """Add the hook runs."""
         return replace(trial, hook_runs=self._finished(trial.stats.due, trial.stats.load_s))
 
     def close(self) -> None:
-        """End the commands that still run."""
+        """Terminate the commands that still run."""
         self._given_up.set()
         self._pool.shutdown(cancel_futures=True)
 
     def _finished(self, iterations: int, load_s: float) -> tuple[HookRun, ...]:
-        """Start what the last moment of the load triggered, wait for all, and give what came.
+        """Start the hooks triggered last, wait for all, and return their runs.
 
-        What has not started `timeout_s` after the load does not start any more.
+        Hooks that have not started `timeout_s` after the load are not started.
         """
         if iterations:
             self._reach("iteration", iterations)
@@ -106,13 +106,13 @@ class Hooks(TrialObserver):
                         break
 
     def _start(self, moment: Moment) -> bool:
-        """Start a hook, or queue it; False: there were so many that no more are started."""
+        """Start a hook, or queue it; return False once there were MOST_RUNS."""
         if len(self._runs) < MOST_RUNS:
             self._runs[moment] = self._pool.submit(self._act, moment)
             return True
         if moment[0] not in {run.hook for run in self._dropped}:
-            words = f"not started, nor later ones: a workload has {MOST_RUNS:,} hook runs at most"
-            self._dropped.append(_not_started(moment, words))
+            message = f"not started, nor later ones: a workload has {MOST_RUNS:,} hook runs at most"
+            self._dropped.append(_not_started(moment, message))
         return False
 
     def _act(self, moment: Moment) -> HookRun:
@@ -120,26 +120,26 @@ class Hooks(TrialObserver):
         began_s = time.time()
         match self.hooks[number].action:
             case SysCall(command=command):
-                error, output = self._called(command)
+                error, output = self._run_command(command)
             case FaultInjection(sentence=sentence):
-                error, output = self._injected(sentence)
+                error, output = self._inject(sentence)
         return HookRun(number, unit, value, began_s, time.time(), output, error)
 
-    def _injected(self, sentence: str) -> tuple[tuple[str, str] | None, str]:
+    def _inject(self, sentence: str) -> tuple[tuple[str, str] | None, str]:
         if self.inject is None:
             raise AssertionError("a run with such hooks has what carries faults out")
         done = self.inject(sentence)
-        words = "; ".join(step for _, step in done.steps)
+        steps = "; ".join(step for _, step in done.steps)
         area = {
             "title": "Fault injection",
             "chart_plugin": "TextArea",
             "description": sentence,
-            "data": [words or "(nothing was done)"],
+            "data": [steps or "(nothing was done)"],
         }
         failed = (done.failure, done.failure) if done.failure else None
         return failed, json.dumps({"additive": [], "complete": [area]})
 
-    def _called(self, command: Sequence[str]) -> tuple[tuple[str, str] | None, str]:
+    def _run_command(self, command: Sequence[str]) -> tuple[tuple[str, str] | None, str]:
         try:
             process = subprocess.Popen(
                 command,
@@ -153,20 +153,22 @@ class Hooks(TrialObserver):
             why = f"{masked_command(command)[0]} cannot be started: {reason}"
             return (why, why), _NO_CHARTS
         with process:
-            out, err, is_late = self._attended(process)
+            out, err, is_late = self._communicate(process)
         code = process.returncode
-        output = _charts(out.text) or _text(command, code, self._shown(out), self._shown(err))
-        details = self._shown(err) or f"stdout: {self._shown(out)}"
+        output = _charts(out.text) or _text(command, code, self._redacted(out), self._redacted(err))
+        details = self._redacted(err) or f"stdout: {self._redacted(out)}"
         if is_late:
             return (f"Subprocess was ended after {self.timeout_s:g} s", details), json.dumps(output)
         failed = (f"Subprocess returned {code}", details) if code else None
         return failed, json.dumps(output)
 
-    def _attended(self, process: subprocess.Popen[bytes]) -> tuple["_Said", "_Said", bool]:
-        """Read what a command says until its end, or end it when its time is over."""
+    def _communicate(
+        self, process: subprocess.Popen[bytes]
+    ) -> tuple["_CapturedOutput", "_CapturedOutput", bool]:
+        """Read a command's output until its end; terminate it after the time limit."""
         if process.stdout is None or process.stderr is None:
             raise AssertionError("both are pipes")
-        out, err = _Said(process.stdout), _Said(process.stderr)
+        out, err = _CapturedOutput(process.stdout), _CapturedOutput(process.stderr)
         ended = os.pidfd_open(process.pid)  # readable once the process has ended
         with selectors.DefaultSelector() as selector:
             for one in (out, err):
@@ -177,8 +179,8 @@ class Hooks(TrialObserver):
                 deadline_s = time.monotonic() + self.timeout_s
                 is_late = not _over(selector, deadline_s, self._given_up)
                 if is_late:
-                    # The command is not waited for before both signals: until then the number of
-                    # its group cannot be another's.
+                    # Wait for the command only after both signals: until then the id of its group
+                    # cannot be reused.
                     _signal(process, signal.SIGTERM)
                     _over(selector, time.monotonic() + GRACE_S)
                     _signal(process, signal.SIGKILL)
@@ -187,23 +189,23 @@ class Hooks(TrialObserver):
                 os.close(ended)
         return out, err, is_late
 
-    def _shown(self, said: "_Said") -> str:
-        text = self.redaction.text(said.text)
-        if len(text) <= MOST_TEXT and not said.is_cut:
+    def _redacted(self, output: "_CapturedOutput") -> str:
+        text = self.redaction.text(output.text)
+        if len(text) <= MOST_TEXT and not output.is_cut:
             return text
-        return f"{text[:MOST_TEXT]}\n(cut: {said.bytes:,} bytes in all)"
+        return f"{text[:MOST_TEXT]}\n(cut: {output.bytes:,} bytes in all)"
 
 
 @dataclass(slots=True)
-class _Said:
-    """The beginning of what a command writes to a pipe."""
+class _CapturedOutput:
+    """The beginning of a command's output to a pipe."""
 
     pipe: IO[bytes]
     bytes: int = 0
     _kept: bytearray = field(default_factory=bytearray)
 
     def read(self) -> bool:
-        """Take in what is there; False at the end."""
+        """Read the available output; return False at the end."""
         try:
             chunk = os.read(self.pipe.fileno(), 65_536)
         except BlockingIOError:
@@ -224,11 +226,11 @@ class _Said:
 def _over(
     selector: selectors.BaseSelector, deadline_s: float, given_up: Flag | None = None
 ) -> bool:
-    """Read until both pipes and the process have ended; False: not by then, or given up."""
+    """Read until both pipes and the process have ended; False: time-out, or run abandoned."""
     while selector.get_map():
         if time.monotonic() >= deadline_s or (given_up is not None and given_up.is_set()):
             return False
-        for key, _ in selector.select(_LOOK_S):
+        for key, _ in selector.select(_POLL_S):
             if key.data is None or not key.data.read():
                 selector.unregister(key.fileobj)
     return True
@@ -246,7 +248,7 @@ def _not_started(moment: Moment, why: str) -> HookRun:
 
 
 def _charts(out: str) -> Output | None:
-    """Return the charts that a command prints as JSON; None: it printed something else."""
+    """Return the charts in a command's output; None: it is something else."""
     try:
         return charts(json.loads(out))
     except ValueError:

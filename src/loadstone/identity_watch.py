@@ -1,4 +1,4 @@
-"""Keeps with each trial which requests to Keystone it caused."""
+"""Adds to each trial the requests to Keystone that it caused."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,27 +11,27 @@ from loadstone.observer import TrialObserver
 from loadstone.result import BESIDE, LAB
 from loadstone.store.store import Store
 
-# Scenario of a search -> the requests that it consists of.
+# Scenario of a search -> kind of its requests.
 _SCENARIOS = {
     "Authenticate.keystone": RequestKind.LOGIN,
     "Keystone.validate_token": RequestKind.VALIDATION,
 }
-_MOST_RUNS = 200  # of the store, that are looked at for an N
-_OF_ONE_START = (LAB, BESIDE, "url")  # facts that differ from start to start
+_MOST_RUNS = 200  # of the store, that are searched for an N
+_OF_ONE_START = (LAB, BESIDE, "url")  # facts that differ between starts of a deployment
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityWatch(TrialObserver):
-    """Counts requests to Keystone from the begin to the end of one trial's load."""
+    """Counts requests to Keystone during the load of a trial."""
 
     logs: AccessLogs
     capacities: tuple[MeasuredCapacity, ...]
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add what was counted."""
+        """Add the counts."""
         if trial.start_s is None:
             return trial
-        # Not from the trial's begin: what the clean-up before it caused may still be under way.
+        # Not from the trial's start, because requests of the previous clean-up may be pending.
         stats = trial.stats
         ended_s = trial.start_s + stats.load_s
         found = self.logs.caused(trial.start_s, ended_s, stats.total.count)
@@ -39,7 +39,7 @@ class IdentityWatch(TrialObserver):
 
 
 def capacities(store: Store, facts: Mapping[str, str]) -> tuple[MeasuredCapacity, ...]:
-    """Return the newest N of logins and validations that the store has of this configuration."""
+    """Return the newest stored N of logins and of validations for this configuration."""
     wanted = _configuration(facts)
     found: dict[RequestKind, MeasuredCapacity] = {}
     for entry in store.every(_MOST_RUNS):

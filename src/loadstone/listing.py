@@ -1,4 +1,4 @@
-"""Runs as lists show them, without what was measured in them."""
+"""Entries of lists of runs, without their trials."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ class MeasurementSummary:
     rate_rps: float | None
     low_rps: float | None
     high_rps: float | None
-    stretch_rps: float | None = None  # throughput of a fixed load, where no N was sought
+    stretch_rps: float | None = None  # throughput of a fixed load, which has no N
 
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """A trial of a task's workload in a list of runs: durations of what ended well."""
+    """A trial of a task's workload in a list of runs; durations of successful iterations."""
 
     run_id: str
-    position: int  # of the workload in its run, each step by itself, from 0
+    position: int  # index in the run's workloads, counting each step
     scenario: str
     config_id: str
     started_at: str  # ISO 8601, UTC
@@ -49,7 +49,7 @@ class Entry:
     trials: int
     performed: tuple[Performed, ...] = ()
     title: str = ""  # of a task
-    origin: str = ""  # what made it: "capacity", "study ID, turn 3", "imported from Rally 5.1.1"
-    target: str | None = None  # URL, or the name that Rally had for it
-    configuration: tuple[tuple[str, str], ...] = ()  # what is known of the target
+    origin: str = ""  # as "capacity", "study ID, turn 3", "imported from Rally 5.1.1"
+    target: str | None = None  # URL, or Rally's name of the environment
+    configuration: tuple[tuple[str, str], ...] = ()  # known facts of the target
     duration_s: float | None = None  # None: it has not ended, or was killed

@@ -13,12 +13,12 @@ from loadstone.search.model import TrialRequest
 
 
 class TrialObserver(Protocol):
-    """Is called from the thread that runs the trial; each method may be left out."""
+    """Methods are called from the thread that runs the trial; the defaults do nothing."""
 
     reads_samples: bool = False  # whether `on_samples` is called
 
     def on_trial_begin(self, request: TrialRequest) -> None:
-        """The load is about to begin."""
+        """Called right before the load."""
         return
 
     def on_progress(self, progress: Progress) -> bool:
@@ -26,34 +26,34 @@ class TrialObserver(Protocol):
         return True
 
     def on_samples(self, samples: Samples, actions: Sequence[str]) -> None:
-        """All rows of the iterations that have ended since the last call."""
+        """Called during the load with all rows of the iterations ended since the last call."""
         return
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:
-        """Called right after the load, before anything is computed."""
+        """Called right after the load, before statistics are computed."""
         return
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """The trial is in the store; what an observer adds to it is stored, too."""
+        """Called when the trial is stored; the returned trial replaces it."""
         return trial
 
     def close(self) -> None:
-        """The trial is over, whatever ended it."""
+        """Called at the end of the trial in any case, also after an error."""
         return
 
 
 class Display(TrialObserver, Protocol):
-    """Shows what goes on."""
+    """Shows the progress of a run."""
 
     def say(self, line: str) -> None:
-        """Show one line that stays."""
+        """Show one permanent line."""
 
     def hide(self, redaction: Redaction) -> None:
-        """Replace these secrets in all that is said from here on."""
+        """Replace these secrets in all further output."""
 
     def begin(self, load_s: float) -> None:
-        """Count down from here: at most `load_s` seconds of load."""
+        """Start a countdown of at most `load_s` seconds of load."""
 
     def watch(self, watch: Watch | None) -> None:
-        """Show beside each load what is busiest there; None: nothing is watched."""
+        """Show the busiest resources during each load; None: nothing is watched."""
         return

@@ -1,4 +1,4 @@
-"""Load policies: which loads a measurement makes, one trial each."""
+"""Load policies: the loads of a measurement, one trial each."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from loadstone.search.low_load import low_load
 from loadstone.search.model import Capacity, Measure, Strategy, TrialRequest
 from loadstone.search.run import search
 
-Found = tuple[Capacity | None, tuple[Trial, ...]]
+PolicyResult = tuple[Capacity | None, tuple[Trial, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class Search:
 
     strategy: Callable[[], Strategy]
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Measure what the strategy asks for."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Run the trials that the strategy requests."""
         return search(self.strategy(), measure)
 
 
@@ -28,19 +28,19 @@ class Fixed:
 
     request: TrialRequest
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Measure it."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Run the trial."""
         return None, (measure(self.request),)
 
 
 @dataclass(frozen=True, slots=True)
 class LowLoad:
-    """A little load, from which capacity is predicted."""
+    """A low load, from which capacity is predicted."""
 
     ceiling_rps: float
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Measure one request after the other, then a share of the rate that this makes."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Measure one request after the other, then load with a share of that throughput."""
         trials: list[Trial] = []
         load = low_load(self.ceiling_rps)
         try:
@@ -59,8 +59,8 @@ class Steps:
     requests: Callable[[], Iterable[TrialRequest]]
     is_last: Callable[[Stats], bool]
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Measure the steps up to the limit."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Run the steps up to the limit."""
         trials: list[Trial] = []
         for request in self.requests():
             trials.append(measure(request))
@@ -76,19 +76,19 @@ class Repeats:
     request: TrialRequest
     count: int
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Measure it so many times."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Run the trials."""
         return None, tuple(measure(self.request) for _ in range(self.count))
 
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Loads that are made in turn with those of another target."""
+    """Loads that alternate with those of another target."""
 
     carry: Callable[[Measure], None]
 
-    def carry_out(self, measure: Measure) -> Found:
-        """Let `carry` decide when a trial is made."""
+    def run(self, measure: Measure) -> PolicyResult:
+        """Run `carry`, which decides when each trial runs."""
         self.carry(measure)
         return None, ()
 

@@ -17,8 +17,8 @@ from typing import Any, Self
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
-LEAST_CHARACTERS = 4  # of a value that is looked for in other text: shorter ones occur everywhere
-SHORT_CHARACTERS = 8  # a shorter value is replaced only where it stands as a word of its own
+LEAST_CHARACTERS = 4  # of a value to replace in other text, because shorter ones occur everywhere
+SHORT_CHARACTERS = 8  # shorter values are only replaced as whole words
 
 _WORDS = (
     r"password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie"
@@ -30,7 +30,7 @@ _SETTING = re.compile(
     r"(?:length|count|size|lifetime|ttl|timeout|expiration|rounds|methods|type|file|path|url|name)$",
     re.IGNORECASE,
 )
-# Within {"password": {"user": {"name": ..., "password": ...}}}: what names the owner of a secret.
+# Names that are not secret within {"password": {"user": {"name": ..., "password": ...}}}.
 _OURS = ("OS_", "LOADSTONE_")  # environment variables
 _IDENTIFIERS = {"id", "name", "domain", "user_id", "project_id", "domain_id", "type"}
 _COMMON = {"true", "false", "none", "null", "default"}
@@ -72,9 +72,9 @@ def masked(value: Any) -> Any:
     return _Masker(set()).value(value)
 
 
-def masked_command(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line with masked secrets."""
-    return _Masker(set()).command(words)
+def masked_command(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command line with masked secrets."""
+    return _Masker(set()).command(arguments)
 
 
 def secrets_in(value: Any) -> frozenset[str]:
@@ -91,37 +91,37 @@ class _Masker:
     found: set[str]
 
     def value(self, value: Any, name: str = "") -> Any:
-        """Mask a value that stands under a name."""
+        """Mask the value of a name."""
         if is_secret(name):
             return self._secret(value, name)
         if isinstance(value, Mapping):
             return {key: self.value(part, str(key)) for key, part in value.items()}
         if isinstance(value, list | tuple):
             if name == "auth" and len(value) == 2 and not isinstance(value[1], Mapping | list):
-                return [value[0], self._password(str(value[0]), value[1])]  # as requests has it
+                return [value[0], self._password(str(value[0]), value[1])]  # as in requests
             return [self.value(part) for part in value]
         if not isinstance(value, str):
             return value
         return self._line(value) if name == "sys_call" else self._text(value)
 
-    def command(self, words: Sequence[str]) -> list[str]:
-        """Mask the words of a command line."""
-        before = ["", *words]
-        return [self._word(word, last) for last, word in zip(before, words, strict=False)]
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        """Mask the arguments of a command line."""
+        before = ["", *arguments]
+        return [self._argument(one, last) for last, one in zip(before, arguments, strict=False)]
 
-    def _word(self, word: str, last: str) -> str:
-        if last in _USER_OPTIONS and ":" in word:
-            return self._pair(word)
-        if last in _HEADER_OPTIONS and is_secret(word.partition(":")[0]):
-            name, colon, value = word.partition(":")
+    def _argument(self, argument: str, last: str) -> str:
+        if last in _USER_OPTIONS and ":" in argument:
+            return self._pair(argument)
+        if last in _HEADER_OPTIONS and is_secret(argument.partition(":")[0]):
+            name, colon, value = argument.partition(":")
             return f"{name}{colon} {self._secret(value.strip(), name)}"
         if last.startswith("-") and "=" not in last and is_secret(last.strip("-")):
-            return str(self._secret(word))
-        if last == "sshpass" and word.startswith("-p") and len(word) > 2:
-            return f"-p{self._secret(word[2:])}"
-        if attached := _USER_OPTION.fullmatch(word):
+            return str(self._secret(argument))
+        if last == "sshpass" and argument.startswith("-p") and len(argument) > 2:
+            return f"-p{self._secret(argument[2:])}"
+        if attached := _USER_OPTION.fullmatch(argument):
             return attached[1] + self._pair(f"{attached[2]}:{attached[3]}")
-        return self._line(word) if any(map(str.isspace, word)) else self._text(word)
+        return self._line(argument) if any(map(str.isspace, argument)) else self._text(argument)
 
     def _pair(self, pair: str) -> str:
         user, _, password = pair.partition(":")
@@ -132,13 +132,13 @@ class _Masker:
         return self._secret(password)
 
     def _line(self, line: str) -> str:
-        """Mask a command line, also one within another's quotes (`sh -c '...'`)."""
+        """Mask a command line, also one quoted within another (`sh -c '...'`)."""
         try:
-            words = shlex.split(line)
+            arguments = shlex.split(line)
         except ValueError:
             return self._text(line)
-        hidden = self.command(words) if len(words) > 1 else words
-        return self._text(line) if hidden == words else shlex.join(hidden)
+        hidden = self.command(arguments) if len(arguments) > 1 else arguments
+        return self._text(line) if hidden == arguments else shlex.join(hidden)
 
     def _secret(self, value: Any, name: str = "") -> Any:
         if isinstance(value, Mapping):
@@ -176,7 +176,7 @@ class _Masker:
 
 
 def _parts(text: str, name: str) -> Iterator[str]:
-    """Yield a secret, and what of it could stand elsewhere alone."""
+    """Yield a secret, and the parts of it that could occur alone."""
     yield text
     scheme, _, rest = text.partition(" ")
     if scheme.lower() in ("basic", "bearer", "digest"):
@@ -205,16 +205,16 @@ class Redaction:
         }
         if wanted:
             longest_first = sorted(wanted, key=lambda one: (-len(one), one))
-            pattern = re.compile("|".join(map(_looked_for, longest_first)))
+            pattern = re.compile("|".join(map(_pattern_of, longest_first)))
             object.__setattr__(self, "_spellings", tuple(longest_first))
             object.__setattr__(self, "_pattern", pattern)
 
     def also(self, values: Iterable[str]) -> Self:
-        """Return one that knows further secrets."""
+        """Return a redaction with further secrets."""
         return type(self)(self.values | frozenset(values))
 
     def may_occur_in(self, text: str) -> bool:
-        """Return whether a known secret may stand in a text, perhaps in JSON within JSON."""
+        """Return whether a text may contain a known secret, also in JSON within JSON."""
         return any(one in text for one in self._spellings)
 
     def text(self, text: str) -> str:
@@ -222,9 +222,9 @@ class Redaction:
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
     def data(self, value: Any, kept: frozenset[str] = frozenset()) -> Any:
-        """Replace known secrets in the texts of JSON data, but not in texts under names in `kept`.
+        """Replace known secrets in the strings of JSON data, except values of names in `kept`.
 
-        Keys stay. In a text that is JSON itself all texts are looked at, and it stays JSON.
+        Keys are kept. A string that is JSON itself is processed in the same way, and stays JSON.
         """
         if self._pattern is None:
             return value
@@ -253,7 +253,7 @@ class Redaction:
 
 
 def _spellings(value: str) -> tuple[str, ...]:
-    """Return the value as it stands in URLs, in JSON and within a shell's quotes."""
+    """Return the value as written in URLs, in JSON and within a shell's quotes."""
     return (
         value,
         quote(value, safe=""),
@@ -265,7 +265,7 @@ def _spellings(value: str) -> tuple[str, ...]:
     )
 
 
-def _looked_for(value: str) -> str:
+def _pattern_of(value: str) -> str:
     pattern = re.escape(value)
     if value.isdecimal():
         return rf"(?<![\w.]){pattern}(?!\w|\.\d)"  # not within 0.1234 or 1234567

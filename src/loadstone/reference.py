@@ -1,4 +1,4 @@
-"""The reference service: Identity v3 from memory, with a capacity that may be known exactly."""
+"""The reference service: Identity v3 in memory, optionally with an exactly known capacity."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from loadstone._engine import EngineUnusable
 from loadstone._engine import serve as serve_in_rust
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 
-TICK_S = 0.1  # how often it is looked whether it goes on; Ctrl-C is noticed as late
+TICK_S = 0.1  # interval of calling `goes_on`; Ctrl-C takes effect within it
 
 
 class Law(StrEnum):
@@ -24,7 +24,7 @@ class Law(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Admin:
-    """The first user, who may do everything, in clear."""
+    """The first user, an administrator, with its password."""
 
     user: str
     password: str = field(repr=False)
@@ -38,24 +38,24 @@ class FixedCapacity:
     workers: int
     service_s: float
     law: Law = Law.FIXED
-    even_over: int = 0  # so many service times in a row have exactly the mean; 0: by chance
+    even_over: int = 0  # this many consecutive service times have exactly the mean; 0: random
     stall_every_s: float = 0.0
     stall_s: float = 0.0
     halve_at_s: float | None = None
-    max_queue: int | None = None  # requests that may wait; the next gets a 503
-    queue_timeout_s: float | None = None  # who waits longer gets a 503
+    max_queue: int | None = None  # requests that may wait; further ones get a 503
+    queue_timeout_s: float | None = None  # requests that wait longer get a 503
     seed: int = 1
 
 
 class LimitMode(StrEnum):
-    """What the rate limiter does with a request for which it has no token."""
+    """Action of the rate limiter on a request without a token."""
 
     REFUSE = "refuse"  # 429 with Retry-After
     DELAY = "delay"
 
 
 class LimitPer(StrEnum):
-    """Who shares a token bucket."""
+    """Scope of a token bucket."""
 
     SERVICE = "service"
     CONNECTION = "connection"
@@ -63,7 +63,7 @@ class LimitPer(StrEnum):
 
 
 class OverConnections(StrEnum):
-    """What becomes of a connection above the limit."""
+    """Action on a connection above the limit."""
 
     REFUSE = "refuse"  # the port is closed
     RESET = "reset"  # accepted, then reset
@@ -82,7 +82,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Lockout:
-    """`after` failed token requests within `lasts_s` refuse all others for `lasts_s`."""
+    """After `after` failed token requests within `lasts_s`, all are refused for `lasts_s`."""
 
     after: int
     lasts_s: float = 60.0
@@ -97,9 +97,9 @@ class Connections:
 
 
 class Scripted(StrEnum):
-    """What a fault of the script does."""
+    """Kind of a scripted fault."""
 
-    DARK = "dark"  # the port is closed, and every connection
+    DARK = "dark"  # the port and all connections are closed
     SLOW = "slow"  # token requests take longer, by a factor
     REFUSE = "refuse"  # a share of token requests gets 503, evenly spread
 
@@ -114,13 +114,13 @@ class ScriptedFault:
     amount: float = 0.0  # the factor, or the share
 
 
-# An address that means "all of this machine's" -> one at which a client reaches it from here.
+# Wildcard address -> address at which a local client reaches it.
 _REACHED = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 (listens nowhere)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """Where it listens, whom it knows, what it bears."""
+    """Address, users, capacity and limits of the service."""
 
     admin: Admin
     host: str = "127.0.0.1"
@@ -188,9 +188,9 @@ def serve(
     ready: Callable[[int], object],
     goes_on: Callable[[], bool] = lambda: True,
 ) -> str:
-    """Serve until `goes_on` says no, or Ctrl-C; `ready` is told the port.
+    """Serve until `goes_on` returns False, or Ctrl-C; `ready` is called with the port.
 
-    Gives, as JSON, the requests seen (by method and path) and the answers (by status).
+    Returns JSON with the counts of requests (by method and path) and of responses (by status).
     """
     try:
         return serve_in_rust(json.dumps(asdict(settings)), ready, goes_on, TICK_S)

@@ -1,4 +1,4 @@
-"""Keeps the use of resources with each trial."""
+"""Adds resource usage to each trial."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ LEAST_STEADY = 0.5  # of the load's duration
 
 @dataclass(slots=True)
 class ResourceWatch(TrialObserver):
-    """Reads resources from the begin to the end of one trial's load."""
+    """Reads resources during the load of a trial."""
 
     watch: Watch
     keep: Callable[[int, Metrics], str]  # stores the readings of a trial; returns the file's name
@@ -39,7 +39,7 @@ class ResourceWatch(TrialObserver):
             self._watched.stop()
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add what the load used, and what gave way."""
+        """Add the resource usage and the bottleneck."""
         if self._watched is None or self._watched.metrics.duration_s < SHORTEST_S:
             return trial
         requests, between_s = trial.stats.total.count, None
@@ -77,11 +77,11 @@ class ResourceWatch(TrialObserver):
 
 
 def steady_part(trial: Trial, metrics: Metrics) -> tuple[int, tuple[float, float]] | None:
-    """Return the requests that ended while load was steady, and from when to when that was.
+    """Return the requests that ended in the steady part of the load, and its Unix times.
 
-    The first iterations end after the mean time of one, and after the last one has begun less and
-    less is at work. Where an iteration takes long beside the load, these parts would make every
-    resource look idle. None: all of the load counts.
+    The first iterations end after the mean duration of one, and after the last start fewer and
+    fewer are running. If iterations are long compared to the load, these parts would make every
+    resource look idle. None: evaluate the whole load.
     """
     took_s, load_s = trial.stats.service.mean_s, trial.stats.load_s
     begun = np.flatnonzero(trial.timeline.due)

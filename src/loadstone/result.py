@@ -1,4 +1,4 @@
-"""What is kept of a run: the values that the store keeps and the reports show."""
+"""The result of a run, as stored and shown in reports."""
 
 import hashlib
 import json
@@ -18,13 +18,13 @@ from loadstone.plan.hooks import HookRun
 from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
-LEAST_S = 4.0  # of a trial whose resources are shown, where there is one
+LEAST_S = 4.0  # shortest trial to show resources of, if there is a longer one
 Policy = Literal["search", "fixed", "prediction", "steps"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A setting of the file that --at-most reduced."""
+    """A setting of a task file that --at-most reduced."""
 
     setting: str  # Rally's name: "times"
     asked: float  # in the file
@@ -40,7 +40,7 @@ def config_id(spec: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One scenario under one load policy, with the trials that were made of it."""
+    """One scenario under one load policy, with its trials."""
 
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
@@ -49,19 +49,19 @@ class Measurement:
     policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
-    # None: interrupted or invalid before a number was found, or none was searched for
+    # None: no search, or one that was interrupted or invalid before it found a number
     capacity: Capacity | None = None
     trials: tuple[Trial, ...] = ()
     wall_s: float = 0.0  # with set-up and clean-up
-    notes: tuple[str, ...] = ()  # what the figures show, in words
-    parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method: ready to be shown
+    notes: tuple[str, ...] = ()  # sentences about the figures
+    parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method, formatted for display
     subtask: str = ""  # of a task
     description: str = ""
     # Of a task's workload: JSON in Rally's format (scenario, runner, contexts, sla, hooks);
     # passwords masked.
     spec: str = ""
-    reduced: tuple[Reduction, ...] = ()  # what the file asks for and was not made
-    requests_as_rally: bool = False  # iterations sent all that Rally sends
+    reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
+    requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
 
     @property
@@ -71,12 +71,12 @@ class Measurement:
 
     @property
     def config_id(self) -> str:
-        """The same for workloads of the same load, whatever their SLA."""
+        """Id of the load, without the SLA; equal for workloads with the same load."""
         return config_id(json.loads(self.spec)) if self.spec else ""
 
     @property
     def trial(self) -> Trial | None:
-        """Its only trial, or the first one; None: no load was made."""
+        """Its only or first trial; None without a load."""
         return self.trials[0] if self.trials else None
 
     @property
@@ -101,30 +101,30 @@ class Measurement:
 
     @property
     def outputs(self) -> tuple[IterationOutput, ...]:
-        """Charts that its iterations gave."""
+        """Charts that its iterations produced."""
         return tuple(output for trial in self.trials for output in trial.outputs)
 
     @property
     def outputs_dropped(self) -> int:
-        """Charts that there was no room for."""
+        """Number of charts beyond the limit, which were dropped."""
         return sum(trial.outputs_dropped for trial in self.trials)
 
     @property
     def hook_runs(self) -> tuple[HookRun, ...]:
-        """What its hooks did."""
+        """Runs of its hooks."""
         return tuple(run for trial in self.trials for run in trial.hook_runs)
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The results of its criteria; what kept a workload from being measured is a row, too."""
+        """The results of its criteria, with a row for a failure that prevented the measurement."""
         found = tuple(check for trial in self.trials for check in trial.checks)
         if self.failure is None or not self.spec:
             return found
-        return (*found, Check("something_went_wrong", False, self.failure))  # Rally's own name
+        return (*found, Check("something_went_wrong", False, self.failure))  # Rally's name
 
     @property
     def checks_passed(self) -> bool:
-        """Whether all that had to hold held."""
+        """Whether all criteria held."""
         return all(check.success for check in self.checks)
 
     @property
@@ -141,30 +141,30 @@ class Measurement:
 
     @property
     def resources(self) -> Resources | None:
-        """Use of resources in the trial that shows the limit: the one with the highest rate."""
+        """Use of resources in the trial that shows the limit, the one with the highest rate."""
         found = [one for one in self.trials if one.resources is not None]
-        # A profiler beside them would be taken for other work.
+        # Without profiled trials, as the profiler would count as other work.
         found = [one for one in found if one.profile is None] or found
         valid = [one for one in found if one.is_valid] or found
-        # In a short trial too few requests end for their rate to be known.
+        # A short trial has too few requests for a reliable rate.
         long = [one for one in valid if one.stats.load_s >= LEAST_S] or valid
         shown = max(long, key=lambda one: one.stats.throughput_rps, default=None)
         return shown.resources if shown else None
 
     @property
     def profiled(self) -> Trial | None:
-        """The trial during which the workers were profiled; None: there was none."""
+        """The trial during which the workers were profiled; None without one."""
         return next((trial for trial in self.trials if trial.profile is not None), None)
 
     @property
     def prediction(self) -> Prediction | None:
-        """Capacity as predicted from its trial at low load; None: none was made or watched."""
+        """Capacity as predicted from its trial at low load; None without a monitored one."""
         trial = of_low_load(self.trials)
         if trial is None or trial.resources is None:
             return None
         alone = of_requests_alone(self.trials) or trial
         times, watched = alone.stats.service, alone.resources
-        # Of a normal distribution the 95th percentile lies 1.645 deviations above the median.
+        # The 95th percentile of a normal distribution is 1.645 deviations above the median.
         spread_s = max(times.p95_s - times.median_s, 0.0) / 1.645
         used_s = cpu_s(watched.observation) if watched else None
         figures = LowLoadFigures(times.mean_s, spread_s, used_s)
@@ -172,7 +172,7 @@ class Measurement:
 
     @property
     def each(self) -> tuple["Measurement", ...]:
-        """A workload's steps as measurements of one trial each; anything else alone."""
+        """A workload's steps as measurements of one trial each; otherwise only this measurement."""
         if self.policy != "steps":
             return (self,)
         steps = tuple(self.step(trial) for trial in self.trials)
@@ -180,10 +180,10 @@ class Measurement:
             return (*steps[:-1], replace(steps[-1], failure=self.failure))
         if steps and self.status in ("finished", "aborted"):
             return steps
-        return (*steps, replace(self, trials=()))  # the step that did not come to its load
+        return (*steps, replace(self, trials=()))  # the step that ended before its load
 
     def step(self, trial: Trial) -> "Measurement":
-        """Return one step of a workload as a measurement of that trial alone."""
+        """Return one step of a workload as a measurement with only that trial."""
         spec = json.loads(self.spec) | {"runner": json.loads(trial.runner)}
         return replace(
             self,
@@ -195,24 +195,24 @@ class Measurement:
         )
 
 
-LAB = "lab"  # of the target: the name of a deployment, whose URL may change
-LAB_HOST = "lab host"  # of the target: the host of a fleet that it is on
-OF_LAB_HOST = "lab host's "  # of the target: what that host's machine is
-BESIDE = "measured beside"  # of the target: other measurements that were at work on it meanwhile
+LAB = "lab"  # fact of the target: name of the deployment, as its URL may change
+LAB_HOST = "lab host"  # fact of the target: the host of a fleet that it is on
+OF_LAB_HOST = "lab host's "  # prefix of facts about that host's machine
+BESIDE = "measured beside"  # fact of the target: other measurements on it at the same time
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What was measured, on what: (name, value) pairs, ready to be shown."""
+    """Machine and target of a run as (name, value) pairs, formatted for display."""
 
     machine: tuple[tuple[str, str], ...]  # cores, memory, kernel, python, loadstone
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
-    facts: tuple[tuple[str, str], ...] = ()  # of the audit: how the service was set up
-    audit: tuple[AuditFinding, ...] = ()  # what the audit makes of them, the most severe first
+    facts: tuple[tuple[str, str], ...] = ()  # of the audit: configuration of the service
+    audit: tuple[AuditFinding, ...] = ()  # findings of the audit about the facts, most severe first
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """All of it, as results are compared by."""
+        """All pairs, for comparing results."""
         return (*self.target, *self.machine, *self.facts)
 
 
@@ -233,12 +233,12 @@ class Run:
 
     @property
     def searches(self) -> tuple[Measurement, ...]:
-        """Its searches, and fixed loads that are not of a task."""
+        """Its searches and fixed loads, without a task's workloads."""
         return tuple(one for one in self.measurements if not one.spec)
 
     @property
     def workloads(self) -> tuple[Measurement, ...]:
-        """A task's workloads, each of their steps by itself."""
+        """A task's workloads; each step is a measurement of its own."""
         return tuple(one for whole in self.measurements if whole.spec for one in whole.each)
 
 

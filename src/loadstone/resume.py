@@ -1,6 +1,6 @@
-"""Users that an interrupted run has left, gone on with by a later one.
+"""Continues with the users of an interrupted run (--resume-users).
 
-They keep the names and the journal of the run that began to make them; the later run's folder links
+The users keep the names and the journal of the run that created them. The later run's folder links
 to that journal, so that `loadstone results clean` finds them under either id.
 """
 
@@ -15,7 +15,7 @@ from loadstone.target import Access
 
 
 def maker(store: Store, name: str, access: Access) -> str:
-    """Return the run that the users are named after; raise InvalidInput if it has none left."""
+    """Return the run that the users are named after; InvalidInput if it has left no users."""
     result = store.get(name)
     if result.status == "running":
         raise InvalidInput(
@@ -33,5 +33,5 @@ def maker(store: Store, name: str, access: Access) -> str:
 
 
 def link(folder: Path, makers_folder: Path) -> None:
-    """Let a run's folder name what another run began to make."""
+    """Link a run's journal to that of the run that created the users."""
     (folder / JOURNAL).symlink_to(os.path.relpath(makers_folder / JOURNAL, folder))

@@ -1,7 +1,7 @@
-"""How every run goes: a search, a task and a study cell alike.
+"""The flow of every run: a search, a task, a study cell.
 
-For each measurement: resources are made, its load policy asks for loads, each is a trial that is
-judged and stored as soon as it has ended, resources are removed.
+For each measurement: create resources; make the trials that the load policy requests; judge and
+store each trial as soon as it has ended; remove the resources.
 """
 
 import math
@@ -21,7 +21,7 @@ from loadstone.errors import (
     LoadstoneError,
     MeasurementInvalid,
 )
-from loadstone.faults.carried import Breaking
+from loadstone.faults.carried import FaultRunner
 from loadstone.gate import Engine
 from loadstone.generator.model import Load
 from loadstone.keystone.contexts.existing import own_user
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 def run(config: RunConfig, store: Store, display: Display) -> Run:
-    """Make the measurements; what was measured is in the store also when this raises."""
-    known = config.secrets | secrets_of(config.target) | secrets_of_environment()
+    """Connect to the target and make the measurements; results are stored even if this raises."""
+    secrets = config.secrets | secrets_of(config.target) | secrets_of_environment()
     with (
-        hidden(known, store, display) as hiding,
+        hidden(secrets, store, display) as hiding,
         measured_target(config.target, display.say) as target,
     ):
         return run_on(target, config, hiding, display)
@@ -61,7 +61,7 @@ def run_on(
     display: Display,
     engine: Engine | None = None,
 ) -> Run:
-    """Make the measurements on a target, and with an engine, that are connected already."""
+    """Make the measurements on a connected target, with a connected engine if given."""
     for one in config.measurements:
         if config.fleet is not None and not one.generator.can_use_fleet:
             raise InvalidInput(
@@ -81,7 +81,7 @@ def run_on(
 def connected_engine(
     fleet: "FleetAddress | None", targets: Sequence[Target], say: Callable[[str], None]
 ) -> Iterator[Engine]:
-    """Connect to a fleet, if there is one; the targets' monitors read its watched hosts, too."""
+    """Connect to a fleet, if given; the targets' monitors also read its watched hosts."""
     if fleet is None:
         yield gate.LOCAL
         return
@@ -105,31 +105,31 @@ class _Flow:
     store: Store
     display: Display
     engine: Engine
-    left_s: float = field(init=False)  # of load that may still be made
+    left_s: float = field(init=False)  # remaining load time
     maker: str = field(init=False)  # the run that the users are named after
-    index: int = field(default=-1, init=False)  # of the present measurement in the run
+    index: int = field(default=-1, init=False)  # of the current measurement in the run
     present: Measurement = field(init=False)
-    found_rps: float | None = field(default=None, init=False)  # the last N with nothing broken
+    found_rps: float | None = field(default=None, init=False)  # the last N without a fault
 
     def carry_out(self) -> None:
-        """Make all measurements, and keep how the run ended."""
+        """Make all measurements, and store how the run ended."""
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
-            self._breaking.require_possible(one.faults, one.hooks, one.held)
+            self._fault_runner.require_possible(one.faults, one.hooks, one.held)
         if config.profiles:
             require_profiler(self.target.members)
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
-        begun = _begun(config, self.target)
+        begun = _new_run(config, self.target)
         folder = self.store.begin(begun)
         if self.maker != run_id:
             resume.link(folder, self.store.folder(self.maker))
         for warning in config.warnings:
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        with _closing(begun, self.target, self.store), self._faults():
+        with _recorded_end(begun, self.target, self.store), self._faults():
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
@@ -139,17 +139,17 @@ class _Flow:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Where something is broken on purpose: have it undone whatever ends this process."""
+        """If the run injects faults, make sure that they are undone, however this process ends."""
         if not self.config.has_faults:
             yield
             return
-        with self._breaking.watched(self.display.say) as self.target:
+        with self._fault_runner.undoing(self.display.say) as self.target:
             yield
 
     @property
-    def _breaking(self) -> Breaking:
+    def _fault_runner(self) -> FaultRunner:
         folder = self.store.folder(self.config.run_id)
-        return Breaking(self.target, self.config.fault_commands, folder)
+        return FaultRunner(self.target, self.config.fault_commands, folder)
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()
@@ -167,7 +167,7 @@ class _Flow:
                 self._combine(group)
         except LoadstoneError as error:
             self._keep(status="failed", failure=str(error))
-            # What one measurement lacks, the next may not need.
+            # The next measurement may not need what this one lacks.
             is_its_own = isinstance(error, EnvironmentUnusable) and not isinstance(
                 error, Unreachable
             )
@@ -182,7 +182,7 @@ class _Flow:
 
     @contextmanager
     def _resources(self, group: MeasurementGroup) -> Iterator[Actors | None]:
-        """Make what the contexts ask for; remove it, and what iterations made, at the end."""
+        """Create the resources of the contexts; at the end remove them and those of iterations."""
         if not group.contexts and not any(one.generator.needs_actors for one in group.measurements):
             yield None
             return
@@ -193,20 +193,20 @@ class _Flow:
             yield actors
 
     def _existing_users(self, group: MeasurementGroup) -> tuple[User, ...]:
-        """Return the users that stand for those that a context leaves open; none: they are made."""
+        """Return the existing users to use; an empty tuple if users must be created."""
         if group.most_existing == 0:
             return (own_user(self.target.access),)
         return self.target.users()[: group.most_existing]
 
     def _begin(self, config: MeasurementConfig) -> None:
-        # In the store before its first trial, so that a killed run knows what its trials are of.
+        # Stored before its first trial, so that the trials of a killed run have a measurement.
         self.index += 1
         self.present = replace(config.record, requests_as_rally=config.generator.requests_as_rally)
         self._keep()
         self.display.say(config.heading)
 
     def _at_capacity(self, config: MeasurementConfig) -> MeasurementConfig:
-        """Return a measurement whose load is a share of N, with its load."""
+        """Return the measurement; a load that is a share of N is computed from the N found."""
         if config.at_capacity is None:
             return config
         if self.found_rps is None:
@@ -218,7 +218,7 @@ class _Flow:
         target, say = self.target, self.display.say
         with (
             config.generator.prepared(target, self.maker, actors, say) as load,
-            self._breaking.held(config.held, say),
+            self._fault_runner.hold(config.held, say),
         ):
             if math.isfinite(config.budget_s):
                 self.display.begin(config.budget_s)
@@ -233,10 +233,10 @@ class _Flow:
         )
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
-        self._keep(notes=(*notes, *beside, *self._left(config, capacity)))
+        self._keep(notes=(*notes, *beside, *self._remaining_capacity(config, capacity)))
 
     def _carry_out(self, config: MeasurementConfig, load: Load) -> Capacity | None:
-        """Make the trials that the load policy asks for."""
+        """Make the trials that the load policy requests."""
         trials = Trials(
             self.config,
             config,
@@ -245,19 +245,21 @@ class _Flow:
             self.display,
             self.engine,
             load,
-            self._breaking,
+            self._fault_runner,
             self.index,
             self.present,
             self.left_s,
         )
         try:
-            capacity, _ = config.policy.carry_out(trials.measure)
+            capacity, _ = config.policy.run(trials.measure)
         finally:
             self.present, self.left_s = trials.measurement, trials.left_s
         return capacity
 
-    def _left(self, config: MeasurementConfig, capacity: Capacity | None) -> tuple[str, ...]:
-        """Keep N; of one with something broken, say what is left of N."""
+    def _remaining_capacity(
+        self, config: MeasurementConfig, capacity: Capacity | None
+    ) -> tuple[str, ...]:
+        """Remember N; during a fault, return a note with the share of N that remains."""
         found_rps = None if capacity is None else capacity.rate_rps or capacity.low_rps
         if found_rps is None:
             return ()
@@ -271,7 +273,7 @@ class _Flow:
         return ()
 
     def _combine(self, group: MeasurementGroup) -> None:
-        """Add what several searches of one scenario found together; each keeps its own trials."""
+        """Add a measurement that combines several searches; each search keeps its own trials."""
         count = len(group.measurements)
         searches = self.store.get(self.config.run_id).measurements[-count:]
         self.index += 1
@@ -293,12 +295,12 @@ class _Flow:
         self.store.keep_measurement(self.config.run_id, self.index, plain)
 
 
-def _begun(config: RunConfig, target: Target) -> Run:
-    """Return a run that has just begun."""
+def _new_run(config: RunConfig, target: Target) -> Run:
+    """Return the record of a run that begins."""
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
-    kept = audited(config.target, target.access.endpoint)
+    audit = audited(config.target, target.access.endpoint)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
@@ -309,8 +311,8 @@ def _begun(config: RunConfig, target: Target) -> Run:
         environment=Environment(
             machine=_machine(config),
             target=tuple(facts.items()),
-            facts=kept.facts,
-            audit=kept.findings,
+            facts=audit.facts,
+            audit=audit.findings,
         ),
         command=config.command,
         title=config.title,
@@ -323,8 +325,8 @@ def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
 
 
 @contextmanager
-def _closing(begun: Run, target: Target, store: Store) -> Iterator[None]:
-    """Keep how a run ended, however it ends."""
+def _recorded_end(begun: Run, target: Target, store: Store) -> Iterator[None]:
+    """Store how a run ended, however it ends."""
     status, failure = "failed", None
     try:
         yield
@@ -347,7 +349,7 @@ def _closing(begun: Run, target: Target, store: Store) -> Iterator[None]:
 
 @contextmanager
 def hidden(secrets: Iterable[str], store: Store, display: Display) -> Iterator[Store]:
-    """Return a store that keeps none of these secrets; display and errors show none either."""
+    """Return a store that redacts these secrets; display and errors redact them, too."""
     hiding = store.hiding(secrets)
     display.hide(hiding.redaction)
     try:

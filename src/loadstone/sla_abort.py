@@ -1,4 +1,4 @@
-"""Ends a load as soon as an SLA rule is broken, and says where it broke."""
+"""Ends a load as soon as an SLA rule fails, and reports at which iteration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from loadstone.observer import TrialObserver
 
 ABORTED = "aborted_on_sla"
 _RALLYS_WORDS = "Task was aborted due to SLA failure(s)."
-# Ours, which say something only of a load that is over.
+# Loadstone's own rules, which can only be judged after the load.
 _AT_THE_END = (MaxPercentiles, MinThroughput, MinIterations)
 
 
@@ -24,7 +24,7 @@ class SlaAbort(TrialObserver):
     """Judges all iterations that have ended, a few times a second, as Rally does after each."""
 
     rules: Sequence[SlaRule]
-    is_broken: bool = field(default=False, init=False)  # and stays so
+    is_broken: bool = field(default=False, init=False)  # once True, it stays True
     _samples: Samples | SampleFile | None = field(default=None, init=False)
     _aggregator: Aggregator = field(init=False)
 
@@ -49,7 +49,7 @@ class SlaAbort(TrialObserver):
         return not self.is_broken
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:
-        """Keep the samples, in which the break is looked for."""
+        """Keep the samples, to find the iteration after which a rule failed."""
         self._samples = samples
 
     def on_trial_end(self, trial: Trial) -> Trial:
@@ -67,10 +67,10 @@ def aborted(
     rules: Sequence[SlaRule],
     checks: Sequence[Check],
 ) -> Check:
-    """Return Rally's row for a task that was aborted, with where each rule broke.
+    """Return Rally's row for a task that was aborted, with the iteration at which each rule failed.
 
-    All iterations that ended are judged, those after the break, too, as in Rally. Where there are
-    more than EXACT_ROWS requests, the break is not looked for.
+    All ended iterations are judged, also those after the failure, as in Rally. With more than
+    EXACT_ROWS requests, the iteration is not determined.
     """
     if isinstance(samples, SampleFile):
         if samples.rows > EXACT_ROWS:
@@ -86,7 +86,7 @@ def aborted(
 
 
 def _where(rows: EndedIterations, at: int) -> str:
-    """Return which iteration broke the rule, and how many followed."""
+    """Describe which iteration broke the rule, and how many followed."""
     ends_s = rows.start_s + rows.duration_s + rows.idle_s
     after = len(rows.number) - at - 1
     later = int((rows.start_s[at + 1 :] > ends_s[at]).sum())

@@ -1,4 +1,4 @@
-"""One trial: a load, what it showed, and whether that is what must hold."""
+"""Runs one trial: a load, its statistics and its verdict."""
 
 import math
 import time
@@ -26,21 +26,21 @@ Keep = Callable[[Trial, Samples | SampleFile | None], Trial]
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Under which a trial is run."""
+    """Conditions under which a trial is run."""
 
     config: MeasurementConfig
     target: Target
     number: int  # in its measurement, from 1
     allowance: Allowance
     engine: Engine
-    file: Path  # for the samples, where they are not kept in memory
+    file: Path  # for the samples, if they are not kept in memory
     observers: Sequence[TrialObserver]
     keep: Keep  # stores the trial
     say: Callable[[str], None]
 
 
 def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tuple[Trial, bool]:
-    """Put one load on the target; return the trial, and whether the load time was used up."""
+    """Run one load on the target; return the trial, and whether the load time was used up."""
     observers = conditions.observers
     began_s = time.monotonic()
     for observer in observers:
@@ -93,13 +93,13 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
 
 
 def require_alive(target: Target) -> None:
-    """Stop the run when a part of the service has died."""
+    """Raise EnvironmentUnusable if a part of the service has died."""
     if why := target.failure():
         raise EnvironmentUnusable(why)
 
 
 def _completed(trial: Trial, conditions: Conditions) -> Trial:
-    """Return the trial with what observers add to it."""
+    """Return the trial with the additions of observers."""
     whole = trial
     for observer in conditions.observers:
         whole = observer.on_trial_end(whole)
@@ -107,7 +107,7 @@ def _completed(trial: Trial, conditions: Conditions) -> Trial:
 
 
 def _alarm(request: TrialRequest, config: MeasurementConfig) -> Alarm | None:
-    """Return what stops a hopeless trial; a load without a goal is made to its end."""
+    """Return the alarm that stops a hopeless trial; None for a load without a goal."""
     if config.goal is None:
         return None
     return alarm(
@@ -132,7 +132,7 @@ def _judged(request: TrialRequest, loaded: Loaded, conditions: Conditions) -> Tr
 
 @dataclass(slots=True)
 class _Watch:
-    """Is called a few times a second during the load; False ends it."""
+    """Calls observers a few times a second during the load; returns False to end it."""
 
     conditions: Conditions
     alarm: Alarm | None
@@ -141,10 +141,10 @@ class _Watch:
     _least_s: float = field(default=math.inf, init=False)
 
     def __call__(self, progress: Progress) -> bool:
-        # Before its first instant a load may have waited for its workers; a late call would put
-        # that instant later than it was.
+        # The load may have waited for its workers before its start, and a late call must not move
+        # the start to a later time.
         self._least_s = self.start_s = min(self._least_s, time.time() - progress.elapsed_s)
-        self.meter.look()
+        self.meter.sample()
         goes_on = [observer.on_progress(progress) for observer in self.conditions.observers]
         is_hopeless = self.alarm is not None and not self.alarm(progress)
         return all(goes_on) and not is_hopeless and self.conditions.target.failure() is None

@@ -1,4 +1,4 @@
-"""The trials of a measurement: each with its observers, within the load time that is left."""
+"""Runs the trials of a measurement, each with its observers and within the load time left."""
 
 import time
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from loadstone.config.model import MeasurementConfig, RunConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.errors import MeasurementInvalid
-from loadstone.faults.carried import Breaking
+from loadstone.faults.carried import FaultRunner
 from loadstone.gate import Allowance, Engine
 from loadstone.generator.model import Load
 from loadstone.hooks import Hooks
@@ -29,7 +29,7 @@ from loadstone.worker_profile import WorkerProfile
 
 @dataclass(slots=True)
 class Trials:
-    """Makes the trials that a load policy asks for, and stores each as soon as it has ended."""
+    """Runs the trials that a load policy requests, and stores each as soon as it has ended."""
 
     run: RunConfig
     config: MeasurementConfig
@@ -38,16 +38,16 @@ class Trials:
     display: Display
     engine: Engine
     load: Load
-    breaking: Breaking
+    fault_runner: FaultRunner
     index: int  # of the measurement in the run
-    measurement: Measurement  # as it stands, with its trials
-    left_s: float  # of load that the run may still make
+    measurement: Measurement  # with its trials so far
+    left_s: float  # seconds of load left in the run
 
     def measure(self, request: TrialRequest) -> Trial:
-        """Make one trial.
+        """Run one trial.
 
-        Raises MeasurementInvalid when the run's load time is used up, and EnvironmentUnusable when
-        a part of the service has died.
+        Raises MeasurementInvalid if the run's load time is used up, and EnvironmentUnusable if a
+        part of the service has died.
         """
         require_alive(self.target)
         time.sleep(request.pause_s)
@@ -93,7 +93,7 @@ class Trials:
             observers.append(SlaAbort(config.criteria))
         inject = None
         if config.breaks:
-            faults = self.breaking.begun(config.faults, say)
+            faults = self.fault_runner.observer(config.faults, say)
             inject = faults.inject_sentence
             observers.append(faults)
         if config.hooks:

@@ -22,13 +22,13 @@ from loadstone.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
 RATE_HZ = 50
-MOST_WORKERS = 4  # each has a profiler of its own, which takes 5 to 10 % of a core
+MOST_WORKERS = 4  # each has its own profiler, which takes 5 to 10 % of a core
 MOST_S = 120.0
-PATIENCE_S = 15.0  # for a profiler that writes what it saw
+PATIENCE_S = 15.0  # for a profiler to write its result
 
 
 def require_profiler(members: Members) -> None:
-    """Raise where workers cannot be profiled: no py-spy, or none of them on this machine."""
+    """Raise InvalidInput for a service elsewhere, EnvironmentUnusable without py-spy."""
     if members() is None:
         raise InvalidInput(
             "--profile needs the service's processes on this machine; choose a deployment with "
@@ -38,7 +38,7 @@ def require_profiler(members: Members) -> None:
 
 
 def program() -> str:
-    """Return the path of py-spy; EnvironmentUnusable says how to get it."""
+    """Return the path of py-spy; EnvironmentUnusable says how to install it."""
     beside = str(Path(sys.executable).parent)
     found = shutil.which("py-spy", path=beside) or shutil.which("py-spy")
     if found is None:
@@ -50,7 +50,7 @@ def program() -> str:
 
 @dataclass(slots=True)
 class _Profiler:
-    """One py-spy at work on one worker."""
+    """A py-spy process that profiles one worker."""
 
     process: subprocess.Popen[bytes]
     file: Path
@@ -59,9 +59,9 @@ class _Profiler:
 
 @dataclass(slots=True)
 class WorkerProfile(TrialObserver):
-    """Profiles workers from the begin to the end of the load of the trials that it is wanted for.
+    """Profiles workers during the load of the trials with the given purpose.
 
-    A profiler that fails never fails the run: why it did is said in one line.
+    A failing profiler never fails the run: the reason is reported in one line.
     """
 
     members: Members
@@ -86,7 +86,7 @@ class WorkerProfile(TrialObserver):
             self.say("  no profile: no worker was found")
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
-        """Stop the profilers; they write what they saw."""
+        """Stop the profilers, which then write their results."""
         self._seconds = min(time.monotonic() - self._began_s, MOST_S)
         for one in self._profilers:
             one.cpu_s = _cpu_s(one.process)
@@ -94,16 +94,16 @@ class WorkerProfile(TrialObserver):
                 one.process.send_signal(signal.SIGINT)
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add what was seen."""
+        """Add the profile."""
         if not self._profilers:
             return trial
         texts, problems = [], []
         for one in self._profilers:
-            said = _ended(one.process)
+            error = _ended(one.process)
             if one.file.exists():
                 texts.append(one.file.read_text("utf-8", errors="replace"))
             else:
-                problems.append(said)
+                problems.append(error)
         cpu_s = sum(one.cpu_s for one in self._profilers)
         self._profilers = []
         stacks = busy(read_folded(texts))
@@ -114,7 +114,7 @@ class WorkerProfile(TrialObserver):
         return replace(trial, profile=self._profile(trial.number, stacks, len(texts), cpu_s))
 
     def close(self) -> None:
-        """End what is still at work."""
+        """Terminate the profilers that still run."""
         for one in self._profilers:
             one.process.kill()
             one.process.wait()
@@ -138,7 +138,7 @@ class WorkerProfile(TrialObserver):
 
 
 def _workers(members: Members) -> Iterator[int]:
-    """Yield the processes that run Keystone and have no others of it below them."""
+    """Yield the processes of Keystone that have no child processes of it."""
     import psutil
 
     parents: dict[int, int] = {}
@@ -159,14 +159,14 @@ def _started(pid: int, file: Path) -> subprocess.Popen[bytes]:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
-    """Wait for a profiler; return the line that says why it failed, where it did."""
+    """Wait for a profiler; return its error message, or its exit code."""
     try:
-        _, told = process.communicate(timeout=PATIENCE_S)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         return "it did not end"
-    lines = [line.strip() for line in told.decode(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("Error")), f"code {process.returncode}")
 
 

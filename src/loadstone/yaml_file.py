@@ -7,10 +7,10 @@ from loadstone.errors import InvalidInput
 
 
 def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
-    """Return the content of a YAML or JSON file: mappings, lists, texts, numbers, dates.
+    """Return the content of a YAML or JSON file: mappings, lists, strings, numbers, dates.
 
-    Raises InvalidInput with the `option` that names the file, the file and the line; of a file that
-    `is_secret` nothing is quoted.
+    Raises InvalidInput with `option`, the file and the line; the content of a file that `is_secret`
+    is not quoted.
     """
     import yaml
 

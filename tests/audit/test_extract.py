@@ -22,7 +22,7 @@ def judged(sections):
     """Judge a host with these sections beside a healthy one, and write all formats."""
     context = {**CONTEXT, "audit.rate_per_s": 10.0, "audit.service_s": 0.1}
     hosts = [extract("odd", Document(sections), context), extract("good", document(), context)]
-    audit = evaluate(rules.chosen(("refarch",)), hosts)
+    audit = evaluate(rules.select(("refarch",)), hosts)
     json.dumps(data.as_tree(audit, rules.Severity.CRITICAL, 0), allow_nan=False)
     for view in VIEWS:
         view.render(audit)

@@ -52,6 +52,6 @@ def test_every_fixture_belongs_to_a_rule():
 
 def test_a_healthy_node_has_no_finding():
     host = extract("control1", document(), CONTEXT)
-    audit = evaluate(rules.chosen(()), [host])
+    audit = evaluate(rules.select(()), [host])
     wrong = {RuleState.FAIL, RuleState.WARN, RuleState.UNKNOWN}
     assert [(r.rule.id, r.message) for r in audit.results if r.state in wrong] == []

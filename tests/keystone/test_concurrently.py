@@ -47,12 +47,12 @@ def test_calls_on_their_way_end_before_the_failure_is_raised():
 
 
 def test_it_is_said_how_far_it_is(monkeypatch):
-    monkeypatch.setattr("loadstone.keystone.concurrently.TELL_S", 0.001)
+    monkeypatch.setattr("loadstone.keystone.concurrently.PROGRESS_S", 0.001)
     enough, said = threading.Event(), []
 
     def tell(line):
         said.append(line)
         enough.set()
 
-    each(lambda _: enough.wait(timeout=30), range(2), workers=1, tell=tell)
+    each(lambda _: enough.wait(timeout=30), range(2), workers=1, say=tell)
     assert said[0] == "  0 of 2"

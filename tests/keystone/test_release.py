@@ -33,7 +33,7 @@ def sources(tmp_path: Path) -> Path:
 
 def test_a_version_on_pypi() -> None:
     found = read("30.0.0")
-    assert (found.version, found.title, found.words, found.major) == (
+    assert (found.version, found.title, found.label, found.major) == (
         *("30.0.0",) * 3,
         30,
     )
@@ -45,7 +45,7 @@ def test_a_changed_source_tree_is_another_release(sources: Path) -> None:
     after = read(str(sources))
     assert before.version == after.version == "29.0.1"
     assert before.title != after.title
-    assert before.words == f"29.0.1 from checkout ({before.digest})"
+    assert before.label == f"29.0.1 from checkout ({before.digest})"
 
 
 def test_a_commit_is_installed_without_later_changes(sources: Path, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_patch_names_the_environment_by_its_content(tmp_path: Path) -> None:
     before = read(f"30.0.0+{patch}")
     patch.write_text("--- b\n")
     assert read(f"30.0.0+{patch}").title != before.title
-    assert before.words == f"30.0.0 with fix.patch ({before.digest})"
+    assert before.label == f"30.0.0 with fix.patch ({before.digest})"
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_the_first_error_is_not_hidden_by_the_clean_up(fake, access, journal, sa
 
 def test_a_second_ctrl_c_leaves_the_rest_to_the_command(fake, access, journal, said, monkeypatch):
     def interrupt(*_):
-        monkeypatch.setattr("loadstone.keystone.contexts.users.clean_made", interrupt)
+        monkeypatch.setattr("loadstone.keystone.contexts.users.clean_journal", interrupt)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), users(access, RUN, SIX, journal, said.append):

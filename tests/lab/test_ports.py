@@ -22,19 +22,19 @@ def test_the_port_of_before_is_kept() -> None:
 
 def test_a_port_that_was_given_is_given_to_no_one_else_before_its_server_listens() -> None:
     one, other = ports.Ports({}), ports.Ports({})
-    port = one.give("web")
+    port = one.allocate("web")
     try:
         with pytest.raises(EnvironmentUnusable, match=f"port {port} .*--port"):
-            other.give("web", asked=port)
-        assert other.give("database") != port
-        assert ports.Ports({"web": port}, reservations=other.reservations).give("web") != port
+            other.allocate("web", requested=port)
+        assert other.allocate("database") != port
+        assert ports.Ports({"web": port}, reservations=other.reservations).allocate("web") != port
     finally:
         one.release()
-    assert other.give("web", asked=port) == port
+    assert other.allocate("web", requested=port) == port
     other.release()
 
 
 def test_the_ports_of_a_deployment_differ() -> None:
     book = ports.Ports({"web": 15000, "database": 15000})
-    assert book.give("web") != book.give("database")
+    assert book.allocate("web") != book.allocate("database")
     book.release()

@@ -160,7 +160,7 @@ def test_every_fault_of_a_deployment_with_postgres_is_found(start: Start) -> Non
     (answer,) = collect([lab.host(deployment)])
     assert answer.document is not None
     facts = extract(deployment.name, answer.document, {**CONTEXT, "audit.is_lab": True})
-    audit = evaluate(rule.chosen(()), [facts])
+    audit = evaluate(rule.select(()), [facts])
     assert {r.rule.id: r.severity for r in audit.findings()} == {
         "WEB-02": "warning",
         "KS-13": "warning",

@@ -68,7 +68,7 @@ def serves(lab):
 
 def assert_whole(lab):
     """All parts run, none is stopped, haproxy sends to both nodes, nothing is left to undo."""
-    found = deployment.known(lab.name)
+    found = deployment.load(lab.name)
     balancer.await_all(lab.folder)
     # After a restart of memcached Keystone answers with errors for a while.
     until(lambda: serves(found), "a token is issued again")
@@ -225,7 +225,7 @@ def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
         "node 2 was out",
         "the schema was contracted",
     ]
-    assert dict(deployment.known(lab.name).state.settings)["release"] == "30.0.0"
+    assert dict(deployment.load(lab.name).state.settings)["release"] == "30.0.0"
     assert_whole(lab)
     with pytest.raises(InvalidInput, match="already"):
         LabInjector(lab.folder).check(read("upgrade keystone to 30.0.0"))
@@ -237,7 +237,7 @@ def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
 
 
 def assert_goes_on_as_the_new_release(lab):
-    before = settings.read(deployment.known(lab.name).state.settings)
+    before = settings.read(deployment.load(lab.name).state.settings)
     deployment.down(lab.name)
     with pytest.raises(InvalidInput, match=r"upgraded to 30\.0\.0.*--with release=30\.0\.0"):
         deployment.up(lab.name, replace(before, release="29.1.0"), quietly, owned=True)

@@ -165,7 +165,7 @@ def test_a_crash_at_start_shows_the_line_that_explains_it(name: str) -> None:
     assert refused.returncode == 3
     assert "Unable to find 'nonsense' driver" in refused.stderr
     assert "Traceback" not in refused.stderr.splitlines()[0]
-    assert processes.marked(deployment.known(name).folder) == ()
+    assert processes.marked(deployment.load(name).folder) == ()
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ def test_a_start_that_is_killed_half_way_leaves_nothing(name: str) -> None:
     ) as starting:
         assert starting.stderr is not None
         until(lambda: "waiting for uwsgi" in starting.stderr.readline(), "uwsgi was not reached")
-        folder = deployment.known(name).folder
+        folder = deployment.load(name).folder
         starting.kill()
     await_end(folder)
 

@@ -114,7 +114,7 @@ def test_a_worker_that_is_killed_under_load_costs_no_cpu_and_is_told(lab_keyston
     assert [(one.part, one.pid) for one in trial.usage.ended] == [("uwsgi", victim)]
     said = f"process of uwsgi (pid {victim}) died at"
     assert any(said in line for line in killer.lines)
-    assert any(said in sentence for sentence in words.shown(finding))
+    assert any(said in sentence for sentence in words.details(finding))
     assert trial.usage.others_busy > -0.02
 
 
@@ -134,7 +134,7 @@ def test_backends_of_postgres_that_end_under_load_are_the_services(start, tmp_pa
     (trial,) = finding.trials
     assert trial.usage.service_cpu_s == pytest.approx(counted_s, rel=0.02, abs=0.1)
     assert {one.part for one in trial.usage.ended} == {"uwsgi", "postgres"}
-    said = " ".join(words.shown(finding))
+    said = " ".join(words.details(finding))
     assert "process of uwsgi" in said
     assert "of postgres" not in said  # connections come and go
 

@@ -29,9 +29,9 @@ def watched(deployment: Deployment, requests: Callable[[], None]) -> Metrics:
     with Monitor(
         open_sources(deployment.members, deployment.statistics()), every_s=1000
     ) as monitor:
-        since_s = monitor.look()
+        since_s = monitor.sample()
         requests()
-        monitor.look()
+        monitor.sample()
         assert monitor.missing == ()
         return monitor.metrics(since_s)
 
@@ -70,9 +70,9 @@ def test_statements_of_the_monitor_itself_are_not_counted(start) -> None:
     with Monitor(
         open_sources(deployment.members, deployment.statistics()), every_s=1000
     ) as monitor:
-        since_s = monitor.look()
+        since_s = monitor.sample()
         for _ in range(10):
-            monitor.look()
+            monitor.sample()
         metrics = monitor.metrics(since_s)
     assert metrics.increase("mariadb", "statements_total") == 0
     assert metrics.increase("mariadb", "selects_total") == 0

@@ -34,7 +34,7 @@ def test_only_what_the_load_itself_used_counts():
         source.cpu_s += 3.0
         watched.stop()
         source.cpu_s += 100.0  # afterwards
-        monitor.look()
+        monitor.sample()
         resources = watched.resources(LoadFigures(30, is_generator_valid=True, is_overloaded=False))
     use = resources.observation.use(BottleneckKind.CPU, "keystone")
     assert use.demand_s == pytest.approx(0.1)

@@ -35,7 +35,7 @@ def test_a_source_that_cannot_be_read_is_named_once_and_the_others_go_on():
     bad, good = Script("bad", [Unreadable("no such socket")]), Script("good", [1, 2, 3])
     with Monitor([bad, good], every_s=1000) as monitor:
         for _ in range(3):
-            monitor.look()
+            monitor.sample()
     assert [str(one) for one in monitor.missing] == ["bad is not watched: no such socket"]
     assert bad.reads == 1
     assert bad.is_closed
@@ -48,14 +48,14 @@ def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
     gone = Script("gone", [1, OSError("broken"), OSError("broken"), OSError("broken"), 2])
     with Monitor([late, gone], every_s=1000) as monitor:
         for _ in range(6):
-            monitor.look()
+            monitor.sample()
     assert [one.source for one in monitor.missing] == ["gone"]
     assert gone.reads == 4
 
 
 def test_an_error_that_nobody_foresaw_ends_nothing():
     with Monitor([Script("odd", [ZeroDivisionError("division by zero")])], every_s=1000) as monitor:
-        monitor.look()
+        monitor.sample()
     (missing,) = monitor.missing
     assert missing.why == "ZeroDivisionError: division by zero"
 
@@ -70,15 +70,15 @@ def test_a_slow_source_on_another_machine_does_not_delay_a_look():
 
     slow, fast = Slow("slow", [1], is_remote=True), Script("fast", [1])
     with Monitor([slow, fast], every_s=1000) as monitor:
-        monitor.look()
+        monitor.sample()
         assert monitor.metrics().of("fast", "value")[1].tolist()
         release.set()
 
 
 def test_the_monitors_own_cpu_is_among_the_readings():
     with Monitor([Script("one", [1])], every_s=1000) as monitor:
-        monitor.look()
-        monitor.look()
+        monitor.sample()
+        monitor.sample()
     assert monitor.metrics().increase("monitor", "cpu_seconds_total") >= 0
 
 

@@ -80,11 +80,11 @@ def test_processes_that_live_and_die_between_two_looks_are_counted_once(
     one = tree()
     cpu = ServiceCpu(one.members)
     spent_s = sum(one.do("spend", SPENT_S)[0] for _ in range(4))
-    cpu.look(1.0)
+    cpu.sample(1.0)
     assert cpu.cpu_s == about(spent_s, 4)
     spent_s += one.do("nest", SPENT_S)[0]
-    cpu.look(2.0)
-    cpu.look(3.0)
+    cpu.sample(2.0)
+    cpu.sample(3.0)
     assert cpu.cpu_s == about(spent_s, 6)
     assert cpu.ended == ()
 
@@ -93,7 +93,7 @@ def test_many_short_processes_lose_nothing_to_the_clock_of_proc(tree: Callable[.
     one = tree()
     cpu = ServiceCpu(one.members)
     spent_s = sum(one.do("spend", 0.004)[0] for _ in range(100))
-    cpu.look(1.0)
+    cpu.sample(1.0)
     assert cpu.cpu_s >= spent_s - 4 * TICK_S
 
 
@@ -103,14 +103,14 @@ def test_a_process_that_was_seen_and_is_waited_for_is_counted_once(
     one = tree()
     cpu = ServiceCpu(one.members)
     spent_s, pid = one.do("hold", SPENT_S)
-    cpu.look(1.0)
+    cpu.sample(1.0)
     assert cpu.cpu_s == about(spent_s, 1)
     one.do("kill", pid)
-    cpu.look(2.0)
+    cpu.sample(2.0)
     assert cpu.cpu_s == about(spent_s, 1)
     assert [(ended.pid, ended.at_s) for ended in cpu.ended] == [(pid, 2.0)]
     spent_s += one.do("spend", SPENT_S)[0]
-    cpu.look(3.0)
+    cpu.sample(3.0)
     assert cpu.cpu_s == about(spent_s, 2)
 
 
@@ -118,12 +118,12 @@ def test_what_nobody_waits_for_is_counted_as_last_seen(tree: Callable[..., Tree]
     one = tree("unwaited")
     cpu = ServiceCpu(one.members)
     spent_s, pid = one.do("hold", SPENT_S)
-    cpu.look(1.0)
+    cpu.sample(1.0)
     one.do("kill", pid)
-    cpu.look(2.0)
+    cpu.sample(2.0)
     assert cpu.cpu_s == about(spent_s, 1)
     more_s, other = one.do("hold", SPENT_S)
-    cpu.look(3.0)
+    cpu.sample(3.0)
     assert cpu.cpu_s == about(spent_s + more_s, 2)
     assert [ended.pid for ended in cpu.ended] == [pid]
     assert other != pid
@@ -136,7 +136,7 @@ def test_cpu_from_before_the_first_look_is_not_counted(tree: Callable[..., Tree]
     cpu = ServiceCpu(one.members)
     one.do("kill", pid)  # what it used before is handed to its parent now
     spent_s = one.do("spend", SPENT_S)[0]
-    cpu.look(1.0)
+    cpu.sample(1.0)
     assert cpu.cpu_s == about(spent_s, 2)
     assert [ended.pid for ended in cpu.ended] == [pid]
 
@@ -147,11 +147,11 @@ def test_a_killed_parent_takes_nothing_along(tree: Callable[..., Tree]) -> None:
     cpu = ServiceCpu(lambda: left or one.members())
     spent_s = one.do("spend", SPENT_S)[0]
     more_s, pid = one.do("hold", SPENT_S)
-    cpu.look(1.0)
+    cpu.sample(1.0)
     one.process.kill()
     one.process.wait()
     left.append(ServiceProcess(pid, "tree"))
-    cpu.look(2.0)
+    cpu.sample(2.0)
     psutil.Process(pid).kill()
     assert cpu.cpu_s == about(spent_s + more_s, 2)
     assert [ended.pid for ended in cpu.ended] == [one.process.pid]
@@ -163,13 +163,13 @@ def test_a_process_that_ended_and_was_not_waited_for_yet_has_ended(
     one = tree()
     cpu = ServiceCpu(one.members)
     spent_s, pid = one.do("hold", SPENT_S)
-    cpu.look(1.0)
+    cpu.sample(1.0)
     child = psutil.Process(pid)
     child.kill()  # its parent does not know yet
     psutil.wait_procs([child], timeout=0)
     while child.status() != psutil.STATUS_ZOMBIE:
         pass
-    cpu.look(2.0)
-    cpu.look(3.0)
+    cpu.sample(2.0)
+    cpu.sample(3.0)
     assert [(ended.pid, ended.at_s) for ended in cpu.ended] == [(pid, 2.0)]
     assert cpu.cpu_s == about(spent_s, 1)

@@ -15,7 +15,7 @@ from loadstone.findings import AuditFinding
 from loadstone.report import figures, html, words
 from loadstone.report.html.scale import written
 from loadstone.report.html.workload import bars
-from loadstone.report.workload import load_of_given
+from loadstone.report.workload import load_of_spec
 from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, SAMPLES = keystone()
@@ -205,7 +205,7 @@ def test_a_fixed_load_has_one_throughput_and_no_charts_of_a_search():
     throughput = figures.rate(finding.trials[1].stats.throughput_rps)
     assert f"Completed {throughput} per second" in text
     assert f"{throughput} per s" in text
-    assert f"{throughput} a second" in words.stretch(fixed)
+    assert f"{throughput} a second" in words.phase(fixed)
     assert "next to N" not in text
     assert "kept busy" not in text
 
@@ -299,7 +299,7 @@ def test_the_number_of_bars_is_that_of_numpy_and_bounded():
     ],
 )
 def test_a_load_is_said_in_words(runner, text):
-    assert load_of_given(json.dumps({"runner": runner})) == text
+    assert load_of_spec(json.dumps({"runner": runner})) == text
 
 
 @pytest.mark.parametrize(

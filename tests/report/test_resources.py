@@ -212,7 +212,7 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
         replace(one, resources=replace(one.resources, observation=seen)) for one in search.trials
     )
     run = replace(watched(), measurements=(replace(search, trials=trials),))
-    (line,) = [one for one in words.shown(run.measurements[0]) if "bounds, no forecasts" in one]
+    (line,) = [one for one in words.details(run.measurements[0]) if "bounds, no forecasts" in one]
     assert "at most 7.14 a second" in line
     assert "10.7 with one more core" in line
     assert "7.14 with one more worker" in line

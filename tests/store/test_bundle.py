@@ -23,7 +23,7 @@ def exported(store, tmp_path):
 
 def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path):
     with Store.open(tmp_path / "other") as other:
-        assert bundle.take_in(other, exported) == RESULT.run_id
+        assert bundle.import_run(other, exported) == RESULT.run_id
         ours, theirs = store.get("latest"), other.get("latest")
         assert codec.dumps(ours) == codec.dumps(theirs)
         assert len(other.samples(RESULT.run_id, theirs.measurements[0].trials[0])) == 76
@@ -36,14 +36,14 @@ def test_an_export_below_a_file_is_refused(store, exported):
 
 def test_a_run_is_not_taken_in_twice(store, exported):
     with pytest.raises(InvalidInput, match="already in this store"):
-        bundle.take_in(store, exported)
+        bundle.import_run(store, exported)
 
 
 def test_a_file_that_is_no_run_is_named(store, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("shopping")
     with pytest.raises(InvalidInput, match="is no exported run"):
-        bundle.take_in(store, path)
+        bundle.import_run(store, path)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_run_of_another_shape_is_named(store, tmp_path, head):
     with ZipFile(path, "w") as file:
         file.writestr("result.json", head)
     with pytest.raises(InvalidInput, match=r"no exported run|this Loadstone reads"):
-        bundle.take_in(store, path)
+        bundle.import_run(store, path)
 
 
 def test_what_is_unpacked_stays_in_the_runs_folder(store, tmp_path):
@@ -66,13 +66,13 @@ def test_what_is_unpacked_stays_in_the_runs_folder(store, tmp_path):
             file.writestr("result.json", json.dumps({"format": bundle.FORMAT, "result": plain}))
             file.writestr("../out.parquet", "x")
         with pytest.raises(InvalidInput, match="is no run id"):
-            bundle.take_in(store, path)
+            bundle.import_run(store, path)
     with ZipFile(path, "w") as file:
         good = {"format": bundle.FORMAT, "result": codec.to_plain(RESULT)}
         file.writestr("result.json", json.dumps(good))
         file.writestr("samples/../../out.parquet", "x")
         file.writestr("samples/1-001.parquet", "x")
-    bundle.take_in(store, path)
+    bundle.import_run(store, path)
     folder = store.folder(RESULT.run_id)
     assert [p.name for p in folder.rglob("*.parquet")] == ["1-001.parquet"]
     assert not list(tmp_path.rglob("out.parquet"))

@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.rally.export import as_rally
-from loadstone.rally.import_run import take_in
+from loadstone.rally.import_run import import_file
 
 FOLDER = Path(__file__).parent.parent / "data/rally"
 REPORT, OLD = FOLDER / "report.json", FOLDER / "results-old.json"
@@ -22,7 +22,7 @@ def rows(statistics):
 
 
 def test_a_report_becomes_a_run_for_each_task_with_rallys_own_figures(store):
-    first, _ = take_in(store, REPORT)
+    first, _ = import_file(store, REPORT)
     given = json.loads(REPORT.read_text())["tasks"][0]
     measurements = store.get(first).measurements
     workloads = [one for subtask in given["subtasks"] for one in subtask["workloads"]]
@@ -45,7 +45,7 @@ def test_a_report_becomes_a_run_for_each_task_with_rallys_own_figures(store):
 
 
 def test_a_failed_iteration_keeps_its_message(store):
-    _, second = take_in(store, REPORT)
+    _, second = import_file(store, REPORT)
     (measurement,) = store.get(second).measurements
     (failure,) = measurement.stats.failures
     assert failure.count == 1
@@ -55,7 +55,7 @@ def test_a_failed_iteration_keeps_its_message(store):
 
 
 def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
-    first, _ = take_in(store, REPORT)
+    first, _ = import_file(store, REPORT)
     given = json.loads(REPORT.read_text())["tasks"][0]
     result = store.get(first)
     back = as_rally(result, lambda one: store.samples(first, one))["tasks"][0]
@@ -74,8 +74,8 @@ def shape(actions):
 
 
 def test_the_old_form_gives_the_same_workloads_one_history(store):
-    take_in(store, REPORT)
-    (old,) = take_in(store, OLD)
+    import_file(store, REPORT)
+    (old,) = import_file(store, OLD)
     for measurement in store.get(old).measurements:
         same = [one for one in store.history() if one.config_id == measurement.config_id]
         assert len(same) == 2
@@ -83,9 +83,9 @@ def test_the_old_form_gives_the_same_workloads_one_history(store):
 
 
 def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
-    take_in(store, REPORT)
+    import_file(store, REPORT)
     with pytest.raises(InvalidInput, match="already in this store"):
-        take_in(store, REPORT)
+        import_file(store, REPORT)
     assert len(store.every()) == 2
 
 
@@ -95,6 +95,6 @@ def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
 def test_a_file_of_something_else_is_refused_in_one_line(store, tmp_path, text):
     (tmp_path / "file.json").write_text(text)
     with pytest.raises(InvalidInput, match=r"file\.json") as refused:
-        take_in(store, tmp_path / "file.json")
+        import_file(store, tmp_path / "file.json")
     assert "\n" not in str(refused.value)
     assert store.every() == []

@@ -101,7 +101,7 @@ def test_each_run_is_shown_as_it_was(old, run_id):
 
 @pytest.mark.parametrize("run_id", RUNS)
 def test_each_run_that_was_exported_is_taken_in(store, run_id):
-    assert bundle.take_in(store, HERE / f"exported/{run_id}.zip") == run_id
+    assert bundle.import_run(store, HERE / f"exported/{run_id}.zip") == run_id
     theirs = shown(run_id)
     # The version that exported them knew neither of these.
     for workload in theirs.get("workloads", ()):

@@ -9,7 +9,7 @@ from loadstone.monitor.bottleneck import Case, name_bottleneck
 from loadstone.monitor.demand import Observation, Setup
 from loadstone.monitor.resources import Resources
 from loadstone.study import wording
-from loadstone.study.counted import counted
+from loadstone.study.counted import count_lines
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import TurnOutcome, rows
@@ -44,7 +44,7 @@ def test_statements_are_those_that_read_or_write_rows():
     )
     found = outcomes(study, FIGURES)
     assert [row.estimate.value for row in rows(study, found)] == [13.0] * 4
-    (first, *_) = counted(study, found)
+    (first, *_) = count_lines(study, found)
     assert first == (
         "workers 1, create serially: 12.0 SELECT, 1.00 INSERT, 1.00 COMMIT, 16.0 cache gets "
         "a request"

@@ -156,7 +156,7 @@ def test_a_study_goes_on_as_it_began_when_its_file_has_changed(tmp_path):
 
 
 def test_two_cannot_run_the_same_study(store, begun):
-    with begun.held(), pytest.raises(EnvironmentUnusable, match="is being run by another"):
+    with begun.locked(), pytest.raises(EnvironmentUnusable, match="is being run by another"):
         carry_out(begun, Laboratory(store), quiet, quiet)
 
 

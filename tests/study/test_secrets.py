@@ -81,7 +81,7 @@ def test_a_study_without_secrets_is_kept_as_it_is(folder):
     plain = plain.replace("password-hunter2", "random")
     begun = journal.begin(folder / "store", StudySource("mine.yaml", plain), quick=False, seed=1)
     assert begun.begun.text == plain
-    assert begun.whole() == begun
+    assert begun.with_secrets() == begun
 
 
 def test_levels_that_differ_by_a_secret_alone_are_refused(folder):

@@ -112,7 +112,7 @@ def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
     begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     found = measured({"1": 10.0, "2": 5.0})
     out = io.StringIO()
-    show.found(begun, found, console(out))
+    show.print_results(begun, found, console(out))
     assert "rate per s" in out.getvalue()
     assert "validate at 20" in out.getvalue()
     data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))

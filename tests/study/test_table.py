@@ -77,7 +77,7 @@ def test_a_ratio_has_an_answer_in_the_direction_of_the_figure():
         ("nginx", "1"): [10.02, 19.98, 40.1],
     })  # fmt: skip
     assert differences(STUDY, equal)[0].answer is Answer.SAME
-    (said,) = wording.compared(STUDY, equal)
+    (said,) = wording.comparison_lines(STUDY, equal)
     assert ": the same within 3.0 %, p = " in said
 
 
@@ -153,12 +153,12 @@ def test_of_many_tests_each_p_is_adjusted_for_all():
     found = measured({("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [11.0, 11.4, 11.2]})
     [alone] = differences(STUDY, found)
     assert (alone.p_holm, alone.answer) == (alone.p, Answer.FASTER)
-    assert len(list(wording.compared(STUDY, found))) == 1
+    assert len(list(wording.comparison_lines(STUDY, found))) == 1
     many = replace(STUDY, comparisons=STUDY.comparisons * 20)
     first = differences(many, found)[0]
     assert first.p_holm == pytest.approx(20 * alone.p)
     assert first.answer is Answer.UNKNOWN
-    *said, last = wording.compared(many, found)
+    *said, last = wording.comparison_lines(many, found)
     assert len(said) == 20
     assert last.startswith("p is adjusted for 20 tests (Holm)")
 
@@ -173,7 +173,7 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
     assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
-    (said,) = wording.compared(QUICK, found)
+    (said,) = wording.comparison_lines(QUICK, found)
     assert said.endswith("no test of one pair, whose interval is that within the measurements")
     assert one.p is None
 
@@ -192,7 +192,7 @@ def test_table_and_data_say_the_same(tmp_path):
         ("nginx", "2"): [20.0, 20.0, 23.0],
     })  # fmt: skip
     out = io.StringIO()
-    show.found(begun, found, console(out))
+    show.print_results(begun, found, console(out))
     text = out.getvalue()
     assert "42" in text
     assert "6 of 12 measurements are missing" in text
@@ -214,7 +214,7 @@ def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
     })  # fmt: skip
     machine = Environment((("cores", "2"), ("memory", "8 GB")), ())
     found = [replace(o, result=o.result and replace(o.result, environment=machine)) for o in found]
-    lines = markdown.found(begun, found).splitlines()
+    lines = markdown.render(begun, found).splitlines()
     assert lines[:3] == ["## Two by two", "", "After: a &lt;b> \\| c."]
     assert lines[4:8] == [
         "| web | workers | N per s | interval | found | published | valid |",
@@ -235,7 +235,7 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
     order = turns(begun.begun.study(), 1)
     found = [TurnOutcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
     out = io.StringIO()
-    show.found(begun, found, Console(file=out, width=80, markup=False))
+    show.print_results(begun, found, Console(file=out, width=80, markup=False))
     lines = out.getvalue().splitlines()
     (first,) = [i for i, line in enumerate(lines) if "storage" in line and "N per s" in line]
     shown = lines[first + 2 : first + 15]
@@ -265,9 +265,9 @@ def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
         "on a quiet machine the figures may differ."
     )
     out = io.StringIO()
-    show.found(begun, found, Console(file=out, width=300))
+    show.print_results(begun, found, Console(file=out, width=300))
     assert said in out.getvalue()
-    assert said in markdown.found(begun, found)
+    assert said in markdown.render(begun, found)
 
 
 def usage(wall_s, service_cpu_s):
@@ -286,7 +286,7 @@ def test_two_repeats_have_a_mean_and_no_interval():
     assert shown.estimate.value == pytest.approx(200**0.5)
     assert (shown.estimate.low, shown.estimate.high) == (None, None)
     assert "Two repeats are too few for an interval; three give one." in list(
-        wording.compared(STUDY, found)
+        wording.comparison_lines(STUDY, found)
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from loadstone.analysis.criteria import Criterion
 from loadstone.analysis.sla import Check, judge_criteria
-from loadstone.analysis.stats import Aggregator, EndedIterations, Made
+from loadstone.analysis.stats import ActionTimes, Aggregator, EndedIterations
 from loadstone.analysis.sums import WorkloadIterations
 
 
@@ -20,7 +20,7 @@ def judged(
         np.arange(count), nothing, rows.duration_s, rows.duration_s, nothing, failed, 0
     )
     made = [
-        Made(name, rows.action_s[name], rows.action_count[name], np.zeros(count, np.bool_))
+        ActionTimes(name, rows.action_s[name], rows.action_count[name], np.zeros(count, np.bool_))
         for name in rows.action_s
     ]
     aggregator = Aggregator.of(criteria, exact=True)

@@ -1,25 +1,25 @@
-"""Says while a trial runs, or afterwards, that it is hopeless."""
+"""Detects, during or after a trial, that it is hopeless."""
 
 import math
 
 from loadstone.analysis.model import TICK_S, Cause, Ticks
 from loadstone.engine.progress import Progress
 
-# A verdict never hangs on fewer requests than this (bench/capacity: with fewer, tails of 50 %).
+# A verdict depends on at least this many requests (bench/capacity: with fewer, tails of 50 %).
 LEAST_REQUESTS = 6
-SETTLED_S = 1.0  # until then the workers are being filled
+SETTLED_S = 1.0  # time until the workers are filled
 FIRST_ALARM_S = 2.0
 LEAST_ERRORS = 5
-# Looked at several times a second, so the level is far below that of one look.
+# Checked several times a second, so the level is far below that of a single test.
 ERROR_CHANCE = 1e-4
 
 
 class Alarm:
-    """Is fed the counts of a running trial; as a Watch it stops a trial that is hopeless.
+    """An `OnProgress` callback that stops a hopeless trial.
 
-    Hopeless is: the backlog, in seconds of offered work, stays `height_s` (and at least six
-    requests) above the least seen for a whole tick; or errors that the allowed share cannot
-    explain, or nothing but errors.
+    A trial is hopeless if the backlog, in seconds of offered work, stays `height_s` (and at least
+    six requests) above its minimum for a whole tick, if there are more errors than the allowed
+    share can explain, or if there are only errors.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Alarm:
         if progress.failed < LEAST_ERRORS:
             return None
         ended = progress.ok + progress.failed
-        # However many errors are tolerated: nothing was accepted, nor is about to be.
+        # Even if errors are tolerated: no request was accepted, and none will be.
         if not progress.ok and not progress.in_flight and progress.elapsed_s >= SETTLED_S:
             return Cause.ERRORS
         hopeless = chance_of(progress.failed, ended * self._error_share) < ERROR_CHANCE
@@ -67,13 +67,13 @@ class Alarm:
             return None
         if self._above_since_s is None:
             self._above_since_s = progress.elapsed_s
-        # The look that found it and one a tick later, however often we are shown the counts.
+        # Confirm one tick later, independent of how often progress is reported.
         held = progress.elapsed_s - self._above_since_s >= TICK_S - 1e-6
         return Cause.OVERLOAD if held else None
 
 
 def replay(alarm: Alarm, ticks: Ticks) -> Alarm:
-    """Show the alarm a whole trial, tick by tick, as if it ran."""
+    """Replay a trial to the alarm, tick by tick."""
     due, ok, failed = ticks.due.cumsum(), ticks.ok.cumsum(), ticks.failed.cumsum()
     for tick, counts in enumerate(zip(due.tolist(), ok.tolist(), failed.tolist(), strict=True)):
         elapsed_s = (tick + 1) * TICK_S
@@ -83,9 +83,9 @@ def replay(alarm: Alarm, ticks: Ticks) -> Alarm:
 
 
 def chance_of(count: int, expected: float) -> float:
-    """Chance of seeing at least `count` events where `expected` are to be expected (Poisson)."""
+    """Return the probability of at least `count` events if `expected` are expected (Poisson)."""
     if count <= expected:
-        return 1.0  # a half at least, which is all that a test of "too many" needs
+        return 1.0  # the true value is at least 0.5, which is enough for a test of "too many"
     if expected <= 0:
         return 0.0 if count > 0 else 1.0
     # Summed from the top down so that a tiny chance is not lost in 1 - (nearly 1).

@@ -1,11 +1,11 @@
 """Change points of a series of measurements: where its level changed, and by how much.
 
-The split of the series into two or three stretches that leaves the least squared deviation of the
-logarithms is found by dynamic programming (ruptures, KernelCPD). It counts as a change when few
+The split of the series into two or three segments with the least squared deviation of the
+logarithms is found by dynamic programming (ruptures, KernelCPD). It counts as a change if few
 permutations of the same values can be split as well: a permutation test of the largest F over all
 splits, as in e-divisive (Matteson and James, J. Am. Stat. Assoc. 109, 2014), which MongoDB and
-Apache Otava search histories of benchmarks with. Three stretches at once, since a level that comes
-back hides from a search for one split. Each stretch is then searched in the same way.
+Apache Otava use on benchmark histories. Splits into three segments are included because a search
+for one split misses a level that returns. Each segment is then searched in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from math import exp, log
 import numpy as np
 import numpy.typing as npt
 
-ALPHA = 0.05  # chance of any change point in a series that has none
-# Of fewer values, no split is rarer than ALPHA among the permutations.
+ALPHA = 0.05  # probability of any change point in a series without changes
+# With fewer values, no split can be rarer than ALPHA among the permutations.
 FEWEST_VALUES = 8
 MOST_VALUES = 300  # the newest are searched; the time grows with the square of their number
 PERMUTATIONS = 499
-SHORTEST = 2  # values of a stretch: one value alone is an outlier, not a level
+SHORTEST = 2  # values of a segment: a single value is an outlier, not a level
 MOST_SPLITS = 2  # at once
-ROUNDING = 1e-12  # share of the squared deviation that is rounding of floats
+ROUNDING = 1e-12  # share of the squared deviation that is rounding error
 SEED = 20261122
 
 Column = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ class ChangePoint:
 
     index: int  # of the first value of the new level
     ratio: float  # of the level after to the level before
-    low: float  # 95 % interval of the ratio (Welch), given that the place of the change is right
+    low: float  # 95 % interval of the ratio (Welch), assuming that `index` is right
     high: float
     p: float  # share of permutations that can be split as well
 
@@ -60,7 +60,7 @@ def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:
 
 
 def _splits(logs: Column, offset: int, random: np.random.Generator) -> Iterator[tuple[int, float]]:
-    """Yield where a stretch is split, with the p of the split."""
+    """Yield the positions at which a segment is split, with the p-value of the split."""
     if len(logs) < FEWEST_VALUES or np.ptp(logs) == 0:
         return
     best, places = _best_split(logs)
@@ -75,7 +75,7 @@ def _splits(logs: Column, offset: int, random: np.random.Generator) -> Iterator[
 
 
 def _best_split(logs: Column) -> tuple[float, tuple[int, ...]]:
-    """Return the largest F of a split into two or three stretches, and its places."""
+    """Return the largest F of a split into two or three segments, and its positions."""
     from ruptures import KernelCPD  # type: ignore[import-untyped]  # it has none
 
     search = KernelCPD(kernel="linear", min_size=SHORTEST).fit(logs.reshape(-1, 1))
@@ -89,7 +89,7 @@ def _best_split(logs: Column) -> tuple[float, tuple[int, ...]]:
         is_exact = left <= ROUNDING * total
         f = float("inf") if is_exact else (total - left) / count / (left / free)
         found.append((f, tuple(places)))
-    return max(found, key=lambda one: one[0])  # of equal ones the first: fewer splits
+    return max(found, key=lambda one: one[0])  # the first of equal ones has fewer splits
 
 
 def _change(index: int, p: float, before: Column, after: Column) -> ChangePoint:

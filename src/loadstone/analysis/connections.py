@@ -1,4 +1,4 @@
-"""Whether the number of connections limited a trial."""
+"""Detects that the number of connections limited a trial."""
 
 import numpy as np
 
@@ -8,18 +8,18 @@ from loadstone.engine.samples import Samples
 
 LEAST_WAITING = 0.05  # share of the iterations that waited for a connection
 LEAST_FIRST = 8
-FIRST_SHARE = 1 / 16  # of the connections: so many iterations show how long an answer takes
-# Below this ratio the service answered as fast with every connection busy as at the beginning, so
-# more connections would have brought more answers (Little's law).
+FIRST_SHARE = 1 / 16  # of the connections: so many first iterations give the response time
+# Below this ratio the service was as fast with all connections busy as at the beginning, so more
+# connections would have given more throughput (Little's law).
 QUEUEING = 1.5
 
 
 def starved(samples: Samples, max_connections: int | None) -> Verdict | None:
-    """Return a verdict where all connections were busy while the service itself had no queue.
+    """Return a verdict if all connections were busy while the service itself had no queue.
 
-    A saturated service answers more slowly the more requests it is sent. One that answers as fast
-    with all connections in use as it did with few would have answered more requests over more
-    connections: the limit is then the load generator's.
+    A saturated service becomes slower the more requests it has. A service that is as fast with all
+    connections in use as with few would have handled more requests over more connections, so the
+    load generator was the limit.
     """
     if max_connections is None or len(samples) <= max_connections:
         return None
@@ -38,9 +38,9 @@ def starved(samples: Samples, max_connections: int | None) -> Verdict | None:
     first = took_s[is_ok][: max(LEAST_FIRST, int(FIRST_SHARE * max_connections))]
     if not len(late) or not len(first) or np.median(late) >= QUEUEING * np.mean(first):
         return None
-    words = (
+    reason = (
         f"all {max_connections} connections were in use and answers still took "
         f"{np.median(late):.3g} s, {np.mean(first):.3g} s at first: more connections would have "
         f"brought more answers"
     )
-    return Verdict(TrialState.INVALID, (words,), Cause.CONNECTIONS)
+    return Verdict(TrialState.INVALID, (reason,), Cause.CONNECTIONS)

@@ -1,4 +1,4 @@
-"""What is known of a fault during a load: how it was carried out, and what it did to clients."""
+"""Faults during a load: how they were injected, and their effect on clients."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ class FaultPhase:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A fault as it was carried out; seconds after the load's start."""
+    """A fault as it was injected; seconds after the load's start."""
 
     action: str  # "kill keystone service on one node"
     at_s: float
-    undone_s: float | None = None  # when what was done had been undone; None: nothing was
-    detected_s: float | None = None  # after `at_s`: the balancer stopped sending there
-    targets: tuple[str, ...] = ()  # the parts that were hit
-    steps: tuple[str, ...] = ()  # what was done, with its instants, in words
+    undone_s: float | None = None  # when the fault was undone; None: it was not
+    detected_s: float | None = None  # after `at_s`: when the balancer stopped sending there
+    targets: tuple[str, ...] = ()  # the affected parts
+    steps: tuple[str, ...] = ()  # steps with their times, as text
     phases: tuple[FaultPhase, ...] = ()
 
 
@@ -42,7 +42,7 @@ class PhaseEffect:
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """Failures of one kind, and how long clients waited for them."""
+    """Failures of one kind, and how long clients waited until them."""
 
     kind: str  # "connection refused"
     count: int
@@ -52,7 +52,7 @@ class ErrorKind:
 
 @dataclass(frozen=True, slots=True)
 class FaultEffect:
-    """What one fault did. Seconds; `at_s` after the load's start, durations otherwise."""
+    """Effect of one fault, in seconds; `at_s` is after the load's start, the rest are durations."""
 
     action: str
     at_s: float
@@ -62,25 +62,25 @@ class FaultEffect:
     failed: int
     downtime_s: float  # the plan's: from the first to the last error of each cluster of errors
     unavailable_s: float  # time in which at least half of what was due failed
-    # Until latency and errors are as before; None: they were not at the end of the observation.
+    # Until latency and errors are as before; None: not within the observation.
     mttr_s: float | None
     plan_mttr_s: float  # the plan's: a moving mean is above the baseline's mean + 4 sigmas
-    absolute_s: float  # mean latency of degraded stretches minus the baseline's mean
-    relative: float  # ratio of the two; 1 without a degraded stretch
+    absolute_s: float  # mean latency of degraded periods minus the baseline's mean
+    relative: float  # ratio of the two; 1 without a degraded period
     backlog: int  # most iterations in flight above the usual number
     drained_s: float | None  # from that peak until as many are in flight as before
     baseline_s: float  # mean latency before the fault
     baseline_failed: int
     observed_s: float  # from the fault on
     errors: tuple[ErrorKind, ...] = ()  # most frequent first
-    degraded: tuple[tuple[float, float], ...] = ()  # stretches, after the load's start
+    degraded: tuple[tuple[float, float], ...] = ()  # periods, after the load's start
     targets: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-    # Iterations that ended well per second while the fault was held; None: it was an instant.
+    # Successful iterations per second while the fault lasted; None: it was momentary.
     goodput_rps: float | None = None
     phases: tuple[PhaseEffect, ...] = ()
     baseline_p99_s: float = 0.0
-    # Failed requests of the whole load in haproxy's own log; None: there is no haproxy.
+    # Failed requests of the whole load in haproxy's log; None: there is no haproxy.
     logged_failures: int | None = None
     findings: tuple[Finding, ...] = ()  # after an overload: what bounds the queues
 
@@ -124,7 +124,7 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class FaultSummary:
-    """One action over its repeats."""
+    """Summary of one action over its repeats."""
 
     action: str
     repeats: int

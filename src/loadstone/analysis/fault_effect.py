@@ -1,7 +1,7 @@
-"""Computes what a fault did to clients: downtime, recovery, degradation, backlog, errors.
+"""Computes the effect of a fault on clients: downtime, recovery, degradation, backlog, errors.
 
-Everything is computed from the iterations of one load in which a fault happened at a known instant.
-The figures need an open loop: a closed one stops asking while the service stands still.
+Everything is computed from the iterations of one load with a fault at a known instant. The figures
+need an open loop: a closed loop stops sending while the service does not respond.
 """
 
 import math
@@ -32,9 +32,9 @@ from loadstone.engine.outcome import Outcome
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-LEAST_BASELINE = 20  # iterations before the fault; fewer say nothing of what is normal
-UNAVAILABLE_SHARE = 0.5  # of what was due: where more fails the service counts as unavailable
-LEAST_FAILURES = 3  # in a row of unavailable time; one lost request is no outage
+LEAST_BASELINE = 20  # iterations before the fault; fewer do not define a baseline
+UNAVAILABLE_SHARE = 0.5  # the service is unavailable where more than this share of requests fails
+LEAST_FAILURES = 3  # consecutive failures in unavailable time; a single one is no outage
 # The definitions of OpenStack's reliability test plan, version 2 (performance-docs), with the
 # constants of its only implementation (rally-runners, analytics.py).
 PLAN_WARM_UP = 10  # iterations at the beginning that are not part of the baseline
@@ -42,19 +42,19 @@ PLAN_GAP = 6  # successes that a cluster of errors may contain in a row
 PLAN_WINDOW = 21  # iterations in the moving mean
 PLAN_SIGMAS = 4.0
 PLAN_WIDTH = 3  # means that must lie above the limit for a period to count
-# The change points: stretches in which iterations are slow more often than before the fault.
-SLOW_QUANTILE = 0.95  # of the baseline: what takes longer is slow ...
-LEAST_RISE = 1.2  # ... if it also takes so many times the baseline's median
-# Mean of a degraded stretch, in baseline's means. Hiccups of a busy machine that were found without
-# it (bench/faults.py, beside other work) were 1.18 to 1.19 times as slow, half a second long.
+# Degraded periods: periods in which iterations are slow more often than before the fault.
+SLOW_QUANTILE = 0.95  # of the baseline: a longer iteration is slow ...
+LEAST_RISE = 1.2  # ... if it also takes this many times the baseline's median
+# Minimum mean of a degraded period, in baseline's means. Without it, hiccups of a busy machine were
+# reported (bench/faults.py, beside other work): 1.18 to 1.19 times as slow, half a second long.
 LEAST_DEGRADATION = 1.25
-SLOW_SHARE = 0.5  # of the iterations in a degraded stretch, at least
-FALSE_ALARM = 0.001  # chance of a degraded stretch where nothing changed, arrivals independent
-BASELINE_FACTOR = 1.5  # a stretch must stand out so much more than the baseline's own worst one
-LEAST_DEGRADED_S = 0.3  # what is shorter is a hiccup of the machine
-LEAST_HELD_S = 0.5  # of a fault whose goodput says something
+SLOW_SHARE = 0.5  # minimum share of slow iterations in a degraded period
+FALSE_ALARM = 0.001  # probability of a false degraded period with independent arrivals
+BASELINE_FACTOR = 1.5  # minimum ratio of a period's score to the highest score in the baseline
+LEAST_DEGRADED_S = 0.3  # shorter periods are hiccups of the machine
+LEAST_HELD_S = 0.5  # shortest fault for which goodput is computed
 P99 = 0.99
-CHAIN_S = 5.0  # what begins later after the last effect is not the fault's
+CHAIN_S = 5.0  # effects that begin later after the last one are not attributed to the fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Rows:
 def effect(
     iterations: Iterations, injection: Injection, begin_s: float = 0.0, end_s: float = math.inf
 ) -> FaultEffect:
-    """Compute what a fault did from the iterations due between `begin_s` and `end_s`.
+    """Compute the effect of a fault from the iterations due between `begin_s` and `end_s`.
 
     Those due before the fault are the baseline; fewer than LEAST_BASELINE raise ValueError.
     """
@@ -150,7 +150,7 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, RepeatEstima
         values = [float(value) for one in found if (value := getattr(one, name)) is not None]
         if values:
             found_one = estimate(values)
-            # None of the figures but the degradation can be below 0.
+            # Only the degradation can be negative.
             if found_one.low is not None and name != "absolute_s":
                 found_one = replace(found_one, low=max(0.0, found_one.low))
             yield name, found_one
@@ -178,15 +178,15 @@ def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
 
 
 def kinds(outcome: NDArray[np.uint8], status: NDArray[np.uint16]) -> NDArray[np.str_]:
-    """Return how each iteration failed, in words; empty where it went well."""
+    """Return the kind of failure of each iteration; empty if it succeeded."""
     pairs = np.stack([outcome.astype(np.int64), status.astype(np.int64)], axis=1)
     each, where = np.unique(pairs, axis=0, return_inverse=True)
-    words = np.array([_words(int(one), int(code)) for one, code in each] or [""])
-    named: NDArray[np.str_] = words[where.reshape(-1)]
+    names = np.array([_failure_kind(int(one), int(code)) for one, code in each] or [""])
+    named: NDArray[np.str_] = names[where.reshape(-1)]
     return named
 
 
-def _words(outcome: int, status: int) -> str:
+def _failure_kind(outcome: int, status: int) -> str:
     if outcome == Outcome.OK:
         return ""
     if outcome != Outcome.HTTP_STATUS:
@@ -215,7 +215,7 @@ def _clusters(flags: Bools, gap: int) -> list[tuple[int, int]]:
 
 
 def _downtime(after: _Rows, at_s: float) -> list[tuple[float, float]]:
-    """Return clusters of errors as stretches of time: to half the gaps to their neighbours."""
+    """Return clusters of errors as periods, extended by half the gaps to their neighbours."""
     edges_s = np.maximum(_edges_s(after.due_s), at_s)
     return [
         (float(edges_s[first]), float(edges_s[last + 1]))
@@ -239,7 +239,7 @@ def _maximal(scores: Floats) -> list[tuple[int, int, float]]:
     Ruzzo and Tompa, "A linear time algorithm for finding all maximal scoring subsequences",
     ISMB 1999: disjoint segments none of which gains by being longer or shorter.
     """
-    # Of each candidate: first, last, the sum before it, the sum up to its end.
+    # Each candidate has: first, last, sum before it, sum up to its end.
     found: list[tuple[int, int, float, float]] = []
     total, settled = 0.0, 0  # candidates before `settled` cannot grow any more
     for index, score in enumerate(scores.tolist()):
@@ -262,7 +262,7 @@ def _maximal(scores: Floats) -> list[tuple[int, int, float]]:
 
 
 def _degraded(usual: _Rows, after: _Rows, injection: Injection) -> tuple[tuple[float, float], ...]:
-    """Return the stretches in which iterations that ended well were slower than before.
+    """Return the periods in which successful iterations were slower than before.
 
     An epidemic change-point test (Levin and Kline, Statistics in Medicine 4, 1985): each iteration
     scores the log likelihood ratio of being slow with SLOW_SHARE instead of with the baseline's
@@ -317,14 +317,14 @@ def _mttr_s(
     at_s: float,
     until_s: float,
 ) -> float | None:
-    """Return when the last effect had ended, after the fault; None: it lasts to the end."""
+    """Return the time from the fault to the end of its last effect; None: it lasts to the end."""
     last_s = max((end_s for _, end_s in (*clusters, *stretches)), default=at_s)
     return None if last_s >= until_s else last_s - at_s
 
 
 def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
     """Return the plan's MTTR: the length of periods in which a moving mean is too high."""
-    # The plan's mean covers all iterations in their order, so the baseline leads into the fault.
+    # The plan's moving mean covers all iterations in order, so it starts within the baseline.
     latency_s = np.concatenate([usual.latency_s, good.latency_s])
     due_s = np.concatenate([usual.due_s, good.due_s])
     if len(latency_s) <= PLAN_WINDOW:
@@ -343,10 +343,10 @@ def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
 
 
 def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
-    """Return the peak in flight above the usual number, and the time from it to the usual."""
+    """Return the peak in flight above the usual number, and the time until it is usual again."""
     times_s = np.concatenate([rows.due_s, rows.done_s])
     steps = np.concatenate([np.ones(len(rows), np.int64), -np.ones(len(rows), np.int64)])
-    # What ends at the instant of an arrival has ended before it.
+    # An iteration that ends at the instant of an arrival counts as ended before it.
     order = np.lexsort((steps, times_s))
     times_s, in_flight = times_s[order], np.cumsum(steps[order])
     is_before = times_s <= at_s
@@ -357,7 +357,7 @@ def _backlog(rows: _Rows, at_s: float) -> tuple[int, float | None]:
     if not len(later) or later[peak] <= highest:
         return 0, 0.0
     is_low = np.flatnonzero(later[peak:] <= highest)
-    # At the very end everything has ended: that is not the service's doing.
+    # At the very end all iterations have ended, which is not a recovery of the service.
     drained = peak + int(is_low[0]) if len(is_low) else len(later)
     if drained >= len(later) or later_s[drained] > rows.due_s[-1]:
         return int(later[peak]) - usual, None
@@ -380,7 +380,7 @@ def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: FaultPhase) 
 
 
 def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:
-    """Return what ended well per second from the fault until it was undone."""
+    """Return successful iterations per second from the fault until it was undone."""
     if injection.undone_s is None or injection.undone_s - injection.at_s < LEAST_HELD_S:
         return None
     inside = (rows.done_s > injection.at_s) & (rows.done_s <= injection.undone_s)

@@ -1,4 +1,4 @@
-"""What a service must hold to count as sustained."""
+"""Goals of a search: conditions under which a rate counts as sustained."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ LATENCY = r"\s*(mean|p50|p90|p95|p99|max)\s*<\s*([\d.]+)\s*(ms|s)\s*"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Allowed share of failed iterations, and latency objectives; never a growing backlog."""
+    """Allowed share of failed iterations, and latency objectives; the backlog must never grow."""
 
     error_share: float = 0.001
     objectives: tuple[Objective, ...] = ()
@@ -36,38 +36,38 @@ class Goal:
         return ", ".join((f"errors<={self.error_share * 100:.4g}%", *map(str, self.objectives)))
 
 
-def goal(words: tuple[str, ...], besides: Goal = Goal()) -> Goal:
-    """Read objectives such as p99<500ms and errors<0.1%, which hold besides those of a goal."""
+def goal(texts: tuple[str, ...], besides: Goal = Goal()) -> Goal:
+    """Parse objectives such as p99<500ms and errors<0.1%, and add them to those of a goal."""
     error_share = besides.error_share
     objectives = list(besides.objectives)
-    for word in words:
-        if match := re.fullmatch(r"\s*errors\s*<\s*([\d.]+)\s*%\s*", word):
-            error_share = _number(match[1], word) / 100
+    for text in texts:
+        if match := re.fullmatch(r"\s*errors\s*<\s*([\d.]+)\s*%\s*", text):
+            error_share = _number(match[1], text) / 100
             if error_share > 1:
-                raise InvalidInput(f"objective {word!r}: at most 100 % fail; write errors<0.1%")
-        elif match := re.fullmatch(LATENCY, word):
+                raise InvalidInput(f"objective {text!r}: at most 100 % fail; write errors<0.1%")
+        elif match := re.fullmatch(LATENCY, text):
             figure = FIGURES[FIGURES.index(match[1])]
-            objectives.append(Objective(figure, _number(match[2], word) * SECONDS[match[3]]))
+            objectives.append(Objective(figure, _number(match[2], text) * SECONDS[match[3]]))
         else:
             raise InvalidInput(
-                f"objective {word!r} is not understood; write it like p99<500ms, mean<0.3s or "
+                f"objective {text!r} is not understood; write it like p99<500ms, mean<0.3s or "
                 f"errors<0.1% (latency figures: {', '.join(FIGURES)})"
             )
     return Goal(error_share, tuple(objectives))
 
 
-def _number(digits: str, word: str) -> float:
+def _number(digits: str, text: str) -> float:
     try:
         number = float(digits)
     except ValueError:
-        raise InvalidInput(f"objective {word!r}: {digits} is not a number") from None
+        raise InvalidInput(f"objective {text!r}: {digits} is not a number") from None
     if not number > 0:
-        raise InvalidInput(f"objective {word!r}: the limit must be above zero")
+        raise InvalidInput(f"objective {text!r}: the limit must be above zero")
     return number
 
 
 def with_rules(rules: Iterable[SlaRule], goal: Goal = Goal()) -> tuple[Goal, tuple[str, ...]]:
-    """Return a goal with the rules of an SLA, and the names of the rules that cannot be in one."""
+    """Return a goal with the rules of an SLA, and the names of rules that a goal cannot express."""
     left_out: list[str] = []
     for rule in rules:
         goal, names = _with_rule(goal, rule)

@@ -1,4 +1,4 @@
-"""Holm's method: p-values of several tests, such that any false answer has the stated chance."""
+"""Holm's method: p-values of several tests, adjusted to bound the family-wise error rate."""
 
 from collections.abc import Sequence
 

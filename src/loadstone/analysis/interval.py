@@ -1,4 +1,4 @@
-"""Ratios and means of rates: Student's t on logarithms, for rates scatter in proportion."""
+"""Intervals of ratios and means of rates: Student's t on logarithms (errors are proportional)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A geometric mean; None where one value alone tells nothing of the scatter."""
+    """A geometric mean with its interval; None for a single value."""
 
     mean: float
     low: float | None

@@ -1,4 +1,4 @@
-"""From steps to iterations: what the schedule asked for, and how it ended."""
+"""Joins samples (steps) to iterations."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,9 +15,8 @@ T = TypeVar("T", bound=np.generic)
 class Iterations:
     """One row per iteration, ordered by iteration, shape (n,) each; times in ns since the start.
 
-    An iteration failed when a step of it did, whatever steps were done nevertheless; it ends with
-    the last one that was done. One that was cut off by the end of the run was due, but has not
-    ended.
+    An iteration failed if one of its steps failed, even if later steps succeeded; it ends with its
+    last step. An iteration that was cut off by the end of the run was due, but has not ended.
     """
 
     number: NDArray[np.uint32]
@@ -27,16 +26,16 @@ class Iterations:
     outcome: NDArray[np.uint8]  # of its first failed step, else OK
     status: NDArray[np.uint16]  # of the same step, else of the last one
     has_ended: NDArray[np.bool_]
-    failing: NDArray[np.int64]  # of each that failed, the sample of its first failed step
+    failing: NDArray[np.int64]  # for each failed iteration, the sample of its first failed step
 
     @property
     def is_ok(self) -> NDArray[np.bool_]:
-        """Whether every step went well."""
+        """Mask of the iterations whose steps all succeeded."""
         return np.asarray(self.has_ended & (self.outcome == Outcome.OK), dtype=np.bool_)
 
     @property
     def is_failed(self) -> NDArray[np.bool_]:
-        """Whether a step failed."""
+        """Mask of the iterations with a failed step."""
         return np.asarray(self.has_ended & (self.outcome != Outcome.OK), dtype=np.bool_)
 
 
@@ -62,7 +61,7 @@ def iterations(samples: Samples) -> Iterations:
     first = np.flatnonzero(is_first)
     last = np.append(first[1:], len(order))[: len(first)] - 1
     outcome = samples.outcome[order]
-    # Of each iteration the first row that failed, else the last one.
+    # For each iteration the first failed row, else the last row.
     candidates = np.where(outcome != Outcome.OK, np.arange(len(order)), len(order))
     failed = np.minimum.reduceat(candidates, first) if len(first) else first
     telling = np.minimum(failed, last)
@@ -84,9 +83,9 @@ def _failing(outcome: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _one_row_each(iteration: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-    """Return each row's place in the order of the iterations, where each has exactly one row.
+    """Return each row's position in the order of the iterations, if each has exactly one row.
 
-    So it is with a single step, and ten million rows need not be sorted.
+    This is the case with a single step, and avoids sorting ten million rows.
     """
     if not len(iteration):
         return None

@@ -1,4 +1,4 @@
-"""What a trial showed: statistics, timeline, verdict, checks."""
+"""Results of a trial: statistics, timeline, verdict, checks."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Seconds of what ended well: one row of a table of durations; NaN where nothing ended well.
+    """Durations of successes in seconds: one row of a table; NaN without a success.
 
-    An action that an iteration makes several times counts once, with the sum of its times.
+    An action that occurs several times in an iteration counts once, with the sum of its times.
     """
 
     name: str
-    count: int  # iterations in which it was made
-    ok: int  # iterations in which it went well
+    count: int  # iterations in which it occurred
+    ok: int  # iterations in which it succeeded
     min_s: float
     median_s: float
     p90_s: float
@@ -47,22 +47,22 @@ class Durations:
     p99_s: float
     max_s: float
     mean_s: float
-    repeats: int = 1  # how often at most in one iteration
+    repeats: int = 1  # maximum occurrences in one iteration
 
     @property
     def success(self) -> float:
-        """The share that went well, 0 to 1."""
+        """Share of successes, 0 to 1."""
         return self.ok / self.count if self.count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Iterations that failed for one reason."""
+    """Iterations that failed for the same reason."""
 
     cause: str  # "authenticate.keystone: 503 Service Unavailable"
     count: int
-    message: str  # in full, of the first of them
-    iteration: int  # the first of them, from 1
+    message: str  # full message of the first one
+    iteration: int  # the first one, from 1
     action: str
     outcome: int
     status: int
@@ -80,11 +80,11 @@ class Stats:
     total: Durations  # of iterations, from the due instant to the end, pauses left out
     service: Durations  # from the actual send to the end, pauses left out
     load_s: float  # from the first due instant to the last end
-    throughput_rps: float  # iterations that ended well per second, while load was offered
-    # In the order in which an iteration makes them; "a/b" is b inside a, whose time is in a's.
+    throughput_rps: float  # successful iterations per second while load was offered
+    # In the order of their first use; "a/b" is b nested in a, whose time includes that of b.
     actions: tuple[Durations, ...] = ()
     failures: tuple[Failure, ...] = ()  # most frequent first
-    cut_off: int = 0  # iterations that were due and had not ended with the load
+    cut_off: int = 0  # iterations that were due and had not ended when the load ended
     idle: Durations | None = None  # pauses; None: the scenario has none
     backlog_growth: float = 0.0  # seconds of offered work per second: 1 - capacity / rate
     # Least-squares slope of latency over due time, in s per s, the first sixth left out.
@@ -107,7 +107,7 @@ class Stats:
 
     @property
     def errors(self) -> tuple[tuple[str, int], ...]:
-        """What failed, in words, with how often, the most frequent first."""
+        """Error messages with their counts, the most frequent first."""
         counts: Counter[str] = Counter()
         for failure in self.failures:
             counts[failure.kind] += failure.count
@@ -115,12 +115,12 @@ class Stats:
 
     @property
     def completed_rps(self) -> float:
-        """Iterations that ended well per second, from the first due instant to the last end."""
+        """Successful iterations per second, from the first due instant to the last end."""
         return self.ok / self.load_s if self.load_s > 0 else 0.0
 
 
 class TrialState(StrEnum):
-    """What can be said of a trial."""
+    """State of a trial."""
 
     SUSTAINED = "sustained"
     DEGRADED = "degraded"
@@ -129,38 +129,38 @@ class TrialState(StrEnum):
 
 
 class Cause(StrEnum):
-    """What kept a trial from being sustained."""
+    """Why a trial was not sustained."""
 
     OVERLOAD = "overload"  # the backlog grew from the start
-    DRIFT = "drift"  # it was steady at first, then grew: the service became slower
+    DRIFT = "drift"  # the backlog was steady at first, then grew: the service became slower
     ERRORS = "errors"
-    OBJECTIVE = "objective"  # steady, and not as the user wants it
-    GENERATOR = "generator"  # not the service's doing
-    CONNECTIONS = "connections"  # every connection was busy: not the service's doing either
+    OBJECTIVE = "objective"  # steady, but an objective was missed
+    GENERATOR = "generator"  # the load generator was the limit
+    CONNECTIONS = "connections"  # the number of connections was the limit
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A state and the figures behind it, in words."""
+    """A state, and its reasons as text with figures."""
 
     state: TrialState
     reasons: tuple[str, ...]
     cause: Cause | None = None
 
 
-# Of a fixed load: its checks say what held.
+# Verdict of a fixed load, which is judged by its checks.
 NOT_JUDGED = Verdict(TrialState.UNDECIDED, ())
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One stretch of load and what it showed."""
+    """One load and its results."""
 
     number: int  # in its measurement, from 1
-    # The constant rate that was offered; None where none was (closed loop, band, ramp).
+    # The constant offered rate; None for other loads (closed loop, band, ramp).
     rate_rps: float | None
-    purpose: str  # why the search asked for it, in words
-    planned_s: float  # inf: so many iterations, however long they take
+    purpose: str  # of the trial in the search, as text
+    planned_s: float  # inf: limited by iterations only
     stats: Stats
     timeline: Ticks
     verdict: Verdict
@@ -174,20 +174,20 @@ class Trial:
     runner: str = ""  # of a step: its runner as JSON, in Rally's format
     actions: tuple[str, ...] = ()  # names, by the samples' action
     hook_runs: tuple[HookRun, ...] = ()
-    outputs: tuple[IterationOutput, ...] = ()  # charts that iterations gave
-    outputs_dropped: int = 0  # charts that there was no room for
+    outputs: tuple[IterationOutput, ...] = ()  # charts from iterations
+    outputs_dropped: int = 0  # charts beyond what is kept
     samples_file: str | None = None  # relative to the run's folder in the store
     resources: Resources | None = None  # None: nothing was watched
-    identity: IdentityRequests | None = None  # None: Keystone has no access log that is known
-    faults: tuple[FaultEffect, ...] = ()  # what was broken, and what that did
+    identity: IdentityRequests | None = None  # None: no known access log of Keystone
+    faults: tuple[FaultEffect, ...] = ()  # effects of injected faults
     profile: CpuProfile | None = None  # of the service's workers
 
     @property
     def is_valid(self) -> bool:
-        """Whether the load generator was not the limit, as far as is known."""
+        """Whether the load generator was not the limit; True if its health is unknown."""
         return self.health is None or self.health.is_valid
 
     @property
     def ceiling(self) -> str:
-        """Why the rate is that of the limit on the load; empty when it is the service's."""
+        """Reason why the limit on the load, not the service, set the rate; empty if it did not."""
         return self.health.ceiling if self.health else ""

@@ -1,4 +1,4 @@
-"""Percentiles, without numpy.ma, which np.percentile and np.median import for themselves (2 MB)."""
+"""Percentiles without importing numpy.ma (2 MB), as np.percentile and np.median do."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def percentile(values: NDArray[np.float64], percents: Sequence[float]) -> list[float]:
-    """Return percentiles of one value or more, whose order is lost.
+    """Return percentiles of at least one value; reorders the array.
 
-    Between two values they lie on the line (type 7 of Hyndman and Fan 1996, as np.percentile).
+    Values are interpolated linearly (type 7 of Hyndman and Fan 1996, as np.percentile).
     """
     places = np.asarray(percents) / 100 * (len(values) - 1)
     below, above = np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)

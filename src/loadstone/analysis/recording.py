@@ -1,4 +1,4 @@
-"""Recorded arrivals, to be replayed."""
+"""Reads recorded arrivals for replay."""
 
 from math import isfinite
 from pathlib import Path
@@ -14,7 +14,7 @@ LONGEST_S = 365 * 86_400.0
 def recorded(path: Path) -> ReplayLoad:
     """Read the instants of a recording: seconds from its start, one per line, in any order.
 
-    Of a sample file (.parquet) they are the due instants of its iterations.
+    From a sample file (.parquet) these are the due times of its iterations.
     """
     if path.suffix == ".parquet":
         offsets_s = (iterations(read(path)).due_ns / 1e9).tolist()

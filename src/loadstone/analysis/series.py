@@ -10,7 +10,7 @@ from loadstone.engine.samples import Samples
 
 Column = NDArray[np.float64]
 
-# Below this many in a bin a percentile is one request's luck.
+# With fewer values in a bin, a percentile depends on single requests.
 LEAST_PER_BIN = 8
 NICE_S = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
@@ -29,7 +29,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Latency of the iterations that were due in each stretch of time and ended well."""
+    """Latency of the successful iterations by interval of due time."""
 
     middle_s: Column
     p50_ms: Column
@@ -82,7 +82,7 @@ def bins(every: Points, most: int) -> Bins:
 
 
 def shares(every: Points) -> tuple[Column, Column]:
-    """Return latencies in ms and how many percent of the iterations ended well within each."""
+    """Return latencies in ms, and the percentage of iterations that succeeded within each."""
     if not every.is_ok.any():
         return np.empty(0), np.empty(0)
     percent = np.append(np.arange(0.0, 99.5, 0.5), [99.5, 99.9, 100.0])

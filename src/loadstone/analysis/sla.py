@@ -34,7 +34,7 @@ TICK_S = 1e-9  # the shortest duration; a ratio to 0 is meaningless (Rally raise
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Whether a criterion held: one row of Rally's SLA results."""
+    """Result of a criterion: one row of Rally's SLA results."""
 
     criterion: str
     success: bool
@@ -42,7 +42,7 @@ class Check:
 
 
 def judge_criteria(criteria: Iterable[Criterion], sums: Sums) -> tuple[Check, ...]:
-    """Judge a trial that has ended, each criterion by itself."""
+    """Judge an ended trial by each criterion."""
     return tuple(_judged(one, sums) for one in criteria)
 
 
@@ -106,7 +106,7 @@ def _at_most(criterion: str, message: str, found_s: float, max_s: float) -> Chec
 def _failure_rate(rule: FailureRate, sums: Sums) -> Check:
     count = sums.count
     rate = sums.failed * 100.0 / count if count else 0.0
-    # Rally judges after each iteration: without iterations it judges nothing.
+    # Rally judges after each iteration, so without iterations there is no failure.
     success = not count or rule.min_percent <= rate <= rule.max_percent
     limits = f"{rule.min_percent:.2f}% <= {rate:.2f}% <= {rule.max_percent:.2f}%"
     return Check("failure_rate", success, f"Failure rate criteria {limits} - {_status(success)}")

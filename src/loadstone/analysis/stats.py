@@ -21,15 +21,15 @@ from loadstone.engine.samples import Outcome, Samples
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# So many rows are read whole, for exact percentiles: 76 MB of samples, some 300 MB in all.
+# Up to so many rows are read at once, for exact percentiles: 76 MB of samples, about 300 MB in all.
 EXACT_ROWS = 2_000_000
-BLOCK_ROWS = 500_000  # of samples in memory, where there are more
+BLOCK_ROWS = 500_000  # rows in memory at a time, beyond EXACT_ROWS
 TICK_NS = int(TICK_S * 1e9)
 WARM_UP_SHARE = 1 / 6
-MOST_POINTS = 200  # of the backlog that a slope is taken through: 19,900 pairs
+MOST_POINTS = 200  # points of the backlog for the median slope: 19,900 pairs
 
-# A bucket is what a float64 keeps of exponent and ten bits of fraction: 1/1024 of its value wide,
-# so that its middle is at most 0.05 % off.
+# A bucket is given by a float64's exponent and the first ten bits of its fraction. It is 1/1024 of
+# its value wide, so its middle is at most 0.05 % off.
 _DROPPED_BITS = 52 - 10
 _LEAST_BUCKET = 1023 << 10  # that of 1 ns
 _BUCKETS = 64 << 10  # up to 2^64 ns
@@ -57,7 +57,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Statistics, the timeline they were computed with, and what criteria are judged by."""
+    """Statistics, the timeline they were computed with, and the input of criteria."""
 
     stats: Stats
     timeline: Ticks
@@ -73,7 +73,7 @@ def compute_stats(
 ) -> Computed:
     """Compute the statistics of a trial; `actions` names the samples' actions.
 
-    Load was offered for `offered_s` seconds, else until the last iteration ended. Of more than
+    Load was offered for `offered_s` seconds, else until the last iteration ended. With more than
     EXACT_ROWS rows, percentiles are within 0.05 %, and memory does not grow with the rows.
     """
     count = samples.rows if isinstance(samples, SampleFile) else len(samples)
@@ -103,8 +103,8 @@ def stats_of_blocks(
 def whole(samples: Samples | SampleFile) -> Iterator[Samples]:
     """Yield the rows of whole iterations, block by block.
 
-    It takes two bytes of memory per iteration, and none where every row is of the first action:
-    each is then an iteration.
+    It takes two bytes of memory per iteration, and none if every row is of the first action: each
+    row is then an iteration.
     """
     last = _last_blocks(samples)
     carried: list[Samples] = []
@@ -142,7 +142,7 @@ def _last_blocks(samples: Samples | SampleFile) -> NDArray[np.uint16] | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedIterations:
-    """The iterations that ended, in that order, one row each; times in s since the start."""
+    """The ended iterations, one row each in the order of their ends; times in s since the start."""
 
     number: Ints
     start_s: Floats  # due
@@ -171,7 +171,7 @@ class EndedIterations:
 def ended(
     samples: Samples, actions: Sequence[str], rows: Iterations | None = None
 ) -> EndedIterations:
-    """Return the iterations that ended, in that order; `actions` names the samples' actions."""
+    """Return the ended iterations by end; `actions` names the samples' actions."""
     rows = rows or iterations(samples)
     order = np.argsort(rows.done_ns, kind="stable")
     return _ended(samples, actions, rows, order[rows.has_ended[order]])
@@ -185,7 +185,7 @@ def _ended(
         number=rows.number[order].astype(np.int64),
         start_s=due / 1e9,
         duration_s=(done - due) / 1e9,
-        # What was never sent (a refused connection) has only its latency.
+        # A request that was never sent (refused connection) has only a latency.
         service_s=(done - np.where(sent < 0, due, sent)) / 1e9,
         idle_s=np.zeros(len(order)),
         failed=rows.is_failed[order],
@@ -210,27 +210,29 @@ def _named(actions: Sequence[str], name: str) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """How long one action took in each ended iteration, in the order of `Ended`."""
+class ActionTimes:
+    """Durations of one action per ended iteration, in the order of `EndedIterations`."""
 
     name: str
     seconds: Floats
-    count: Floats  # how often it was made
+    count: Floats  # occurrences per iteration
     failed: NDArray[np.bool_]
 
 
-def made(samples: Samples, actions: Sequence[str], rows: EndedIterations) -> tuple[Made, ...]:
-    """Return each action's times; actions of one name are one.
+def action_times(
+    samples: Samples, actions: Sequence[str], rows: EndedIterations
+) -> tuple[ActionTimes, ...]:
+    """Return the times of each action name.
 
-    Names in parentheses are no actions of the scenario's. Where there are rows of the whole
-    iteration (engine/callables), the row of an action covers those inside it, too; else each row is
-    a request, and an action is all that lies in it (keystone/scenarios/atomics).
+    Names in parentheses are Loadstone's own. If there are rows of whole iterations
+    (engine/callables), the row of an action includes nested actions; else each row is a request,
+    and an action is the sum of the requests in it (keystone/scenarios/atomics).
     """
     if len(samples) and len(samples) == len(rows.number) and _is_one_action(samples):
-        # Each row is an iteration: nothing to look up.
+        # Each row is an iteration, so no lookup is needed.
         paths, ones = _paths(actions[samples.action[0] :][:1]), np.ones(len(rows.number))
-        return tuple(Made(path, rows.duration_s, ones, rows.failed) for path in paths)
-    return tuple(_made(samples, actions, rows, path) for path in _paths(actions))
+        return tuple(ActionTimes(path, rows.duration_s, ones, rows.failed) for path in paths)
+    return tuple(_action_times(samples, actions, rows, path) for path in _paths(actions))
 
 
 def _is_one_action(samples: Samples) -> bool:
@@ -238,12 +240,12 @@ def _is_one_action(samples: Samples) -> bool:
 
 
 def _paths(actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the scenario's actions, each behind those that it lies in."""
+    """Return the scenario's actions, each after the actions that contain it."""
     return tuple(dict.fromkeys(path for name in actions for _, path in _levels(name)))
 
 
 def _levels(name: str) -> list[tuple[str, str]]:
-    """Return the name as far as each level, as it stands and without the marks of repeats (#2)."""
+    """Return the prefix of each level, with and without the marks of repeats (#2)."""
     if name.startswith("("):
         return []
     raw = name.split("/")
@@ -251,7 +253,9 @@ def _levels(name: str) -> list[tuple[str, str]]:
     return [("/".join(raw[:n]), "/".join(bare[:n])) for n in range(1, len(raw) + 1)]
 
 
-def _made(samples: Samples, actions: Sequence[str], rows: EndedIterations, path: str) -> Made:
+def _action_times(
+    samples: Samples, actions: Sequence[str], rows: EndedIterations, path: str
+) -> ActionTimes:
     size = len(rows.number)
     count = np.zeros(size)
     if ITERATION in actions:
@@ -259,7 +263,7 @@ def _made(samples: Samples, actions: Sequence[str], rows: EndedIterations, path:
         row, _ = rows.places(samples, chosen)
         count += np.bincount(row, minlength=size)
     else:
-        # Each repeat has its own mark, and is one action however many requests it takes.
+        # Each repeat has its own mark and counts as one action, however many requests it has.
         repeats: dict[str, list[int]] = {}
         for index, name in enumerate(actions):
             for raw, bare in _levels(name):
@@ -271,7 +275,7 @@ def _made(samples: Samples, actions: Sequence[str], rows: EndedIterations, path:
         chosen = [index for own in repeats.values() for index in own]
     row, found = rows.places(samples, chosen)
     bad = samples.outcome[found] != Outcome.OK
-    return Made(
+    return ActionTimes(
         path,
         np.bincount(row, samples.latency_ns[found] / 1e9, size).astype(np.float64),
         count,
@@ -280,9 +284,9 @@ def _made(samples: Samples, actions: Sequence[str], rows: EndedIterations, path:
 
 
 def iterations_of(samples: Samples, actions: Sequence[str]) -> WorkloadIterations:
-    """Return the iterations that ended, in that order, as SLA rules judge them one by one."""
+    """Return the ended iterations by end, as input of SLA rules."""
     rows = ended(samples, actions)
-    own = made(samples, actions, rows)
+    own = action_times(samples, actions, rows)
     return WorkloadIterations(
         duration_s=rows.duration_s,
         failed=rows.failed,
@@ -292,16 +296,16 @@ def iterations_of(samples: Samples, actions: Sequence[str]) -> WorkloadIteration
 
 
 class Times(Protocol):
-    """Durations as they are collected."""
+    """A collection of durations."""
 
     count: int
     sum_s: float
 
     def add(self, seconds: Floats) -> None:
-        """Add further ones."""
+        """Add durations in seconds."""
 
     def at_s(self, percents: Sequence[float]) -> list[float]:
-        """Return percentiles; 0 and 100 are exact. There must be some durations."""
+        """Return percentiles; 0 and 100 are exact. Requires at least one duration."""
 
 
 @dataclass(slots=True)
@@ -313,13 +317,13 @@ class ExactTimes:
     _parts: list[Floats] = field(default_factory=list)
 
     def add(self, seconds: Floats) -> None:
-        """Add further ones; the array's order may change."""
+        """Add durations; the order of the array may change."""
         self.count += len(seconds)
         self.sum_s += float(seconds.sum())
         self._parts.append(seconds)
 
     def at_s(self, percents: Sequence[float]) -> list[float]:
-        """Return percentiles, between two values on the line."""
+        """Return percentiles, interpolated linearly."""
         if len(self._parts) > 1:
             self._parts = [np.concatenate(self._parts)]
         return percentile(self._parts[0], percents)
@@ -336,7 +340,7 @@ class BucketTimes:
     _max_ns: int = 0
 
     def add(self, seconds: Floats) -> None:
-        """Add further ones; one below 1 ns counts as 1 ns."""
+        """Add durations; values below 1 ns count as 1 ns."""
         if not len(seconds):
             return
         times_ns = np.rint(seconds * 1e9)
@@ -362,17 +366,17 @@ class BucketTimes:
 
 @dataclass(slots=True)
 class Line:
-    """Durations of what ended well, out of `count`."""
+    """Durations of the successes among `count` iterations."""
 
     times: Times
     count: int = 0
     repeats: int = 1
-    # Of iterations that ended well, for the SLA.
+    # Of successful iterations, for the SLA.
     sum_s: float = 0.0
-    made: float = 0.0
+    calls: float = 0.0
 
     def durations(self, name: str) -> Durations:
-        """Return the row of a table."""
+        """Return the row of the table of durations."""
         times = self.times
         if not times.count:
             nan = float("nan")
@@ -385,7 +389,7 @@ class Line:
 
 @dataclass(slots=True)
 class Aggregator:
-    """Adds up statistics, block by block of whole iterations."""
+    """Aggregates statistics from blocks of whole iterations."""
 
     exact: bool
     outliers: list[OutlierWatch]
@@ -406,7 +410,7 @@ class Aggregator:
 
     @classmethod
     def of(cls, criteria: Iterable[Criterion], *, exact: bool = False) -> "Aggregator":
-        """Return one that gathers what these criteria are judged by."""
+        """Return an aggregator that also collects the input of these criteria."""
         watches = [OutlierWatch(one) for one in criteria if isinstance(one, Outliers)]
         total, service, idle = (_line(exact=exact) for _ in range(3))
         return cls(exact, watches, total, service, idle)
@@ -416,18 +420,18 @@ class Aggregator:
         rows = rows or iterations(samples)
         if not len(rows.number):
             return
-        if self.outliers:  # which are told by the order
+        if self.outliers:  # these depend on the order
             over = ended(samples, actions, rows)
         else:
             over = _ended(samples, actions, rows, np.flatnonzero(rows.has_ended))
-        self.add_ended(over, made(samples, actions, over))
+        self.add_ended(over, action_times(samples, actions, over))
         for failure in _failures(samples, actions, rows):
             self._add_failure(failure)
         self._add_times(rows)
         self._add_slope(over)
 
-    def add_ended(self, over: EndedIterations, actions: Iterable[Made]) -> None:
-        """Add iterations that ended, and how long their actions took."""
+    def add_ended(self, over: EndedIterations, actions: Iterable[ActionTimes]) -> None:
+        """Add ended iterations and the times of their actions."""
         good = ~over.failed
         self.idle.count += len(good)
         for line, seconds in ((self.total, over.duration_s), (self.service, over.service_s)):
@@ -436,14 +440,14 @@ class Aggregator:
         if over.idle_s.any():
             self.idle.times.add(over.idle_s[good])
         for one in actions:
-            self._add_made(one, good)
+            self._add_action(one, good)
         for watch in self.outliers:
             for value in over.duration_s[good].tolist():
                 watch.sees(value)
         self.cut_off += over.cut_off
         self.longest_s = max(self.longest_s, float(over.duration_s.max(initial=0.0)))
 
-    def _add_made(self, one: Made, good: NDArray[np.bool_]) -> None:
+    def _add_action(self, one: ActionTimes, good: NDArray[np.bool_]) -> None:
         there = one.count > 0
         if not there.any():
             return
@@ -452,7 +456,7 @@ class Aggregator:
         line.count += int(there.sum())
         line.repeats = max(line.repeats, int(one.count.max()))
         line.sum_s += float(one.seconds[good].sum())
-        line.made += float(one.count[good].sum())
+        line.calls += float(one.count[good].sum())
 
     def _add_failure(self, failure: Failure) -> None:
         kind = (failure.action, failure.outcome, failure.status)
@@ -478,11 +482,11 @@ class Aggregator:
 
     @property
     def load_s(self) -> float:
-        """From the first due instant to the last end."""
+        """Seconds from the first due instant to the last end."""
         return (self.last_ns - (self.first_due_ns or 0)) / 1e9
 
     def computed(self, rate_rps: float | None, offered_s: float | None = None) -> Computed:
-        """Return what was added up."""
+        """Return the statistics of all blocks."""
         timeline = self.timeline(self.load_s if offered_s is None else offered_s)
         stats = Stats(
             total=self.total.durations("total"),
@@ -505,7 +509,7 @@ class Aggregator:
         return Computed(replace(stats, throughput_rps=rps), timeline, self.sums())
 
     def timeline(self, seconds: float) -> Ticks:
-        """Return the counts per whole tick of so many seconds."""
+        """Return the counts per whole tick within `seconds`."""
         count = int(seconds / TICK_S + 1e-6)
         due, ok, failed = (_padded(column, count)[:count].astype(np.int64) for column in self.ticks)
         return Ticks(due=due, ok=ok, failed=failed, in_flight=np.cumsum(due - ok - failed))
@@ -520,7 +524,7 @@ class Aggregator:
         return (xy - x * y / n) / spread if n >= 3 and spread > 0 else 0.0
 
     def sums(self) -> Sums:
-        """Return what criteria are judged by."""
+        """Return the input of criteria."""
         times = self.total.times
         ok = times.count
         low, high = times.at_s([0, 100]) if ok else (0.0, 0.0)
@@ -531,7 +535,7 @@ class Aggregator:
             good_mean_s=times.sum_s / ok if ok else 0.0,
             good_range_s=(low, high) if ok else None,
             action_mean_s={
-                name: line.sum_s / line.made if line.made else 0.0
+                name: line.sum_s / line.calls if line.calls else 0.0
                 for name, line in self.actions.items()
             },
             load_s=self.load_s,
@@ -544,7 +548,7 @@ class Aggregator:
 
 
 def sums_of(stats: Stats) -> Sums:
-    """Return what objectives are judged by, which need no more than statistics."""
+    """Return the input of objectives, which need statistics only."""
     total = stats.total
     shown = dict(zip(_SHOWN, (total.median_s, total.p90_s, total.p95_s, total.p99_s), strict=True))
     return Sums(
@@ -569,7 +573,7 @@ def _line(*, exact: bool) -> Line:
 
 
 def _failures(samples: Samples, actions: Sequence[str], rows: Iterations) -> Iterator[Failure]:
-    """Group the iterations that failed by the step that made them fail."""
+    """Group the failed iterations by the step that failed."""
     bad = np.sort(rows.failing)
     kinds = np.stack([samples.action[bad], samples.outcome[bad], samples.status[bad]]).astype(int)
     found, first, counts = np.unique(kinds, axis=1, return_index=True, return_counts=True)
@@ -589,7 +593,7 @@ def _failures(samples: Samples, actions: Sequence[str], rows: Iterations) -> Ite
 
 
 def in_words(outcome: Outcome, status: int) -> str:
-    """Say how a request ended."""
+    """Describe how a request ended."""
     if outcome is not Outcome.HTTP_STATUS:
         return WORDS[outcome]
     try:

@@ -15,13 +15,13 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Totals of a workload that has ended."""
+    """Totals of an ended workload."""
 
     count: int  # iterations that ended
     failed: int
     longest_s: float  # including failed ones
     good_mean_s: float  # 0 without one
-    good_range_s: tuple[float, float] | None  # the shortest and the longest; None without one
+    good_range_s: tuple[float, float] | None  # shortest and longest; None without one
     action_mean_s: Mapping[str, float]
     load_s: float
     percentile_s: Callable[[float], float]  # of the successful ones, 0 to 100

@@ -1,4 +1,4 @@
-"""One trial from what the engine measured."""
+"""Builds a trial from the engine's results."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,51 +26,51 @@ def alarm(
     *,
     tolerates_errors: bool = False,
 ) -> Alarm:
-    """Return the watch that stops a trial which is hopeless."""
+    """Return the callback that stops a hopeless trial."""
     error_share = 1.0 if tolerates_errors else goal.error_share
     return Alarm(rate_rps(load), alarm_s, error_share, settle_s)
 
 
 def assess(
-    offer: TrialSpec, samples: Samples, health: Health, goal: Goal, actions: Sequence[str] = ("",)
+    spec: TrialSpec, samples: Samples, health: Health, goal: Goal, actions: Sequence[str] = ("",)
 ) -> Trial:
-    """Sum up and judge what was measured while `offer` was made."""
-    seconds = offered_s(samples, offer)
+    """Compute the statistics of a trial and judge it."""
+    seconds = offered_s(samples, spec)
     criteria = goal.objectives
-    computed = compute_stats(samples, actions, criteria, offer.rate_rps, seconds)
+    computed = compute_stats(samples, actions, criteria, spec.rate_rps, seconds)
     stats, timeline = computed.stats, computed.timeline
-    if offer.rate_rps is None and isinf(offer.planned_s):
-        # The whole ticks of so many iterations miss the last of them.
+    if spec.rate_rps is None and isinf(spec.planned_s):
+        # Whole ticks would not include the last iterations.
         stats = replace(stats, throughput_rps=stats.completed_rps)
-    verdict = starved(samples, offer.max_connections) if health.is_valid else None
+    verdict = starved(samples, spec.max_connections) if health.is_valid else None
     return Trial(
-        number=offer.number,
-        rate_rps=offer.rate_rps,
-        purpose=offer.purpose,
-        planned_s=seconds if isinf(offer.planned_s) else offer.planned_s,
+        number=spec.number,
+        rate_rps=spec.rate_rps,
+        purpose=spec.purpose,
+        planned_s=seconds if isinf(spec.planned_s) else spec.planned_s,
         stats=stats,
         timeline=timeline,
         health=health,
-        verdict=verdict or judge(offer, stats, timeline, health, goal),
+        verdict=verdict or judge(spec, stats, timeline, health, goal),
         checks=judge_criteria(criteria, computed.sums),
         actions=tuple(actions),
     )
 
 
 def checked(
-    offer: TrialSpec,
+    spec: TrialSpec,
     samples: Samples | SampleFile,
     health: Health,
     criteria: Sequence[Criterion],
     actions: Sequence[str],
 ) -> Trial:
-    """Sum up what was measured; the criteria say what held, and there is no verdict."""
-    computed = compute_stats(samples, actions, criteria, offer.rate_rps)
+    """Compute the statistics of a trial and check its criteria; there is no verdict."""
+    computed = compute_stats(samples, actions, criteria, spec.rate_rps)
     return Trial(
-        number=offer.number,
-        rate_rps=offer.rate_rps,
-        purpose=offer.purpose,
-        planned_s=offer.planned_s,
+        number=spec.number,
+        rate_rps=spec.rate_rps,
+        purpose=spec.purpose,
+        planned_s=spec.planned_s,
         stats=computed.stats,
         timeline=computed.timeline,
         verdict=NOT_JUDGED,
@@ -89,10 +89,10 @@ def rate_rps(load: Load) -> float | None:
             return None
 
 
-def offered_s(samples: Samples, offer: TrialSpec) -> float:
-    """Return for how long load was offered: less than planned when the trial was stopped."""
+def offered_s(samples: Samples, spec: TrialSpec) -> float:
+    """Return how long load was offered, which is less than planned if the trial was stopped."""
     if not len(samples):
         return 0.0
-    # The next arrival would have come a gap later; without a rate, within a tick.
-    gap_s = TICK_S if offer.rate_rps is None else 1 / offer.rate_rps
-    return min(offer.planned_s, float(samples.due_ns.max()) / 1e9 + gap_s)
+    # The next arrival would have been one gap later; without a rate, within a tick.
+    gap_s = TICK_S if spec.rate_rps is None else 1 / spec.rate_rps
+    return min(spec.planned_s, float(samples.due_ns.max()) / 1e9 + gap_s)

@@ -22,7 +22,7 @@ _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
 
 
 def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collected, ...]:
-    """Run the collector on all hosts of an inventory; a host that fails costs only itself.
+    """Run the collector on all hosts of an inventory; a host that fails does not affect the others.
 
     Raises EnvironmentUnusable where Ansible is not installed, or cannot read the inventory.
     """
@@ -33,43 +33,43 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     if shutil.which("ansible", path=path) is None:
         raise EnvironmentUnusable(EXTRA)
-    ended: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
 
     def keep(event: dict[str, Any]) -> bool:
         data = event.get("event_data", {})
         if event.get("event") in _ENDED and "host" in data:
-            ended[str(data["host"])] = data.get("res", {})
-        return False  # nothing is written down of it
+            results[str(data["host"])] = data.get("res", {})
+        return False  # ansible-runner stores no event
 
     with (
         tempfile.TemporaryDirectory(prefix="loadstone-audit-") as folder,
         Interrupts() as interrupts,
     ):
-        done = ansible_runner.run(
+        runner = ansible_runner.run(
             private_data_dir=folder,
             inventory=str(inventory.absolute()),
             host_pattern="all",
             module="ansible.builtin.script",
-            # The module's terminal would mix errors into the answer.
+            # The module allocates a terminal, which would mix stderr into stdout.
             module_args=f"{shlex.quote(str(COLLECTOR))} 2>/dev/null",
             cmdline=f"--task-timeout {timeout_s:.0f}{' --become' if become else ''}",
             envvars={"PATH": path, **_config()},
             forks=AT_ONCE,
             quiet=True,
             event_handler=keep,
-            # Without it, ansible-runner sets handlers of its own, which stay when it has ended.
+            # Without it, ansible-runner installs signal handlers, and leaves them installed.
             cancel_callback=lambda: interrupts.count > 0,
         )
-        said = (Path(folder) / "artifacts" / done.config.ident / "stdout").read_text()
+        output = (Path(folder) / "artifacts" / runner.config.ident / "stdout").read_text()
     if interrupts.count:
         raise KeyboardInterrupt
-    if not ended:
-        raise EnvironmentUnusable(f"--via ansible: {inventory}: {_last_line(said)}")
-    return tuple(_collected(host, result) for host, result in ended.items())
+    if not results:
+        raise EnvironmentUnusable(f"--via ansible: {inventory}: {_last_line(output)}")
+    return tuple(_collected(host, result) for host, result in results.items())
 
 
 def _config() -> dict[str, str]:
-    """Return where the user's ansible.cfg is: Ansible looks for it where it is started."""
+    """Return ANSIBLE_CONFIG for ./ansible.cfg: ansible-runner starts Ansible in another folder."""
     here = Path("ansible.cfg")
     if "ANSIBLE_CONFIG" in os.environ or not here.is_file():
         return {}
@@ -77,14 +77,14 @@ def _config() -> dict[str, str]:
 
 
 def _collected(host: str, result: dict[str, Any]) -> Collected:
-    answer = str(result.get("stdout", ""))
-    if len(answer) > MOST_BYTES:
+    stdout = str(result.get("stdout", ""))
+    if len(stdout) > MOST_BYTES:
         return Collected(host, failure=f"the answer is longer than {MOST_BYTES // 1_000_000} MB")
     try:
-        return Collected(host, parse(answer))
+        return Collected(host, parse(stdout))
     except UnreadableFacts as unreadable:
-        said = result.get("stderr") or result.get("msg")
-        return Collected(host, failure=_last_line(str(said)) if said else str(unreadable))
+        message = result.get("stderr") or result.get("msg")
+        return Collected(host, failure=_last_line(str(message)) if message else str(unreadable))
 
 
 def _last_line(text: str) -> str:

@@ -10,7 +10,7 @@ from loadstone.errors import InvalidInput
 
 
 def as_tree(collected: Sequence[Collected], *, is_lab: bool) -> dict[str, object]:
-    """Return what was collected as JSON."""
+    """Return the collected documents as JSON."""
     hosts = [
         {"host": one.name, "failure": one.failure}
         if one.document is None
@@ -21,7 +21,7 @@ def as_tree(collected: Sequence[Collected], *, is_lab: bool) -> dict[str, object
 
 
 def read(path: Path) -> tuple[tuple[Collected, ...], bool]:
-    """Return what a file holds, and whether it is of a lab; a lone document counts as one host."""
+    """Read a file; return its hosts, and whether they are a lab. A lone document is one host."""
     try:
         tree = json.loads(path.read_text(errors="replace"), strict=False)
     except OSError as problem:

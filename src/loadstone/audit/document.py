@@ -1,4 +1,4 @@
-"""What the collector prints on one host, checked as it comes in."""
+"""The collector's output on one host, validated."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ FORMAT = 1
 
 
 class UnreadableFacts(Exception):
-    """A host's answer is not what the collector prints; the message says why."""
+    """A host's output is not a document of the collector; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,18 @@ class Document:
         return self.sections.get(section, "")
 
     def pairs(self, section: str) -> dict[str, str]:
-        """Return the NAME=VALUE lines of a section; the last of a name counts."""
-        found = (line.partition("=") for line in self.text(section).splitlines())
-        return {name: value.strip() for name, equals, value in found if equals}
+        """Return the NAME=VALUE lines of a section; the last value of a name counts."""
+        parts = (line.partition("=") for line in self.text(section).splitlines())
+        return {name: value.strip() for name, equals, value in parts if equals}
 
 
-def parse(answer: str) -> Document:
-    """Return the document in an answer; a login banner in front of it does not matter."""
-    begin = answer.find(START)
+def parse(output: str) -> Document:
+    """Parse the collector's output; a login banner before it is ignored."""
+    begin = output.find(START)
     if begin < 0:
-        raise UnreadableFacts(f"the answer has no facts in it: {_beginning(answer)}")
+        raise UnreadableFacts(f"the answer has no facts in it: {_beginning(output)}")
     try:
-        tree, _ = json.JSONDecoder(strict=False).raw_decode(answer, begin)
+        tree, _ = json.JSONDecoder(strict=False).raw_decode(output, begin)
     except (ValueError, RecursionError):
         raise UnreadableFacts("the answer is cut off or damaged") from None
     return from_tree(tree)
@@ -59,6 +59,6 @@ def to_tree(document: Document) -> dict[str, object]:
     return {"loadstone_facts": FORMAT, "sections": dict(document.sections), "complete": True}
 
 
-def _beginning(answer: str) -> str:
-    words = " ".join(answer[:2000].split())[:80]
-    return "".join(c if c.isprintable() else "?" for c in words) or "it is empty"
+def _beginning(output: str) -> str:
+    text = " ".join(output[:2000].split())[:80]
+    return "".join(c if c.isprintable() else "?" for c in text) or "it is empty"

@@ -7,15 +7,15 @@ from enum import StrEnum
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.gain import Gain
-from loadstone.audit.rule import Rule, Severity, filled, shown
+from loadstone.audit.rule import Rule, Severity, filled, format_value
 from loadstone.findings import Evidence, Finding
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
-REACHED = "HOST-00"  # the one rule that is judged where a host gave no facts
+REACHED = "HOST-00"  # the only rule that is evaluated on hosts without facts
 
 
 class RuleState(StrEnum):
-    """How a rule ended on a host."""
+    """The state of a rule on a host."""
 
     PASS = "pass"  # noqa: S105  # no password
     FAIL = "fail"
@@ -33,13 +33,13 @@ class RuleResult:
     host: str
     state: RuleState
     severity: Severity
-    message: str  # of a finding: what was found; else the reason of the state
+    message: str  # of a finding, else the reason for the state
     found: Mapping[str, Value] = field(default_factory=dict)
     origin: SettingOrigin | None = None
     settings: tuple[
         tuple[str, str, str, str], ...
     ] = ()  # of the fix: where, section, option, value
-    gain: Gain | None = None  # what the fix brought where it was measured
+    gain: Gain | None = None  # measured gain of the fix, if any
 
     @property
     def effect(self) -> str:
@@ -54,8 +54,8 @@ class RuleResult:
         return self.state in (RuleState.FAIL, RuleState.WARN)
 
     def finding(self) -> Finding:
-        """Return it as a finding."""
-        evidence = tuple(Evidence(name, shown(value)) for name, value in self.found.items())
+        """Return the result as a finding."""
+        evidence = tuple(Evidence(name, format_value(value)) for name, value in self.found.items())
         rule = self.rule
         return Finding(rule.id, self.message, evidence, rule.confidence, rule.fix.text)
 
@@ -73,7 +73,7 @@ class Audit:
         return tuple(sorted(found, key=lambda result: -result.severity.rank))
 
     def with_gains(self, gains: Mapping[str, Gain]) -> "Audit":
-        """Return the audit with what fixes brought, by rule."""
+        """Return the audit with measured gains, by rule."""
         results = (replace(one, gain=gains.get(one.rule.id)) for one in self.results)
         return replace(self, results=tuple(results))
 
@@ -82,14 +82,14 @@ class Audit:
         return any(result.severity.rank >= fail_on.rank for result in self.findings())
 
     def is_incomplete(self, fail_on: Severity) -> bool:
-        """Return whether a rule that could have failed so could not be checked."""
+        """Return whether an unchecked rule could have had such a finding."""
         unknown = (result for result in self.results if result.state is RuleState.UNKNOWN)
         return any(result.severity.rank >= fail_on.rank for result in unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What an expression can name: facts of one host, and of all."""
+    """The names in an expression: facts of one host, and of all hosts."""
 
     own: HostFacts
     everyone: Sequence[HostFacts]
@@ -102,12 +102,12 @@ class _Scope:
 
 
 def evaluate(rules: Iterable[Rule], hosts: Sequence[HostFacts]) -> Audit:
-    """Judge every host by every rule."""
-    wanted = tuple(rules)
+    """Apply every rule to every host."""
+    all_rules = tuple(rules)
     results = tuple(
         _judge(rule, _Scope(host, hosts))
         for host in hosts
-        for rule in wanted
+        for rule in all_rules
         if host.failure is None or rule.id == REACHED
     )
     return Audit(tuple(hosts), results)

@@ -1,4 +1,4 @@
-"""Expressions of rules: comparisons and arithmetic over facts. Nothing else can be written."""
+"""Expressions of rules: only comparisons and arithmetic over facts."""
 
 import ast
 import math
@@ -63,7 +63,7 @@ class Expression:
     names: frozenset[str]
 
     def value(self, lookup: Lookup) -> Any:
-        """Evaluate it; `lookup` returns a fact or raises MissingFact."""
+        """Evaluate the expression; `lookup` returns a fact or raises MissingFact."""
         return _value(self.tree, lookup, {})
 
 
@@ -82,7 +82,7 @@ def parse(text: str) -> Expression:
 
 
 def _check(node: ast.AST, names: set[str], bound: frozenset[str]) -> None:
-    """Collect the facts that are named; refuse whatever is not listed here."""
+    """Collect the names of facts; raise for every node type not listed here."""
     match node:
         case ast.Constant(value=bool() | int() | float() | str()):
             return

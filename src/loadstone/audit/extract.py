@@ -1,4 +1,4 @@
-"""Turns a collected document into the facts that rules speak of."""
+"""Turns a collected document into facts for the rules."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -17,8 +17,8 @@ from loadstone.audit.readers import (
 )
 
 READERS = (host, web, keystone, database, cache, balancer, others)
-MOST = 1e18  # no size, count or time of a host comes near
-# What readers raise of a document that no collector has printed.
+MOST = 1e18  # above any size, count or time of a real host
+# Errors of readers on a document that no collector has printed.
 NOT_UNDERSTOOD = (
     ArithmeticError,
     AttributeError,
@@ -30,9 +30,9 @@ NOT_UNDERSTOOD = (
 
 
 def extract(name: str, document: Document, context: dict[str, Value]) -> HostFacts:
-    """Return a host's facts; `context` is what is known of the audit itself.
+    """Return a host's facts; `context` are facts of the audit itself.
 
-    A host whose answer only looks like the collector's has a failure, and costs the others nothing.
+    A host whose document cannot be read gets a failure, and does not affect the others.
     """
     try:
         known = merged(tuple(reader.read(document) for reader in READERS))
@@ -44,9 +44,9 @@ def extract(name: str, document: Document, context: dict[str, Value]) -> HostFac
 
 
 def _checked(facts: Facts) -> Facts:
-    """Return the facts as terminals and files can take them; ValueError of a number that none is.
+    """Return the facts without control characters, which a terminal would interpret.
 
-    What comes from a host may hold control characters, which a terminal would obey.
+    Raises ValueError for a number out of range.
     """
     origins = {
         fact: SettingOrigin(_printable(origin.path), origin.line)

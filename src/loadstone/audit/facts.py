@@ -24,7 +24,7 @@ class MissingFact(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was read of a host, or of a part of it.
+    """Facts of a host, or of a part of it.
 
     A key of `missing` that ends with a dot gives the reason for all names that begin with it.
     """

@@ -13,21 +13,21 @@ class Gain:
     changes: str  # KEY=VALUE of the lab's settings, as measured
     ratio: float
     low: float
-    high: float  # infinite: too few pairs for an interval
+    high: float  # infinite if there are too few pairs for an interval
     pairs: int
-    is_sure: bool  # the interval is apart from 1, or all of it so near that the two are the same
+    is_sure: bool  # the interval excludes 1, or lies so near 1 that both sides are equivalent
     measured_on: str  # YYYY-MM-DD
     deployment: str  # whose settings were measured
     runs: tuple[str, str]  # before and after, in the store
 
     @property
     def has_interval(self) -> bool:
-        """Whether there were enough pairs for one."""
+        """Whether there were enough pairs for an interval."""
         return math.isfinite(self.high)
 
     @property
     def sentence(self) -> str:
-        """The gain in words: what was measured, by how much it changed, and where."""
+        """Describe the gain: what was measured, by how much it changed, and where."""
         within = f"95 % interval {self.low:.3g} to {self.high:.3g}"
         doubt = "" if self.is_sure else ", no difference that is sure"
         return (

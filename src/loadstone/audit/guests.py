@@ -1,7 +1,7 @@
 """How many guests fit on compute nodes by memory.
 
-Both formulas are those of Red Hat's reference architecture (2016): all guests of a node, and those
-that still fit beside what runs.
+Both formulas are from Red Hat's reference architecture (2016): all guests of a node, and those that
+still fit beside the running ones.
 """
 
 import math
@@ -14,7 +14,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.target.access import Access, unusable
 
 RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
-# The last version in which Nova itself tells memory; from 2.88 on Placement does.
+# The last microversion in which Nova reports memory; from 2.88 on Placement does.
 NOVA_VERSION = "2.53"
 
 
@@ -108,15 +108,15 @@ def _listed(access: Access, path: str, key: str) -> list[dict[str, Any]]:
 
     service = {"service_type": "compute", "region_name": access.cloud.region}
     try:
-        answer = access.session.get(
+        response = access.session.get(
             path, endpoint_filter=service, microversion=NOVA_VERSION, raise_exc=False
         )
     except ClientException as error:
         raise unusable(access.cloud, error) from None
-    if answer.status_code != 200:
+    if response.status_code != 200:
         raise EnvironmentUnusable(
-            f"Nova answers {answer.status_code} to {path.partition('?')[0]}; "
+            f"Nova answers {response.status_code} to {path.partition('?')[0]}; "
             "an administrator may list compute nodes"
         )
-    rows: list[dict[str, Any]] = answer.json()[key]
+    rows: list[dict[str, Any]] = response.json()[key]
     return rows

@@ -14,7 +14,7 @@ _RANGE = re.compile(r"\[(\d+|[a-z]):(\d+|[a-z])\]")
 
 
 def read(path: Path) -> Hosts:
-    """Return the hosts of an inventory file; a plain list of hosts is one, too."""
+    """Return the hosts of an inventory file, which may be a plain list of hosts."""
     hosts = _yaml(path) if path.suffix in (".yml", ".yaml", ".json") else _ini(path)
     if not hosts:
         raise InvalidInput(f"{path}: no hosts in it; a line per host, or an Ansible inventory")
@@ -51,23 +51,23 @@ def _ini(path: Path) -> Hosts:
     return hosts
 
 
-def _members(group: str, members: dict[str, list[str]], seen: tuple[str, ...]) -> list[str]:
-    found = []
+def _members(group: str, members: dict[str, list[str]], parents: tuple[str, ...]) -> list[str]:
+    names = []
     for name in members.get(group, []):
         if not name.startswith("@"):
-            found.append(name)
-        elif name[1:] not in seen:
-            found += _members(name[1:], members, (*seen, group))
-    return found
+            names.append(name)
+        elif name[1:] not in parents:
+            names += _members(name[1:], members, (*parents, group))
+    return names
 
 
 def _line(path: Path, number: int, line: str) -> Hosts:
     try:
-        words = shlex.split(line)
+        fields = shlex.split(line)
     except ValueError as wrong:
         raise InvalidInput(f"{path}:{number}: {line!r}: {wrong}") from None
-    variables = dict(word.split("=", 1) for word in words[1:] if "=" in word)
-    return dict.fromkeys(_expanded(path, number, words[0]), variables)
+    variables = dict(word.split("=", 1) for word in fields[1:] if "=" in word)
+    return dict.fromkeys(_expanded(path, number, fields[0]), variables)
 
 
 def _expanded(path: Path, number: int, pattern: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Facts that every measurement keeps: how the service was set up, without what changes by itself.
+"""Facts that every measurement keeps: the settings of the service, without volatile values.
 
 `loadstone compare` shows in which of them two results differ.
 """
@@ -10,14 +10,14 @@ from fnmatch import fnmatchcase
 from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.facts import HostFacts
-from loadstone.audit.rule import chosen, shown
+from loadstone.audit.rule import format_value, select
 from loadstone.audit.transport import Host, collect, local
 from loadstone.findings import AuditFinding
 from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice, place_of
 from loadstone.target.cloud import Endpoint
 
 TIMEOUT_S = 10.0
-QUICK = {"AUDIT_QUICK": "1"}  # leaves out what takes the collector long, and is no setting
+QUICK = {"AUDIT_QUICK": "1"}  # skips slow sections that hold no setting
 KEPT = (
     *("conf.*", "uwsgi.*", "apache.*"),
     *("web.server", "web.processes", "web.threads", "web.open_files"),
@@ -43,7 +43,7 @@ _FRONT = ("nginx", "haproxy")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a run keeps of how the service was set up."""
+    """Facts and findings about the service's settings, kept with a run."""
 
     facts: tuple[tuple[str, str], ...] = ()
     findings: tuple[AuditFinding, ...] = ()
@@ -52,7 +52,7 @@ class Kept:
 def audited(choice: TargetChoice, endpoint: Endpoint) -> Kept:
     """Return facts and findings of a lab deployment, or of a Keystone on this machine.
 
-    Nothing of any other target. Never fails: facts that cannot be read are not kept.
+    Empty for any other target. Never raises: facts that cannot be read are left out.
     """
     host = _host(choice, endpoint)
     if host is None:
@@ -69,14 +69,14 @@ def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
     """Return what the rules of the core find on a host, the most severe first."""
     return tuple(
         AuditFinding(one.rule.id, one.severity.value, one.message, one.rule.fix.text)
-        for one in evaluate(chosen(()), [host]).findings()
+        for one in evaluate(select(()), [host]).findings()
     )
 
 
 def of_host(host: HostFacts) -> tuple[tuple[str, str], ...]:
-    """Return the facts of a host that are kept, as text, by name."""
+    """Return the kept facts of a host as (name, text)."""
     values = host.facts.values
-    return tuple((name, shown(values[name])) for name in sorted(values) if is_kept(name))
+    return tuple((name, format_value(values[name])) for name in sorted(values) if is_kept(name))
 
 
 def is_kept(name: str) -> bool:
@@ -116,19 +116,19 @@ def _is_keystone_here(endpoint: Endpoint) -> bool:
 
 
 def _listeners(port: int) -> frozenset[str]:
-    """Return the names of the processes that listen on a port, as far as they are known."""
+    """Return the names of the processes that listen on a port, as far as psutil can see them."""
     import psutil
 
-    found = set()
+    names = set()
     try:
-        for one in psutil.net_connections("tcp"):
-            _, listens_on = one.laddr or ("", 0)
-            if one.status == psutil.CONN_LISTEN and listens_on == port and one.pid:
+        for connection in psutil.net_connections("tcp"):
+            _, listens_on = connection.laddr or ("", 0)
+            if connection.status == psutil.CONN_LISTEN and listens_on == port and connection.pid:
                 with suppress(psutil.Error):
-                    found.add(psutil.Process(one.pid).name())
+                    names.add(psutil.Process(connection.pid).name())
     except psutil.Error:
         return frozenset()
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _keystone_runs() -> bool:
@@ -136,7 +136,7 @@ def _keystone_runs() -> bool:
     import psutil
 
     for process in psutil.process_iter(["name", "cmdline"]):
-        words = " ".join(process.info["cmdline"] or ())
-        if (process.info["name"] or "").startswith(_KEYSTONE) and "keystone" in words:
+        command_line = " ".join(process.info["cmdline"] or ())
+        if (process.info["name"] or "").startswith(_KEYSTONE) and "keystone" in command_line:
             return True
     return False

@@ -1,4 +1,4 @@
-"""What is measured to show the effect of a rule's fix: the lab's settings before and after."""
+"""The settings of the two labs that `audit prove` compares: before and after a rule's fix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ OF_RULE, OF_DEPLOYMENT, OF_CHANGES = "audit rule", "audit deployment", "audit ch
 
 @dataclass(frozen=True, slots=True)
 class ProofSides:
-    """The settings of both deployments, and in what they differ."""
+    """The settings of both deployments, and their differences."""
 
     before: tuple[Pair, ...]
     after: tuple[Pair, ...]
     changes: tuple[str, ...]  # KEY=VALUE of what the fix changes
-    note: str  # which of the two is the deployment that was named
+    note: str  # which side is the user's deployment
 
 
-def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int) -> ProofSides:
-    """Return the settings to measure; `known` are those of a deployment, `state` the rule's there.
+def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int) -> ProofSides:
+    """Return the settings to measure; `pairs` are a deployment's, `state` is the rule's there.
 
-    A deployment that breaks the rule is mended; one that keeps it is measured against one that
-    breaks it. Where the rule could not be judged (None), one is made that breaks it and one that
-    keeps it. Raises MeasurementInvalid for a rule whose fix is no setting of the lab.
+    A deployment that breaks the rule is compared with a fixed one; one that keeps it, with one that
+    breaks it. If the rule could not be evaluated (None), both sides are derived from its proof.
+    Raises MeasurementInvalid for a rule whose fix is no setting of the lab.
     """
     proof = rule.proof
     if proof is None:
@@ -42,8 +42,8 @@ def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int)
             raise MissingFact(name, "a proof knows the processors only")
         return cpus
 
-    kept = [pair for pair in known if pair[0] not in OF_ITS_OWN]
-    base = _with(kept, proof.both)
+    own_pairs = [pair for pair in pairs if pair[0] not in OF_ITS_OWN]
+    base = _with(own_pairs, proof.both)
     broken = _with(base, proof.fault)
     fixed = _with(base, [filled(word, lookup) for word in proof.fix])
     match state:
@@ -59,7 +59,7 @@ def sides(rule: Rule, known: Sequence[Pair], state: RuleState | None, cpus: int)
 
 
 def parameters(rule: Rule, measured: ProofSides, deployment: str) -> tuple[Pair, ...]:
-    """Return what both runs of a proof keep of it; `deployment` is the one that was named."""
+    """Return the parameters that identify a proof in both of its runs."""
     return (
         (OF_RULE, rule.id),
         (OF_DEPLOYMENT, deployment),
@@ -68,18 +68,18 @@ def parameters(rule: Rule, measured: ProofSides, deployment: str) -> tuple[Pair,
 
 
 def not_measured(rule: Rule) -> str:
-    """Say that nothing here can show the effect of a rule, and of which rules it can."""
-    listed = ", ".join(one.id for one in every() if one.proof is not None)
+    """Return the message that a rule cannot be proven, with the rules that can."""
+    provable = ", ".join(one.id for one in every() if one.proof is not None)
     by_study = f"; `loadstone study run {rule.study}` shows it" if rule.study else ""
     return (
         f"{rule.id}: not measured: no setting of the lab makes the difference{by_study}. Rules "
-        f"that can be proven: {listed}"
+        f"that can be proven: {provable}"
     )
 
 
-def _with(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
+def _with(pairs: Sequence[Pair], settings: Sequence[str]) -> list[Pair]:
     changed = dict(pairs)
-    for word in words:
+    for word in settings:
         key, _, value = word.partition("=")
         changed[key] = value
     return list(changed.items())

@@ -22,7 +22,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     INFO = "info"
     WARNING = "warning"
@@ -39,7 +39,7 @@ class _Strict(BaseModel):
 
 
 class Applies(_Strict):
-    """What a rule is about."""
+    """The hosts to which a rule applies."""
 
     roles: tuple[str, ...] = ()  # any of them; empty: every host
     when: str = "True"
@@ -54,7 +54,7 @@ class Setting(_Strict):
     where: Literal["keystone", "uwsgi", "sysctl"]
     section: str = ""
     option: str
-    value: str  # may have holes, as a message has
+    value: str  # may have holes, like the message
 
 
 class Fix(_Strict):
@@ -70,8 +70,8 @@ class RuleProof(_Strict):
     """Settings of the lab (KEY=VALUE, as of `lab up --with`) that show the effect of the fix."""
 
     fault: tuple[str, ...] = Field(min_length=1)  # break the rule
-    fix: tuple[str, ...] = Field(min_length=1)  # keep it; may have holes over host.cpus
-    both: tuple[str, ...] = ()  # without which there is no effect
+    fix: tuple[str, ...] = Field(min_length=1)  # keep the rule; may have holes over host.cpus
+    both: tuple[str, ...] = ()  # of both sides, without which there is no effect
     scenario: str = "issue"
 
 
@@ -118,12 +118,12 @@ class Rule(_Strict):
             f"`loadstone audit prove {self.id}`" if self.proof else "",
             f"`loadstone study run {self.study}`" if self.study else "",
         )
-        words = " or ".join(one for one in commands if one)
-        return f"{words} measures it" if words else ""
+        text = " or ".join(one for one in commands if one)
+        return f"{text} measures it" if text else ""
 
     @property
     def effect(self) -> str:
-        """What shows the effect of the fix; "not measured" where nothing does."""
+        """Return what shows the effect of the fix; "not measured" if nothing does."""
         return self.shown_by or "not measured"
 
     @property
@@ -133,7 +133,7 @@ class Rule(_Strict):
 
 
 def holes(text: str) -> tuple[str, ...]:
-    """Return the expressions in the braces of a text."""
+    """Return the expressions in the holes (`{...}`) of a text."""
     return tuple(_HOLE.findall(text))
 
 
@@ -142,14 +142,14 @@ def filled(text: str, lookup: expression.Lookup) -> str:
 
     def value(hole: re.Match[str]) -> str:
         try:
-            return shown(expression.parse(hole[1]).value(lookup))
+            return format_value(expression.parse(hole[1]).value(lookup))
         except (MissingFact, TypeError, ValueError):
             return "?"
 
     return _HOLE.sub(value, text)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a value for people."""
     match value:
         case bool():
@@ -157,7 +157,7 @@ def shown(value: object) -> str:
         case float():
             return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
         case tuple() | list():
-            return ", ".join(shown(part) for part in value) or "none"
+            return ", ".join(format_value(part) for part in value) or "none"
     return str(value)
 
 
@@ -199,11 +199,11 @@ def find(rule_id: str) -> Rule:
     raise InvalidInput(f"no rule {rule_id}; `loadstone audit rules` lists all")
 
 
-def chosen(packs: Iterable[str]) -> tuple[Rule, ...]:
+def select(packs: Iterable[str]) -> tuple[Rule, ...]:
     """Return the rules of the core and of some packs."""
-    wanted = {CORE, *packs}
-    unknown = wanted - {rule.pack for rule in every()}
+    names = {CORE, *packs}
+    unknown = names - {rule.pack for rule in every()}
     if unknown:
-        known = sorted({rule.pack for rule in every()} - {CORE})
-        raise InvalidInput(f"no pack {sorted(unknown)[0]!r}; there is {', '.join(known)}")
-    return tuple(rule for rule in every() if rule.pack in wanted)
+        available = sorted({rule.pack for rule in every()} - {CORE})
+        raise InvalidInput(f"no pack {sorted(unknown)[0]!r}; there is {', '.join(available)}")
+    return tuple(rule for rule in every() if rule.pack in names)

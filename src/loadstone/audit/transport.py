@@ -30,7 +30,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What came back from a host: a document, or why there is none."""
+    """A host's document, or why there is none."""
 
     name: str
     document: Document | None = None
@@ -39,7 +39,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class SshOptions:
-    """How hosts are reached over ssh, beyond the user's own configuration."""
+    """Options of ssh beyond the user's own configuration."""
 
     config: str | None = None  # in place of ~/.ssh/config
     become: bool = False  # run the collector with sudo
@@ -78,7 +78,7 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
 
 
 def collect(hosts: Sequence[Host], timeout_s: float = TIMEOUT_S) -> tuple[Collected, ...]:
-    """Run the collector on all hosts at once; a host that fails costs only itself."""
+    """Run the collector on all hosts at once; a host that fails does not affect the others."""
     return asyncio.run(_all(hosts, timeout_s))
 
 
@@ -86,11 +86,11 @@ async def _all(hosts: Sequence[Host], timeout_s: float) -> tuple[Collected, ...]
     room = asyncio.Semaphore(AT_ONCE)
     script = COLLECTOR.read_text()
 
-    async def one(host: Host) -> Collected:
+    async def collect_one(host: Host) -> Collected:
         async with room:
             return await _collect(host, _script(script, host.settings), timeout_s)
 
-    return tuple(await asyncio.gather(*(one(host) for host in hosts)))
+    return tuple(await asyncio.gather(*(collect_one(host) for host in hosts)))
 
 
 def _script(script: str, settings: Mapping[str, str]) -> bytes:
@@ -111,7 +111,7 @@ async def _collect(host: Host, script: bytes, timeout_s: float) -> Collected:
         return Collected(host.name, failure=f"cannot run {host.command[0]}: {problem.strerror}")
     try:
         async with asyncio.timeout(timeout_s):
-            answer, error = await _conversation(process, script)
+            output, complaint = await _communicate(process, script)
             code = await process.wait()
     except TimeoutError:
         return Collected(host.name, failure=f"no complete answer within {timeout_s:g} s")
@@ -120,26 +120,28 @@ async def _collect(host: Host, script: bytes, timeout_s: float) -> Collected:
     finally:
         await _end(process)
     try:
-        return Collected(host.name, parse(answer))
+        return Collected(host.name, parse(output))
     except UnreadableFacts as unreadable:
-        ended = f"{host.command[0]} ended with {code}: {error}" if code and error else None
-        return Collected(host.name, failure=ended or str(unreadable))
+        exit_message = (
+            f"{host.command[0]} ended with {code}: {complaint}" if code and complaint else None
+        )
+        return Collected(host.name, failure=exit_message or str(unreadable))
 
 
-async def _conversation(process: asyncio.subprocess.Process, script: bytes) -> tuple[str, str]:
-    """Send the script; return what was printed and the end of what was complained."""
+async def _communicate(process: asyncio.subprocess.Process, script: bytes) -> tuple[str, str]:
+    """Send the script; return stdout and the last line of stderr."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all three are pipes")
-    _, answer, error = await asyncio.gather(
+    _, stdout, stderr_line = await asyncio.gather(
         _send(process.stdin, script),
-        _receive(process.stdout),
-        _tail(process.stderr),
+        _read_all(process.stdout),
+        _last_line(process.stderr),
     )
-    return answer.decode(errors="replace"), error
+    return stdout.decode(errors="replace"), stderr_line
 
 
 async def _send(stdin: asyncio.StreamWriter, script: bytes) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):  # the exit code tells more
+    with suppress(BrokenPipeError, ConnectionResetError):  # the exit code says more
         stdin.write(script)
         await stdin.drain()
     with suppress(BrokenPipeError, ConnectionResetError):
@@ -147,28 +149,28 @@ async def _send(stdin: asyncio.StreamWriter, script: bytes) -> None:
         await stdin.wait_closed()
 
 
-async def _receive(stdout: asyncio.StreamReader) -> bytes:
-    answer = bytearray()
-    while chunk := await stdout.read(65536):
-        answer += chunk
-        if len(answer) > MOST_BYTES:
+async def _read_all(stream: asyncio.StreamReader) -> bytes:
+    data = bytearray()
+    while chunk := await stream.read(65536):
+        data += chunk
+        if len(data) > MOST_BYTES:
             raise UnreadableFacts(f"the answer is longer than {MOST_BYTES // 1_000_000} MB")
-    return bytes(answer)
+    return bytes(data)
 
 
-async def _tail(stderr: asyncio.StreamReader) -> str:
-    kept = b""
+async def _last_line(stderr: asyncio.StreamReader) -> str:
+    tail = b""
     while chunk := await stderr.read(65536):
-        kept = (kept + chunk)[-MOST_ERROR_BYTES:]
-    lines = [line.strip() for line in kept.decode(errors="replace").splitlines() if line.strip()]
+        tail = (tail + chunk)[-MOST_ERROR_BYTES:]
+    lines = [line.strip() for line in tail.decode(errors="replace").splitlines() if line.strip()]
     return "".join(c for c in (lines or [""])[-1] if c.isprintable())[:200]
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of the command: a program of its own session, with its children."""
+    """Kill what is left of the command's session, children included."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    # A killed process may leave much behind in its pipe, which nobody will read.
+    # A killed process may leave unread output in its pipe.
     transport = process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way
     transport.close()
     with suppress(ProcessLookupError):

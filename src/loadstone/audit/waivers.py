@@ -25,7 +25,7 @@ class Waiver:
     expires: dt.date
 
     def covers(self, result: RuleResult) -> bool:
-        """Return whether it is about this result."""
+        """Return whether the waiver applies to this result."""
         return self.rule == result.rule.id and fnmatchcase(result.host, self.host)
 
 

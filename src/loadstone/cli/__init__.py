@@ -1,4 +1,4 @@
-"""The command line: one file per command, loaded when it is asked for."""
+"""The command line: one module per command, imported on use."""
 
 import signal
 import sys
@@ -10,8 +10,8 @@ import click
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
 from loadstone.errors import INTERRUPTED, LoadstoneError
 
-# Command -> what it does. Each is a click command of the same name in a module of the same name,
-# which the help, that must answer at once, does not load.
+# Command -> help. Each is a click command in a module of the same name, which --help does not
+# import, to be fast.
 COMMANDS = {
     "audit": "Find settings of an identity service that cost performance.",
     "capacity": "Find N: the highest request rate that the target sustains.",
@@ -34,10 +34,10 @@ COMMANDS = {
 
 
 class Lazy(click.Group):
-    """Loads a command's module only when the command is needed."""
+    """Imports a command's module only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
-        """Name all commands."""
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -50,14 +50,14 @@ class Lazy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; of a mistyped one, name the nearest."""
+        """Find a command; suggest similar ones for a mistyped name."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand:
             raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write what each command does."""
+        """Write the help of each command."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -88,14 +88,14 @@ def loadstone() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    # A closed terminal and `kill` are met like Ctrl-C: kept, cleaned up, 130.
+    # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed, exit code 130.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-    sys.exit(_ended())
+    sys.exit(_exit_code())
 
 
-def _ended() -> int:
+def _exit_code() -> int:
     """Run the command line and return its exit code."""
     try:
         with guarded():
@@ -125,10 +125,10 @@ def _run() -> int:
 
 
 def show_failure(error: str, exit_code: int) -> None:
-    """Print the failure as data where `--json -` asks for data and none was printed."""
-    words = sys.argv[1:]
-    asked = "--json=-" in words or ("--json", "-") in pairwise(words)
-    if asked and not (isinstance(sys.stdout, Stdout) and sys.stdout.has_written):
+    """Print the failure as JSON if `--json -` is given and nothing was printed yet."""
+    arguments = sys.argv[1:]
+    is_requested = "--json=-" in arguments or ("--json", "-") in pairwise(arguments)
+    if is_requested and not (isinstance(sys.stdout, Stdout) and sys.stdout.has_written):
         import json
 
         click.echo(json.dumps({"error": error, "exit_code": exit_code}, indent=2))

@@ -1,4 +1,4 @@
-"""`loadstone audit`: what in the set-up of an identity service costs performance."""
+"""`loadstone audit`: settings of an identity service that cost performance."""
 
 from importlib import import_module
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from loadstone.cli.audit_options import AuditRequest, checked, host_options
+from loadstone.cli.audit_options import AuditRequest, host_options, run_audit
 from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
@@ -23,26 +23,26 @@ FORMATS = {
 }
 
 
-# Commands in modules of their own, which `loadstone audit` itself does not load.
+# Commands in separate modules, imported on use.
 ELSEWHERE = {"guests": "loadstone.cli.guests", "prove": "loadstone.cli.audit_prove"}
 
 
 class WithDefault(click.Group):
-    """Runs `check` where no command is named: `loadstone audit --lab NAME`."""
+    """Runs `check` if no command is named: `loadstone audit --lab NAME`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name all commands."""
+        """Return the names of all commands."""
         return sorted([*super().list_commands(ctx), *ELSEWHERE])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command where it is in a module of its own."""
+        """Return a command, importing its module if it has one."""
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(ELSEWHERE[cmd_name]), cmd_name)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default command in front of other words."""
+        """Insert the default command before other arguments."""
         known = (*self.list_commands(ctx), *ctx.help_option_names)
         if not args or args[0] not in known:
             args = [DEFAULT, *args]
@@ -70,8 +70,8 @@ def audit() -> None:
 
 
 def _outputs(command: Any) -> Any:
-    for name, words in reversed(FORMATS.items()):
-        text = f"Write the audit {words}; - is stdout."
+    for name, description in reversed(FORMATS.items()):
+        text = f"Write the audit {description}; - is stdout."
         command = click.option(f"--{name}", type=OutputFile(), help=text)(command)
     return command
 
@@ -115,7 +115,7 @@ def check(
     from loadstone.audit.rule import Severity
 
     fail_on = Severity(options["fail_on"])
-    found = checked(files, AuditRequest.of(options))
+    found = run_audit(files, AuditRequest.of(options))
     code = _exit_code(found, fail_on)
     if to is not None:
         from loadstone.audit import data
@@ -160,12 +160,12 @@ def _show(found: "Audit", *, all_states: bool) -> None:
 def collect(script: bool, output: TextIO, **options: Any) -> None:
     """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
     from loadstone.audit import archive, transport
-    from loadstone.cli.audit_options import collected
+    from loadstone.cli.audit_options import collect_hosts
 
     if script:
         write(transport.COLLECTOR.read_text(), output)
         return
-    found = collected(options)
+    found = collect_hosts(options)
     for one in found:
         if one.failure is not None:
             click.echo(f"loadstone: {one.name}: {one.failure}", err=True)

@@ -1,4 +1,4 @@
-"""What Loadstone measured before: for rules that compute with it, and what fixes brought."""
+"""Earlier measurements for the audit: service times for rules, and gains of fixes."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 
-MOST_RUNS = 200  # the newest ones are looked through
+MOST_RUNS = 200  # the number of newest runs to search
 
 
 def service_s(location: "StoreLocation", lab: str | None, run: str | None) -> float | None:
@@ -36,7 +36,7 @@ def _newest(store: "Store", lab: str | None) -> "Run | None":
 def _lightest_s(result: "Run") -> float | None:
     """Return the mean service time at the lowest rate, where nothing queues.
 
-    Of a run with several measurements it is that of the slowest one.
+    With several measurements, it is that of the slowest one.
     """
     found = []
     for one in result.measurements:
@@ -47,7 +47,7 @@ def _lightest_s(result: "Run") -> float | None:
 
 
 def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]":
-    """Return what the newest proof of each rule found, by rule; nothing where no store is."""
+    """Return the gain from the newest proof of each rule, by rule id; an absent store has none."""
     from loadstone.audit.proof import AFTER, BEFORE, OF_RULE
     from loadstone.compare.measure import PAIRED, SIDE
     from loadstone.store.store import Store
@@ -55,9 +55,9 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
     found: dict[str, Gain] = {}
     halves: dict[str, dict[str, str]] = {}  # comparison -> side -> run
     with Store.open_to_read(location) as store:
-        for run_id, kept in store.with_parameter(OF_RULE):
-            rule, sides = kept[OF_RULE], halves.setdefault(kept[PAIRED], {})
-            sides[kept[SIDE]] = run_id
+        for run_id, parameters in store.with_parameter(OF_RULE):
+            rule, sides = parameters[OF_RULE], halves.setdefault(parameters[PAIRED], {})
+            sides[parameters[SIDE]] = run_id
             if rule in rules and rule not in found and sides.keys() == {BEFORE, AFTER}:
                 gain = _gain(store.get(sides[BEFORE]), store.get(sides[AFTER]))
                 found |= {rule: gain} if gain is not None else {}
@@ -68,24 +68,24 @@ def _gain(before: "Run", after: "Run") -> "Gain | None":
     from loadstone.audit.gain import Gain
     from loadstone.audit.proof import OF_CHANGES, OF_DEPLOYMENT
     from loadstone.compare.answer import Answer, Criteria
-    from loadstone.compare.stored import compared
+    from loadstone.compare.stored import compare_runs
     from loadstone.errors import InvalidInput
 
     try:
-        [(title, rows)] = compared(before, after, Criteria()).metrics
+        [(title, rows)] = compare_runs(before, after, Criteria()).metrics
     except InvalidInput:
-        return None  # no trial of it is usable
-    row, kept = rows[0], dict(before.measurements[0].parameters)
+        return None  # without usable trials
+    row, parameters = rows[0], dict(before.measurements[0].parameters)
     return Gain(
         metric=row.metric.name,
         scenario=title,
-        changes=kept[OF_CHANGES],
+        changes=parameters[OF_CHANGES],
         ratio=row.ratio,
         low=row.low,
         high=row.high,
         pairs=row.pairs,
         is_sure=row.answer is not Answer.UNKNOWN,
         measured_on=before.started_at[:10],
-        deployment=kept[OF_DEPLOYMENT],
+        deployment=parameters[OF_DEPLOYMENT],
         runs=(before.run_id, after.run_id),
     )

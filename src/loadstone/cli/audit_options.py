@@ -1,4 +1,4 @@
-"""Which hosts an audit is about, and by what they are judged."""
+"""Options of an audit: its hosts and its rules."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def host_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What an audit is asked for."""
+    """The hosts, rules and parameters of an audit."""
 
     options: Mapping[str, Any]  # of the hosts
     packs: tuple[str, ...]
@@ -76,7 +76,7 @@ class AuditRequest:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "AuditRequest":
-        """Return it from the command line's options."""
+        """Build the request from the command line's options."""
         return cls(
             options,
             packs=options["packs"],
@@ -89,61 +89,61 @@ class AuditRequest:
         )
 
 
-def checked(files: tuple[Path, ...], wanted: AuditRequest) -> "Audit":
-    """Collect or read facts, and judge them."""
+def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
+    """Collect or read facts, and evaluate the rules on them."""
     import datetime as dt
 
     from loadstone.audit import archive, rule, waivers
     from loadstone.audit.evaluate import evaluate
     from loadstone.errors import InvalidInput
 
-    chosen = rule.chosen(wanted.packs)
-    if wanted.only:
-        chosen = tuple(rule.find(name) for name in wanted.only)
-    accepted = waivers.read(wanted.waivers) if wanted.waivers else ()
-    if files and _sources(wanted.options):
+    chosen = rule.select(request.packs)
+    if request.only:
+        chosen = tuple(rule.find(name) for name in request.only)
+    accepted = waivers.read(request.waivers) if request.waivers else ()
+    if files and _sources(request.options):
         raise InvalidInput("name files of facts, or hosts to collect from, not both")
     if files:
         read = [archive.read(path) for path in files]
         found = tuple(one for hosts, _ in read for one in hosts)
         is_lab = all(of_lab for _, of_lab in read)
     else:
-        found, is_lab = collected(wanted.options), wanted.options["lab"] is not None
-    hosts = _facts(found, wanted, is_lab=is_lab)
+        found, is_lab = collect_hosts(request.options), request.options["lab"] is not None
+    hosts = _facts(found, request, is_lab=is_lab)
     today = dt.datetime.now().astimezone().date()
-    return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), wanted.location)
+    return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), request.location)
 
 
 def _with_gains(audit: "Audit", location: "StoreLocation") -> "Audit":
-    """Return the audit with what fixes of its findings brought where that was measured."""
+    """Return the audit with the measured gains of the fixes of its findings."""
     provable = {one.rule.id for one in audit.findings() if one.rule.proof is not None}
     has_store = location.database is not None or location.folder.exists()
-    if not provable or not has_store:  # loading what reads a store takes longer than all rules
+    if not provable or not has_store:  # importing the store takes longer than all rules
         return audit
     from loadstone.cli.audit_measured import gains
     from loadstone.errors import EnvironmentUnusable
 
     try:
         return audit.with_gains(gains(location, provable))
-    except EnvironmentUnusable as unusable:  # the findings hold without the store
+    except EnvironmentUnusable as unusable:  # the findings are valid without the store
         click.echo(f"loadstone: what was measured is not shown: {unusable}", err=True)
         return audit
 
 
-def _facts(found: "tuple[Collected, ...]", wanted: AuditRequest, *, is_lab: bool) -> Any:
+def _facts(found: "tuple[Collected, ...]", request: AuditRequest, *, is_lab: bool) -> Any:
     from loadstone.audit.extract import extract
     from loadstone.audit.facts import HostFacts, Value
 
     context: dict[str, Value] = {
         "audit.is_lab": is_lab,
         "audit.hosts": len(found),
-        "audit.rate_per_s": wanted.rate_per_s,
-        "audit.logins_per_s": wanted.logins_per_s,
+        "audit.rate_per_s": request.rate_per_s,
+        "audit.logins_per_s": request.logins_per_s,
     }
-    if wanted.rate_per_s > 0:
+    if request.rate_per_s > 0:
         from loadstone.cli.audit_measured import service_s
 
-        known_s = service_s(wanted.location, wanted.options["lab"], wanted.result)
+        known_s = service_s(request.location, request.options["lab"], request.result)
         if known_s is not None:
             context["audit.service_s"] = known_s
     return tuple(
@@ -158,8 +158,8 @@ def _sources(options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in SOURCES if options[name])
 
 
-def collected(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
-    """Collect from the hosts that the options name; from this machine where they name none."""
+def collect_hosts(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
+    """Collect facts from the hosts in the options, or from this machine without any."""
     from loadstone.audit.transport import collect
 
     if options["via"] == "ansible":

@@ -1,4 +1,4 @@
-"""`loadstone audit prove`: what the fix of a rule brings, measured on the lab."""
+"""`loadstone audit prove`: the gain of a rule's fix, measured on the lab."""
 
 import os
 from typing import TYPE_CHECKING, Unpack
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.option(
     "--lab", metavar="NAME", required=True, help="Deployment whose settings are measured."
 )
-# What a rule warns of has a large effect, which few pairs show. The error rate is spread over the
-# maximum number of pairs, so a lower maximum makes early intervals narrower.
+# Rules are about large effects, which few pairs show. The error rate is spread over the maximum
+# number of pairs, so a lower maximum makes early intervals narrower.
 @load_options(pairs=16, fewest_pairs=6, scenario="the one that the rule names")
 @click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
@@ -47,21 +47,23 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     from loadstone.keystone.deploy import settings
 
     chosen = rule.find(rule_id)
-    known = deployment.known(options["lab"]).state.settings
+    current = deployment.load(options["lab"]).state.settings
     state = _state(chosen, options["lab"]) if chosen.proof else None
-    found = proof.sides(chosen, known, state, os.cpu_count() or 1)
+    found = proof.sides(chosen, current, state, os.cpu_count() or 1)
     if chosen.proof and ctx.get_parameter_source("scenario") is not ParameterSource.COMMANDLINE:
         options["scenario"] = chosen.proof.scenario
     note = f"{chosen.id}: {chosen.title}. {found.note}."
     click.echo(note, err=True)
     before = temporary(proof.BEFORE, "a", settings.read(found.before))
     after = temporary(proof.AFTER, "b", settings.read(found.after))
-    kept = proof.parameters(chosen, found, options["lab"])
-    ctx.exit(state_gain((before, after), found.changes, options, notes=(note,), parameters=kept))
+    parameters = proof.parameters(chosen, found, options["lab"])
+    ctx.exit(
+        state_gain((before, after), found.changes, options, notes=(note,), parameters=parameters)
+    )
 
 
 def _state(chosen: "Rule", name: str) -> "RuleState | None":
-    """Return how the rule ends on the deployment; None where that does not run."""
+    """Return the state of the rule on the deployment; None if that does not run."""
     from loadstone.audit.evaluate import evaluate
     from loadstone.audit.extract import extract
     from loadstone.audit.kept import QUICK

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loadstone.config.capacity import Searched, SearchTerms
     from loadstone.store.location import StoreLocation
 
-# Options that mean something for --scenario only, and for --task only.
+# Options for --scenario only, and for --task only.
 _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
 _OF_TASK = {"workload": "--workload", "raw": TASK_ARGS, "args_file": "--task-args-file"}
 
@@ -66,7 +66,7 @@ class CapacityOptions(TypedDict):
 
 
 def search_options(command: Command) -> Command:
-    """Add the options that say on which terms N is searched for."""
+    """Add the options of a search for N."""
     rate = Number(0.1, HIGHEST_RPS)
     options = (
         ("--budget", "budget_s", Duration(), "4m", "Maximum load time, such as 90s or 4m."),
@@ -85,12 +85,12 @@ def search_options(command: Command) -> Command:
         ("--repeat", "repeat", click.IntRange(1, 100), 1, "Repeat the search and combine the "
          "results. This also captures noise that is slower than one search."),
     )  # fmt: skip
-    for flag, name, kind, default, words in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+    for flag, name, kind, default, text in reversed(options):
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
         command = add(command)
     command = generator_options(command)
-    words = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
-    return click.option("--objective", multiple=True, metavar="TEXT", help=words)(command)
+    text = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
+    return click.option("--objective", multiple=True, metavar="TEXT", help=text)(command)
 
 
 @click.command()
@@ -226,7 +226,7 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
 
 
 def _searched(ctx: click.Context, options: CapacityOptions) -> "Searched":
-    """Return what N is searched for: --scenario, or a workload of --task."""
+    """Return what to search N of: --scenario, or a workload of --task."""
     from loadstone.config.capacity import by_name, of_task
 
     file = options["task"]

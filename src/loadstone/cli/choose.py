@@ -1,4 +1,4 @@
-"""How a target is chosen, the same way everywhere: --lab NAME, --cloud NAME, else OS_*."""
+"""Options that choose the target of a command: --lab NAME, --cloud NAME, else OS_*."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,18 +42,16 @@ MONITOR = click.option(
 
 
 def fault_options(command: Command) -> Command:
-    """Add the options that let commands of a file break a target."""
+    """Add the options for injecting faults by commands of a file."""
     file = click.Path(path_type=Path, exists=True, dir_okay=False)
-    words = (
-        "File with commands that inject faults into a target that is not a lab (docs/faults.md)."
-    )
-    command = click.option("--faults", "faults_file", type=file, help=words)(command)
-    words = "Permit the commands of --faults to break this target."
-    return click.option("--yes-break-this-target", "may_break", is_flag=True, help=words)(command)
+    text = "File with commands that inject faults into a target that is not a lab (docs/faults.md)."
+    command = click.option("--faults", "faults_file", type=file, help=text)(command)
+    text = "Permit the commands of --faults to break this target."
+    return click.option("--yes-break-this-target", "may_break", is_flag=True, help=text)(command)
 
 
 def fault_commands(file: Path | None, *, may_break: bool) -> "FaultCommands | None":
-    """Return the commands of a file, which need the user's word."""
+    """Return the fault commands of a file, which need --yes-break-this-target."""
     if file is None:
         return None
     from loadstone.faults.commands import read_commands
@@ -83,7 +81,7 @@ ANYWAY = click.option(
 
 
 @contextmanager
-def chosen(lab: str | None, cloud: str | None, yes: bool) -> "Iterator[Target]":
+def connected_target(lab: str | None, cloud: str | None, yes: bool) -> "Iterator[Target]":
     """Connect to the chosen target; one that is not loopback needs `yes`."""
     from loadstone.keystone.target import NamedTarget, connected
 

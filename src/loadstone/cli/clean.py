@@ -1,10 +1,10 @@
-"""`loadstone results clean RUN`: removes what a killed run left in its cloud."""
+"""`loadstone results clean RUN`: removes the resources that a killed run left in its cloud."""
 
 from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.choose import chosen, target_options
+from loadstone.cli.choose import connected_target, target_options
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import FELL_SHORT
 
@@ -40,14 +40,14 @@ def clean(
         return
     if lab is None and cloud is None:
         lab, cloud = as_before(record)
-    # Removing loads nothing, so no permission to load is asked for.
-    with held(journal.resolve(), record.run_id), chosen(lab, cloud, yes=True) as subject:
+    # Removal is no load, so it needs no permission to load.
+    with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(read(journal), journal, leftovers, click.echo)
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 
 def as_before(record: "JournalContents") -> tuple[str | None, str | None]:
-    """Return the --lab and --cloud of the run."""
+    """Return the --lab and --cloud of the run's own target."""
     option, _, name = record.chosen.partition(" ")
     return (name if option == "--lab" else None, name if option == "--cloud" else None)

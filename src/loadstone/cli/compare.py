@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class LoadOptions(TypedDict):
-    """How the targets are loaded."""
+    """Options of the load and of the criteria."""
 
     scenario: str
     given: tuple[str, ...]
@@ -51,7 +51,7 @@ class LoadOptions(TypedDict):
 
 
 class CompareOptions(LoadOptions):
-    """What the command line says."""
+    """The values of the options."""
 
     runs: tuple[str, ...]
     labs: tuple[str, ...]
@@ -72,9 +72,9 @@ class CompareOptions(LoadOptions):
 def load_options(
     pairs: int = 40, fewest_pairs: int = 4, scenario: str | Literal[True] = True
 ) -> Callable[[Command], Command]:
-    """Return what adds the options that say how both targets are loaded, and for how many pairs.
+    """Return a decorator that adds the options of the load and of the number of pairs.
 
-    `scenario` describes the default of --scenario; True: its value does.
+    `scenario` is the text of the default of --scenario in the help; True shows its value.
     """
 
     def decorated(command: Command) -> Command:
@@ -114,9 +114,9 @@ def _with_load_options(
         multiple=True,
         help="Argument of the scenario; may be repeated.",
     )(command)
-    for flag, name, kind, default, words in reversed(options):
+    for flag, name, kind, default, text in reversed(options):
         shown = scenario if name == "scenario" else True
-        add = click.option(flag, name, type=kind, default=default, show_default=shown, help=words)
+        add = click.option(flag, name, type=kind, default=default, show_default=shown, help=text)
         command = add(command)
     return command
 
@@ -202,12 +202,12 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
     found = _stored(pair, options) if pair else _measured(options)
-    give(found, options["to"], options["markdown"], options["junit"])
+    write_comparison(found, options["to"], options["markdown"], options["junit"])
     ctx.exit(exit_code(found))
 
 
 def exit_code(found: "Compared") -> int:
-    """Return 0 where the answer is known and a guard holds."""
+    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
     from loadstone.compare.answer import Answer
     from loadstone.compare.pairs import GuardOutcome
     from loadstone.errors import FELL_SHORT, MeasurementInvalid
@@ -222,10 +222,10 @@ def exit_code(found: "Compared") -> int:
     return MeasurementInvalid.exit_code if Answer.UNKNOWN in answers or not answers else 0
 
 
-def give(
+def write_comparison(
     found: "Compared", to: TextIO | None, markdown: TextIO | None, junit: TextIO | None
 ) -> None:
-    """Write the comparison in the forms that were asked for."""
+    """Write the comparison in the requested formats."""
     from loadstone.compare import show
     from loadstone.report.console import wide
 
@@ -240,7 +240,7 @@ def give(
 
 
 def criteria(options: LoadOptions) -> "Criteria":
-    """Return when the comparison has its answer."""
+    """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
     return Criteria(
@@ -251,16 +251,16 @@ def criteria(options: LoadOptions) -> "Criteria":
 
 
 def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
-    from loadstone.compare.stored import compared
+    from loadstone.compare.stored import compare_runs
 
     with open_to_read(options["location"]) as store:
         a, b = (store.get(name) for name in pair)
-        return compared(a, b, criteria(options), options["most_slower"])
+        return compare_runs(a, b, criteria(options), options["most_slower"])
 
 
 def _measured(options: CompareOptions) -> "Compared":
     measured = measure(_sides(options), options, options["location"], options["most_slower"])
-    return shown(measured, options, options["most_slower"])
+    return comparison_of(measured, options, options["most_slower"])
 
 
 def measure(
@@ -270,7 +270,7 @@ def measure(
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> "MeasuredComparison":
-    """Measure two targets in pairs; `parameters` are kept with both runs."""
+    """Measure two targets in pairs; `parameters` are stored with both runs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import ComparisonConfig, measure
     from loadstone.config.capacity import by_name
@@ -300,13 +300,13 @@ def measure(
         return measure(config, store, screen)
 
 
-def shown(
+def comparison_of(
     measured: "MeasuredComparison",
     options: LoadOptions,
     most_slower: float | None = None,
     notes: tuple[str, ...] = (),
 ) -> "Compared":
-    """Return what is shown of a comparison that was measured."""
+    """Return a measured comparison for display."""
     from loadstone.compare import disturbance
     from loadstone.compare.measure import SIDE
     from loadstone.compare.show import Compared
@@ -349,7 +349,7 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
 
 
 def temporary(name: str, side: str, settings: "LabSettings") -> "Side":
-    """Return a deployment that is made for the comparison and removed at its end."""
+    """Return a temporary deployment as one side; it is removed after the comparison."""
     import secrets
 
     from loadstone.compare.measure import Side

@@ -11,9 +11,9 @@ import click
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import EnvironmentUnusable
 
-# The environment of one Keystone release takes about 300 MB, a run's samples a few more.
+# The environment of one Keystone release takes about 300 MB; the samples of a run a few MB.
 DISK_NEEDED_GIB = 1.0
-# One descriptor a connection, and room for the rest of the process.
+# One descriptor per connection, and some for the rest of the process.
 DESCRIPTORS_NEEDED = 1024
 PROGRAMS = (
     ("cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"),
@@ -27,7 +27,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One thing that was looked at."""
+    """A requirement and whether it is met; `mend` is the hint if not."""
 
     name: str
     is_there: bool
@@ -41,31 +41,31 @@ class Requirement:
 @click.pass_context
 def doctor(ctx: click.Context, to: TextIO | None) -> None:
     """Show what is installed, what is missing, and how to get it."""
-    checks = tuple(look())
+    checks = tuple(requirements())
     if to is not None:
         write_json([asdict(check) for check in checks], to)
     else:
         for check in checks:
             mark = "ok     " if check.is_there else ("MISSING" if check.is_needed else "absent ")
-            mend = "" if check.is_there else f"  -> {check.mend}"
-            click.echo(f"{mark}  {check.name:<10}  {check.found}{mend}")
+            hint = "" if check.is_there else f"  -> {check.mend}"
+            click.echo(f"{mark}  {check.name:<10}  {check.found}{hint}")
     if any(check.is_needed and not check.is_there for check in checks):
         ctx.exit(EnvironmentUnusable.exit_code)
 
 
-def look() -> Iterator[Requirement]:
-    """Look at all that Loadstone needs or can use."""
+def requirements() -> Iterator[Requirement]:
+    """Check everything that Loadstone needs or can use."""
     yield engine()
     yield disk()
     yield descriptors()
     yield installer()
-    for name, use, mend in PROGRAMS:
+    for name, use, hint in PROGRAMS:
         path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
-        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", mend)
+        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
 
 
 def installer() -> Requirement:
-    """Look for what makes Keystone's environments."""
+    """Check for uv, which installs Keystone's environments."""
     from loadstone.lab.environment import find_uv
 
     path = find_uv()
@@ -74,7 +74,7 @@ def installer() -> Requirement:
 
 
 def engine() -> Requirement:
-    """Look whether the Rust engine loads."""
+    """Check that the Rust engine can be imported."""
     try:
         from loadstone.engine.version import version
     except ImportError as missing:
@@ -83,19 +83,19 @@ def engine() -> Requirement:
 
 
 def disk() -> Requirement:
-    """Look for room in Loadstone's folder."""
+    """Check the free space in Loadstone's folder."""
     from loadstone import paths
 
     folder = paths.home()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
-    mend = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
-    return Requirement("disk", free_gib >= DISK_NEEDED_GIB, True, found, mend)
+    hint = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
+    return Requirement("disk", free_gib >= DISK_NEEDED_GIB, True, found, hint)
 
 
 def descriptors() -> Requirement:
-    """Look how many connections this shell allows."""
+    """Check the limit of open files, and so of connections."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

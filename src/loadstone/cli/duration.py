@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-# The ceiling of every search in time: tokens last an hour.
+# The maximum budget of a search: tokens expire after an hour.
 LONGEST_S = 3000.0
 SHORTEST_S = 20.0
 
@@ -54,7 +54,7 @@ class Number(click.FloatRange):
         """Return the number."""
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
-            # It is in every range, as it is neither above nor below, and no ceiling would hold.
+            # NaN passes every range check, as all comparisons with it are false.
             self.fail(f"{value} is no number", param, ctx)
         return number
 

@@ -1,4 +1,4 @@
-"""`loadstone fault`: what a fault does, and how the service recovers."""
+"""`loadstone fault`: the effect of a fault, and the recovery of the service."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
@@ -170,7 +170,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
             with Screen() as screen:
                 run(config, store, screen)
         finally:
-            # Also what was measured until Ctrl-C or a failure.
+            # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
                 show(result, options["to"])

@@ -9,7 +9,7 @@ from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.stored import JSON, write_json
 from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES
 
-PORT = 8786  # Dask's own
+PORT = 8786  # Dask's default
 
 
 @click.group()
@@ -111,19 +111,19 @@ def status(
     found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)
     if found is None:
         raise AssertionError("an address was given")
-    shown = gate.fleet_status(found)
+    fleet_status = gate.fleet_status(found)
     if to is not None:
-        write_json(asdict(shown), to)
+        write_json(asdict(fleet_status), to)
         return
     table = Table("host", "Loadstone", "cores", "clock, ms", "± ms", box=None)
-    for one in shown.hosts:
+    for one in fleet_status.hosts:
         cells = (one.name, one.loadstone, str(one.cores))
         table.add_row(*cells, f"{one.clock_offset_ms:+.2f}", f"{one.clock_error_ms:.2f}")
     console().print(table)
-    if shown.lab_hosts:
-        console().print(f"lab hosts: {', '.join(shown.lab_hosts)}", soft_wrap=True)
-    if shown.watch_hosts:
-        console().print(f"watched: {', '.join(shown.watch_hosts)}", soft_wrap=True)
+    if fleet_status.lab_hosts:
+        console().print(f"lab hosts: {', '.join(fleet_status.lab_hosts)}", soft_wrap=True)
+    if fleet_status.watch_hosts:
+        console().print(f"watched: {', '.join(fleet_status.watch_hosts)}", soft_wrap=True)
 
 
 @fleet.command()

@@ -1,4 +1,4 @@
-"""Where the load generator runs, and what it speaks."""
+"""Options of the load generator: cores, protocol and fleet."""
 
 import os
 import re
@@ -12,19 +12,19 @@ from loadstone.cli.choose import Command
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
 
-# The ceiling of every run in rate: one machine's ports and descriptors end sooner.
+# The maximum rate of every run; the ports and descriptors of one machine allow less.
 HIGHEST_RPS = 100_000.0
 
 
 class Cores(click.ParamType[tuple[int, ...]]):
-    """1, 0-1 or 0-1,3: cores that this process may use."""
+    """Cores that this process may use, as 1, 0-1 or 0-1,3."""
 
     name = "cores"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Return the cores in order, each once."""
+        """Return the cores in order, without duplicates."""
         if isinstance(value, tuple):
             return value
         allowed = os.sched_getaffinity(0)
@@ -43,7 +43,7 @@ class Cores(click.ParamType[tuple[int, ...]]):
 
 
 class SwitchParam(click.ParamType[bool]):
-    """`on` or `off`."""
+    """Switch with the values `on` and `off`."""
 
     name = "switch"
 
@@ -106,14 +106,14 @@ _WITHOUT_TLS = click.option(
 
 
 def fleet_options(command: Command) -> Command:
-    """Add the options that say which hosts the load comes from."""
+    """Add the options of a fleet."""
     return _FLEET(_CERTIFICATES(_WITHOUT_TLS(command)))
 
 
 def fleet_address(
     fleet: str | None, certificates: Path | None, *, without_tls: bool
 ) -> "FleetAddress | None":
-    """Return the fleet that the options name; None: the load comes from this machine."""
+    """Return the fleet that the options name; None: this machine sends the load."""
     if fleet is None:
         return None
     from loadstone.engine.fleet import address
@@ -122,5 +122,5 @@ def fleet_address(
 
 
 def generator_options(command: Command) -> Command:
-    """Add the options that say how the load generator loads."""
+    """Add the options of the load generator."""
     return _CORES(_HTTP2(_TLS_RESUMPTION(command)))

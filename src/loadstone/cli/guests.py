@@ -71,7 +71,7 @@ def guests(
     own = (*_named(nodes, memory), *_of_facts(facts))
     kinds = _flavors(flavors)
     if not own:
-        own, listed = _asked(cloud, memory)
+        own, listed = _from_cloud(cloud, memory)
         kinds = kinds or listed
     if not kinds:
         raise InvalidInput("name flavors: --flavor NAME=MB")
@@ -82,28 +82,28 @@ def guests(
         _show(rows)
 
 
-def _named(words: tuple[str, ...], memory: dict[str, float]) -> "tuple[Node, ...]":
+def _named(values: tuple[str, ...], memory: dict[str, float]) -> "tuple[Node, ...]":
     from loadstone.audit.guests import Node
 
     found = []
-    for word in words:
-        match = MEGABYTES.fullmatch(word)
+    for value in values:
+        match = MEGABYTES.fullmatch(value)
         if match is None:
-            raise InvalidInput(f"--node {word}: must be NAME=MB or NAME=MB:FREE")
+            raise InvalidInput(f"--node {value}: must be NAME=MB or NAME=MB:FREE")
         free_mb = None if match[3] is None else float(match[3])
         shares = (memory["reserved_mb"], memory["overcommit"])
         found.append(Node(match[1], float(match[2]), free_mb, *shares))
     return tuple(found)
 
 
-def _flavors(words: tuple[str, ...]) -> "tuple[Flavor, ...]":
+def _flavors(values: tuple[str, ...]) -> "tuple[Flavor, ...]":
     from loadstone.audit.guests import Flavor
 
     found = []
-    for word in words:
-        match = MEGABYTES.fullmatch(word)
+    for value in values:
+        match = MEGABYTES.fullmatch(value)
         if match is None or match[3] is not None or float(match[2]) <= 0:
-            raise InvalidInput(f"--flavor {word}: must be NAME=MB, as m1.small=2048")
+            raise InvalidInput(f"--flavor {value}: must be NAME=MB, as m1.small=2048")
         found.append(Flavor(match[1], float(match[2])))
     return tuple(found)
 
@@ -121,14 +121,14 @@ def _of_facts(paths: tuple[Path, ...]) -> "tuple[Node, ...]":
     return found
 
 
-def _asked(
+def _from_cloud(
     cloud: str | None, memory: dict[str, float]
 ) -> "tuple[tuple[Node, ...], tuple[Flavor, ...]]":
     from loadstone.audit.guests import of_cloud
     from loadstone.target import connect, from_clouds_yaml, from_environment
 
     named = from_environment(os.environ) if cloud is None else from_clouds_yaml(cloud)
-    # Two lists are read; that is no load, so it may leave this machine.
+    # Reading two lists is no load, so any host is permitted.
     with connect(named, _tell, beyond_loopback=True) as access:
         return of_cloud(access, memory["reserved_mb"], memory["overcommit"])
 

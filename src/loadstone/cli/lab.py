@@ -72,8 +72,8 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
         *(("workers", options["workers"]), ("threads", options["threads"])),
         *(("port", options["port"]), ("address", options["address"])),
     )
-    given = [(key, value) for key, value in short if value is not None]
-    pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *given)
+    from_options = [(key, value) for key, value in short if value is not None]
+    pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *from_options)
     chosen = settings.read(pairs)
     if options["host"] is not None:
         click.echo(_up_there(name, options["host"], pairs, options))
@@ -89,7 +89,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
 
 
 def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options: UpOptions) -> str:
-    """Start a deployment on a lab host, and remember it; return its URL."""
+    """Start a deployment on a lab host and record it; return its URL."""
     from loadstone.errors import InvalidInput, LoadstoneError
     from loadstone.keystone import deployment, remote_lab
 
@@ -108,13 +108,13 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
         None if folder is None else str(folder.absolute()),
         options["without_tls"],
     )
-    before = remote_lab.recorded(name)
-    if before is not None and before != record:
+    recorded = remote_lab.recorded(name)
+    if recorded is not None and recorded != record:
         raise InvalidInput(
-            f"lab {name} is on {before.host}; end it first: loadstone lab down {name}"
+            f"lab {name} is on {recorded.host}; end it first: loadstone lab down {name}"
         )
     with remote_lab.connected(record.place, is_alone=False) as there:
-        remote_lab.keep(record)  # before the start: Ctrl-C does not end what it has begun
+        remote_lab.keep(record)  # before the start, as Ctrl-C does not undo a partial start
         try:
             there.up(name, pairs, partial(click.echo, err=True), owned=False, purged=False)
         except LoadstoneError:
@@ -146,21 +146,21 @@ def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
     from loadstone.keystone import deployment, remote_lab
 
-    here = deployment.every(lambda said: click.echo(said, err=True))
-    rows: list[dict[str, Any]] = [asdict(one.summary()) for one in here]
+    local = deployment.every(lambda message: click.echo(message, err=True))
+    rows: list[dict[str, Any]] = [asdict(one.summary()) for one in local]
     records = remote_lab.every()
     rows = [*({**row, "host": None} for row in rows), *(_summary_there(one) for one in records)]
     if to is not None:
         write_json(rows, to)
         return
     head = ["NAME", "STATE", "URL", "WORKERS", "PID", "MEMORY MB", "HOST"]
-    shown = len(head) if records else len(head) - 1
+    columns = len(head) if records else len(head) - 1
     table = (["-" if v is None else str(v) for v in row.values()] for row in rows)
-    show_rows(head[:shown], (line[:shown] for line in table))
+    show_rows(head[:columns], (line[:columns] for line in table))
 
 
 def _summary_there(record: "RemoteRecord") -> dict[str, Any]:
-    """Return the row of a deployment on another host, as that host tells it."""
+    """Ask another host for the row of its deployment."""
     from loadstone.errors import LoadstoneError
     from loadstone.keystone import remote_lab
     from loadstone.keystone.deploy.deployment import DeploymentSummary
@@ -208,13 +208,13 @@ def logs(name: str, part: str | None, lines: int) -> None:
     from loadstone.keystone import deployment
     from loadstone.lab.logs import tail
 
-    found = deployment.known(name).logs()
-    parts = tuple(dict.fromkeys(of for of, _ in found))
+    found = deployment.load(name).logs()
+    parts = tuple(dict.fromkeys(owner for owner, _ in found))
     if part is not None and part not in parts:
         raise InvalidInput(f"{name} has no part {part!r} with logs; it has {', '.join(parts)}")
-    shown: set[Path] = set()
-    for of, path in found:
-        if part in (None, of) and path not in shown:  # two parts may share one
-            shown.add(path)
-            click.echo(f"==> {of}: {path}")
+    printed: set[Path] = set()
+    for owner, path in found:
+        if part in (None, owner) and path not in printed:  # two parts may share one
+            printed.add(path)
+            click.echo(f"==> {owner}: {path}")
             click.echo("".join(f"{line}\n" for line in tail(path, lines)), nl=False)

@@ -1,4 +1,4 @@
-"""`loadstone monitor`: what is busy now, without any load."""
+"""`loadstone monitor`: current use of resources, without load."""
 
 import time
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loadstone.monitor.sampler import Monitor
     from loadstone.monitor.service import Members
 
-WINDOW_S = 5.0  # of the live table
+WINDOW_S = 5.0  # averaged in the live table
 MOST_ROWS = 12
 
 
@@ -43,29 +43,29 @@ def monitor(
     members, statistics, setup = _target(lab)
     with Monitor(open_sources(members, statistics, watched)) as running:
         _watch(running, setup, for_s)
-        running.look()
+        running.sample()
         metrics, missing = running.metrics(), running.missing
     for one in missing:
         click.echo(str(one), err=True)
-    seen = observe(metrics, 0, setup)
+    observation = observe(metrics, 0, setup)
     if to is not None:
         data = {
-            "seconds": round(seen.duration_s, 3),
-            "resources": resources.as_data(_others(seen)),
-            "figures": dict(seen.figures),
+            "seconds": round(observation.duration_s, 3),
+            "resources": resources.as_data(_others(observation)),
+            "figures": dict(observation.figures),
             "not_watched": [{"source": one.source, "why": one.why} for one in missing],
         }
         write_json(data, to)
         if to.name == "-":
             return
-    _print(resources.table(_others(seen)[:MOST_ROWS]))
+    _print(resources.table(_others(observation)[:MOST_ROWS]))
 
 
-def _others(seen: "Observation") -> "tuple[ResourceUse, ...]":
-    """Return all uses but this program's own."""
+def _others(observation: "Observation") -> "tuple[ResourceUse, ...]":
+    """Return all uses except those of this program."""
     from loadstone.monitor.roles import Role
 
-    return tuple(one for one in seen.uses if one.role != Role.GENERATOR)
+    return tuple(one for one in observation.uses if one.role != Role.GENERATOR)
 
 
 def _target(lab: str | None) -> "tuple[Members, tuple[str, ...], Setup]":
@@ -99,8 +99,8 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
             while (left_s := end_s - time.monotonic()) > 0:
                 time.sleep(min(left_s, 1.0))
                 if live is not None:
-                    seen = observe(running.metrics(time.time() - WINDOW_S), 0, setup)
-                    live.update(resources.table(_others(seen)[:MOST_ROWS]))
+                    observation = observe(running.metrics(time.time() - WINDOW_S), 0, setup)
+                    live.update(resources.table(_others(observation)[:MOST_ROWS]))
         except KeyboardInterrupt:
             if for_s is not None:
                 raise

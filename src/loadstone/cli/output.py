@@ -1,4 +1,4 @@
-"""What commands print of a run, and the command line for its record."""
+"""Output of runs and lists, and the command line for the record of a run."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ TASK_ARGS = "--task-args"
 
 
 def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
-    """Print a run as a table; write it as data to `to`, and no table where that is stdout."""
+    """Print a run as a table and write it as JSON to `to`; no table if `to` is stdout."""
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
     from loadstone.report.console import console
@@ -24,7 +24,7 @@ def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a list: a line for each row, and nothing drawn around it, for `grep` and `awk`."""
+    """Print a list without borders, one line per row, for `grep` and `awk`."""
     from rich.table import Table
 
     from loadstone.report.console import wide
@@ -39,18 +39,18 @@ def command_line() -> str:
     """Return the command for the record, without secrets."""
     from loadstone.redaction import masked_command
 
-    words = masked_command(sys.argv[1:])
+    arguments = masked_command(sys.argv[1:])
     for at, word in enumerate(sys.argv[1:]):
         option, _, value = word.partition("=")
-        if word == TASK_ARGS and at + 1 < len(words):
-            words[at + 1] = _masked_arguments(sys.argv[at + 2])
+        if word == TASK_ARGS and at + 1 < len(arguments):
+            arguments[at + 1] = _masked_arguments(sys.argv[at + 2])
         elif option == TASK_ARGS and value:
-            words[at] = f"{option}={_masked_arguments(value)}"
-    return " ".join(["loadstone", *words])
+            arguments[at] = f"{option}={_masked_arguments(value)}"
+    return " ".join(["loadstone", *arguments])
 
 
 def _masked_arguments(raw: str) -> str:
-    """Mask texts, each of which may be a secret: the task as it was filled is kept, too."""
+    """Mask all texts, as any may be a secret; the rendered task is stored in any case."""
     import json
 
     from loadstone.rally.task.arguments import merge
@@ -60,10 +60,10 @@ def _masked_arguments(raw: str) -> str:
     if raw == "-":
         return raw
     try:
-        given = masked(merge("", None, raw))
+        arguments = masked(merge("", None, raw))
     except TaskInvalid:
         return MASK
-    return json.dumps(_without_texts(given))
+    return json.dumps(_without_texts(arguments))
 
 
 def _without_texts(value: object) -> object:

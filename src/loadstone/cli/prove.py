@@ -6,12 +6,12 @@ import click
 
 from loadstone.cli.compare import (
     LoadOptions,
+    comparison_of,
     exit_code,
-    give,
     load_options,
     measure,
-    shown,
     temporary,
+    write_comparison,
 )
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import JSON, STORE, OutputFile
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProofOptions(LoadOptions):
-    """How a proof is measured, and where it is written."""
+    """Options of the measurement and of the output."""
 
     lab: str
     location: "StoreLocation"
@@ -32,7 +32,7 @@ class ProofOptions(LoadOptions):
 
 
 class ProveOptions(ProofOptions):
-    """What the command line says."""
+    """The values of the options."""
 
     changes: tuple[str, ...]
 
@@ -68,7 +68,7 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     from loadstone.keystone import deployment
     from loadstone.keystone.deploy import settings
 
-    known = deployment.known(options["lab"]).state.settings
+    known = deployment.load(options["lab"]).state.settings
     pairs = [pair for pair in known if pair[0] not in settings.OF_ITS_OWN]
     changes = [settings.split(change) for change in options["changes"]]
     before = temporary("before", "a", settings.read(pairs))
@@ -85,13 +85,13 @@ def state_gain(
 ) -> int:
     """Measure both sides, write the comparison and its paragraph; return the exit code.
 
-    `parameters` are kept with both runs.
+    `parameters` are stored with both runs.
     """
     from loadstone.compare.proof import paragraph
 
     measured = measure(sides, options, options["location"], parameters=parameters)
-    found = shown(measured, options, notes=notes)
-    give(found, options["to"], options["markdown"], options["junit"])
+    found = comparison_of(measured, options, notes=notes)
+    write_comparison(found, options["to"], options["markdown"], options["junit"])
     if options["to"] is None or options["to"].name != "-":
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))

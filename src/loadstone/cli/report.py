@@ -1,4 +1,4 @@
-"""`loadstone report`: runs as one HTML page, or in a form that other programs read."""
+"""`loadstone report`: runs as one HTML page, or in a format for other programs."""
 
 import json
 from functools import partial
@@ -82,7 +82,7 @@ def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
 
 
 def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Path | None) -> None:
-    """Refuse a form that needs samples which another machine has; a page goes without charts."""
+    """Raise if the format needs samples that are on another machine; a page omits its charts."""
     for result in results if form in ("html", "rally-json") else ():
         try:
             store.require_files(result.run_id)

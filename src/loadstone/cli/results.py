@@ -1,4 +1,4 @@
-"""`loadstone results`: what the store keeps."""
+"""`loadstone results`: stored results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -110,7 +110,7 @@ def import_(file: Path, location: "StoreLocation") -> None:
     from loadstone.rally import import_run
 
     with open_store(location) as store:
-        for run_id in import_run.take_in(store, file):
+        for run_id in import_run.import_file(store, file):
             click.echo(f"imported {run_id}")
 
 

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 
-# Rally's own exit codes: 2 where an SLA does not hold, 1 where a task could not be carried out.
+# Rally's exit codes: 2 if an SLA failed, 1 if a task could not run.
 RALLY_SLA, RALLY_ERROR = 2, 1
 
 
 class RunOptions(TypedDict):
-    """What the command line says."""
+    """The values of the options."""
 
     file: str
     raw: str | None
@@ -80,53 +80,51 @@ class RunOptions(TypedDict):
 
 
 def limit_options(command: Command) -> Command:
-    """Add the options that say what ends a run, and how hard it may load."""
-    words = "Maximum number of iterations started per second. An rps runner may not ask for more."
+    """Add the options that limit a run and its load."""
+    text = "Maximum number of iterations started per second. An rps runner may not ask for more."
     rate = Number(0.1, HIGHEST_RPS)
     command = click.option(
-        "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=words
+        "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=text
     )(command)
-    words = "Maximum load time, over all workloads."
+    text = "Maximum load time, over all workloads."
     command = click.option(
-        "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=words
+        "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=text
     )(command)
-    words = "Time limit of each hook command."
+    text = "Time limit of each hook command."
     command = click.option(
         "--hook-timeout",
         "hook_timeout_s",
         type=Span(),
         default="10m",
         show_default=True,
-        help=words,
+        help=text,
     )(command)
-    words = "Pace an rps runner as Rally does, including its bursts and doubled ramps."
-    command = click.option("--rally-pacing", is_flag=True, help=words)(command)
-    words = (
-        "Send every request that Rally sends in an iteration, for results comparable to Rally's."
-    )
-    command = click.option("--rally-requests", is_flag=True, help=words)(command)
+    text = "Pace an rps runner as Rally does, including its bursts and doubled ramps."
+    command = click.option("--rally-pacing", is_flag=True, help=text)(command)
+    text = "Send every request that Rally sends in an iteration, for results comparable to Rally's."
+    command = click.option("--rally-requests", is_flag=True, help=text)(command)
     command = generator_options(command)
-    words = "Rally env spec with existing users, for workloads without a users context."
+    text = "Rally env spec with existing users, for workloads without a users context."
     path = click.Path(path_type=Path, exists=True, dir_okay=False)
-    command = click.option("--existing-users", "existing", type=path, help=words)(command)
-    words = "Continue with the users that an interrupted RUN (an id, or latest) left."
-    command = click.option("--resume-users", "resumed", metavar="RUN", help=words)(command)
-    words = "Reduce the task to try it out: times=2,duration=5,concurrency=1,tenants=1,..."
-    command = click.option("--at-most", "most", metavar="SETTING=N", multiple=True, help=words)(
+    command = click.option("--existing-users", "existing", type=path, help=text)(command)
+    text = "Continue with the users that an interrupted RUN (an id, or latest) left."
+    command = click.option("--resume-users", "resumed", metavar="RUN", help=text)(command)
+    text = "Reduce the task to try it out: times=2,duration=5,concurrency=1,tenants=1,..."
+    command = click.option("--at-most", "most", metavar="SETTING=N", multiple=True, help=text)(
         command
     )
-    words = "Condition that ends the steps: success<100%, p99>2s."
-    command = click.option("--until", metavar="FIGURE", help=words)(command)
-    words = "Repeat each workload with rising load: concurrency=+10, rps=+5 (needs --until)."
-    command = click.option("--step", metavar="SETTING=+N", help=words)(command)
-    words = "End the task as soon as an SLA rule fails."
-    return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=words)(command)
+    text = "Condition that ends the steps: success<100%, p99>2s."
+    command = click.option("--until", metavar="FIGURE", help=text)(command)
+    text = "Repeat each workload with rising load: concurrency=+10, rps=+5 (needs --until)."
+    command = click.option("--step", metavar="SETTING=+N", help=text)(command)
+    text = "End the task as soon as an SLA rule fails."
+    return click.option("--abort-on-sla-failure", "aborts", is_flag=True, help=text)(command)
 
 
 def output_options(command: Command) -> Command:
-    """Add the options that say in which forms the result is given."""
+    """Add the options of the output formats."""
     file = OutputFile()
-    words = "rally: exit code 2 if an SLA failed, 1 if the task could not run."
+    text = "rally: exit code 2 if an SLA failed, 1 if the task could not run."
     styles = click.Choice(["loadstone", "rally"])
     command = click.option(
         "--exit-code-style",
@@ -134,10 +132,10 @@ def output_options(command: Command) -> Command:
         type=styles,
         default="loadstone",
         show_default=True,
-        help=words,
+        help=text,
     )(command)
-    words = "Also write Rally's report JSON, for rally task import and rally task report."
-    command = click.option("--rally-json", "rally_json", type=file, help=words)(command)
+    text = "Also write Rally's report JSON, for rally task import and rally task report."
+    command = click.option("--rally-json", "rally_json", type=file, help=text)(command)
     return click.option("--junit", type=file, help="Also write JUnit XML.")(command)
 
 
@@ -235,7 +233,7 @@ def _carried_out(config: "RunConfig", options: RunOptions) -> int:
             with Screen() as screen:
                 run_config(config, store, screen)
         finally:
-            # Also what was measured until Ctrl-C or a failure.
+            # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
                 _show(store, result, options)
@@ -243,7 +241,7 @@ def _carried_out(config: "RunConfig", options: RunOptions) -> int:
 
 
 def _show(store: "Store", result: "Run", options: RunOptions) -> None:
-    """Write the result in all forms that were asked for."""
+    """Write the result in all requested formats."""
     show(result, options["to"])
     if options["rally_json"] is not None:
         from loadstone.rally.export import as_rally
@@ -258,10 +256,10 @@ def _show(store: "Store", result: "Run", options: RunOptions) -> None:
 
 @contextmanager
 def _in_style(style: str) -> Iterator[None]:
-    """Let what stops a task end with the code of this style."""
+    """Give errors the exit code of this style."""
     try:
         yield
     except LoadstoneError as stopped:
         if style == "rally":
-            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # of this one alone
+            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
         raise

@@ -1,4 +1,4 @@
-"""What is shown on stderr while work goes on."""
+"""Progress on stderr."""
 
 import sys
 import time
@@ -19,10 +19,10 @@ from loadstone.redaction import Redaction
 from loadstone.report import moment
 from loadstone.search.model import TrialRequest
 
-# Without a terminal a line now and then is enough to see that work goes on.
+# Without a terminal, an occasional line shows progress.
 LINE_EVERY_S = 5.0
 BUSY_EVERY_S = 3.0
-BUSY_OVER_S = 5.0  # time that the figures of what is busy are of
+BUSY_OVER_S = 5.0  # the period over which utilisation is averaged
 MOST_BUSY = 3
 COLOURS: dict[str, str] = {
     TrialState.SUSTAINED: "green",
@@ -33,7 +33,7 @@ COLOURS: dict[str, str] = {
 
 
 class Screen(Display):
-    """Shows steps, trials and a live line; on a terminal it is redrawn in place."""
+    """Shows messages, trials and a live line, which a terminal redraws in place."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False)
@@ -41,7 +41,7 @@ class Screen(Display):
         self._redaction = Redaction()
         self._last_line_s = 0.0
         self._ends_at_s: float | None = None
-        self._latency_ms = 0.0  # of the iterations that ended last
+        self._latency_ms = 0.0  # of the last iterations
         self._request: TrialRequest
         self._watch: Watch | None = None
         self._busy = ""
@@ -61,35 +61,35 @@ class Screen(Display):
         self.close()
 
     def hide(self, redaction: Redaction) -> None:
-        """Replace these secrets in all that is said from here on."""
+        """Redact these secrets in all output from now on."""
         self._redaction = redaction
 
     def close(self) -> None:
-        """Show nothing live any more."""
+        """Remove the live line."""
         self._live.stop()
 
     def say(self, line: str) -> None:
-        """Show one line that stays."""
+        """Print one permanent line."""
         self.console.print(Text(self._redaction.text(line)), soft_wrap=True)
         sys.stderr.flush()
 
     def begin(self, load_s: float) -> None:
-        """Say that at most `load_s` seconds of load begin; the live line counts them down."""
+        """Start the countdown of the live line: at most `load_s` seconds of load."""
         self._ends_at_s = time.monotonic() + load_s
         self._latency_ms = 0.0
 
     def watch(self, watch: Watch | None) -> None:
-        """Show beside each load what is busiest there; a terminal only has room for it."""
+        """Show the busiest resources below the live line, on a terminal only."""
         self._watch = watch if self.console.is_terminal else None
         self._busy = ""
 
     def on_trial_begin(self, request: TrialRequest) -> None:
-        """Name this trial in the live line."""
+        """Start the live line of a trial."""
         self._request = request
         self._latency_ms = 0.0
 
     def on_progress(self, progress: Progress) -> bool:
-        """Show where a trial stands."""
+        """Show the progress of a trial; return True to continue it."""
         load = self._request.load
         count = load.iterations if isinstance(load, ClosedLoad) else None
         is_paced = not isinstance(load, ClosedLoad | BandLoad)
@@ -104,8 +104,8 @@ class Screen(Display):
         *,
         is_paced: bool = True,
     ) -> None:
-        """Show where a stretch of load stands; with `count`, it ends after so many iterations."""
-        # Between two looks a slow service may end no iteration at all.
+        """Show the progress of a load; it ends after `count` iterations, if given."""
+        # With a slow service, no iteration may have ended since the last call.
         self._latency_ms = progress.latency_ms or self._latency_ms
         now_s = time.monotonic()
         if not self.console.is_terminal and now_s - self._last_line_s < LINE_EVERY_S:
@@ -127,7 +127,7 @@ class Screen(Display):
             self.say(line)
 
     def _busiest(self) -> str:
-        """Return the line of what is busiest, read again every few seconds."""
+        """Return the line of the busiest resources, updated every few seconds."""
         now_s = time.monotonic()
         if self._watch is not None and now_s - self._busy_read_s > BUSY_EVERY_S:
             self._busy_read_s = now_s
@@ -137,7 +137,7 @@ class Screen(Display):
         return self._busy
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Show a trial that has a verdict."""
+        """Print a trial that has a verdict."""
         if trial.verdict is NOT_JUDGED:
             return trial
         rate, verdict, done = moment.ended(trial)

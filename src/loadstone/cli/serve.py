@@ -1,4 +1,4 @@
-"""`loadstone serve`: a token service in memory, whose capacity may be known exactly."""
+"""`loadstone serve`: an in-memory token service, optionally with a known capacity."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from loadstone.errors import InvalidInput
 
 Command = Callable[..., object]
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
-# What describes the queue of a known capacity: without one there is none.
+# Options of the queue, which exists only with --capacity.
 OF_CAPACITY = (
     "workers",
     "law",
@@ -30,7 +30,7 @@ OF_CAPACITY = (
     "queue_timeout_s",
     "seed",
 )
-# Options that mean nothing without another one, and why.
+# Options that depend on another one, with the reason.
 DEPENDENT = {
     "capacity_rps": (OF_CAPACITY, "without it nothing queues"),
     "limit_rps": (("burst_s", "limit_mode", "limit_per"), "without it nothing is limited"),
@@ -40,7 +40,7 @@ DEPENDENT = {
 
 
 class ServeOptions(TypedDict):
-    """What the command line says of the service."""
+    """The values of the options."""
 
     host: str
     port: int
@@ -136,13 +136,13 @@ def serve_options(command: Command) -> Command:
         ("--port-file", "port_file", file, None, "Write the port to this file."),
         ("--counts", "counts", file, None, "Write request counts as JSON on exit."),
     )  # fmt: skip
-    for flag, name, kind, default, words in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, show_default=True, help=words)
+    for flag, name, kind, default, text in reversed(options):
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
         command = add(command)
-    words = "Answer every token request with 500."
-    command = click.option("--only-errors", is_flag=True, help=words)(command)
-    words = "Exit when standard input is closed, as happens when the parent process dies."
-    return click.option("--until-stdin-closes", is_flag=True, help=words)(command)
+    text = "Answer every token request with 500."
+    command = click.option("--only-errors", is_flag=True, help=text)(command)
+    text = "Exit when standard input is closed, as happens when the parent process dies."
+    return click.option("--until-stdin-closes", is_flag=True, help=text)(command)
 
 
 @click.command()
@@ -169,8 +169,8 @@ def serve(**options: Unpack[ServeOptions]) -> None:
 
     counts = reference.serve(chosen, ready, lambda: not ended.is_set())
     _write(options["counts"], counts + "\n")
-    for words in _warnings(json.loads(counts), chosen.max_tokens):
-        click.echo(f"loadstone: warning: {words}.", err=True)
+    for warning in _warnings(json.loads(counts), chosen.max_tokens):
+        click.echo(f"loadstone: warning: {warning}.", err=True)
 
 
 def _write(path: Path | None, text: str) -> None:
@@ -179,14 +179,14 @@ def _write(path: Path | None, text: str) -> None:
 
 
 def _await_end_of_stdin(ended: threading.Event) -> None:
-    # The parent holds our standard input open; when it closes it or dies, nothing is left to read.
+    # Standard input ends when the parent closes it or dies.
     while os.read(0, 4096):
         pass
     ended.set()
 
 
 def _settings(options: ServeOptions) -> reference.ServiceSettings:
-    """Make the settings that the options describe; InvalidInput names what cannot be."""
+    """Return the settings from the options; InvalidInput if they are contradictory."""
     _refuse_options_without_effect(click.get_current_context())
     password = os.environ.get(PASSWORD) or secrets.token_urlsafe(24)
     return reference.ServiceSettings(
@@ -250,18 +250,18 @@ def _connections(options: ServeOptions) -> reference.Connections | None:
 def _refuse_options_without_effect(ctx: click.Context) -> None:
     flags = {option.name: option.opts[0] for option in ctx.command.params}
     for needed, (dependent, reason) in DEPENDENT.items():
-        given = [
+        used = [
             flags[name]
             for name in dependent
             if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
         ]
-        if given and ctx.params[needed] is None:
-            verb = "needs" if len(given) == 1 else "need"
-            raise InvalidInput(f"{', '.join(given)} {verb} {flags[needed]}: {reason}")
+        if used and ctx.params[needed] is None:
+            verb = "needs" if len(used) == 1 else "need"
+            raise InvalidInput(f"{', '.join(used)} {verb} {flags[needed]}: {reason}")
 
 
 def _print_environment(chosen: reference.ServiceSettings, port: int) -> None:
-    """Print OS_* for a shell; a password that the user gave is named, not shown."""
+    """Print OS_* for a shell; a password from the environment appears as its variable."""
     for name, value in reference.environment_variables(chosen, port).items():
         if name == "OS_PASSWORD" and os.environ.get(PASSWORD):
             click.echo(f'export {name}="${PASSWORD}"')
@@ -270,14 +270,14 @@ def _print_environment(chosen: reference.ServiceSettings, port: int) -> None:
 
 
 def _warnings(counts: dict[str, Any], max_tokens: int) -> Iterator[str]:
-    """What the user must know of a service that could not do what it was asked for."""
-    kept = counts["kept"]
-    if kept and kept["short_seconds"]:
+    """Yield warnings about a service that could not keep its settings."""
+    pacing = counts["kept"]
+    if pacing and pacing["short_seconds"]:
         yield (
-            f"--capacity was more than this machine can serve in {kept['short_seconds']} of "
-            f"{kept['seconds']} s: a thread was busy all the time while workers were idle. "
-            f"{kept['late']} answers were late by more than 1 ms, the worst by "
-            f"{1000 * kept['worst_late_s']:.0f} ms. Lower --capacity or raise --threads"
+            f"--capacity was more than this machine can serve in {pacing['short_seconds']} of "
+            f"{pacing['seconds']} s: a thread was busy all the time while workers were idle. "
+            f"{pacing['late']} answers were late by more than 1 ms, the worst by "
+            f"{1000 * pacing['worst_late_s']:.0f} ms. Lower --capacity or raise --threads"
         )
     if counts["tokens_evicted"]:
         yield (

@@ -1,4 +1,4 @@
-"""`loadstone size`: what a load needs, from measured costs."""
+"""`loadstone size`: the resources that a load needs, from measured costs."""
 
 import math
 import re
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from loadstone.result import Run
     from loadstone.store.location import StoreLocation
 
-NEWEST = 200  # runs that are looked through
+NEWEST = 200  # the number of newest runs to search
 _PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Rate(click.ParamType[float]):
-    """40, 40/s, 2400/min, 100000/h: a rate above 0."""
+    """Rate above 0, as 40, 40/s, 2400/min or 100000/h."""
 
     name = "rate"
 
@@ -36,7 +36,7 @@ class Rate(click.ParamType[float]):
 
 
 def per_second(text: str) -> float | None:
-    """Return the rate per second that a text says; None: it says none above 0."""
+    """Return the rate per second of a text; None if it is not a rate above 0."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|min|h))?", text.strip())
     rate = float(match[1]) / _PER[match[2] or "s"] if match else 0.0
     return rate if rate > 0 and math.isfinite(rate) else None
@@ -120,8 +120,8 @@ def size(
 def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:
     from loadstone.errors import InvalidInput
 
-    given = {"issue": logins, "validate": validations}
-    rates = {key: rate for key, rate in given.items() if rate is not None}
+    from_options = {"issue": logins, "validate": validations}
+    rates = {key: rate for key, rate in from_options.items() if rate is not None}
     for key, rate in _of_file(mix).items() if mix else ():
         if key in rates:
             raise InvalidInput(f"{mix}: {key} is given twice: in the file and as an option")
@@ -152,16 +152,16 @@ def _of_file(path: Path) -> dict[str, float]:
 def _runs(
     store: Any, named: tuple[str, ...], lab: str | None, is_wanted: "Callable[[str], bool]"
 ) -> "list[Run]":
-    """Return the runs that may say what the wanted scenarios cost, the newest first."""
+    """Return the runs that may contain the costs of the wanted scenarios, newest first."""
     from loadstone.result import LAB
 
     if named:
         runs = [store.get(name) for name in named]
         return sorted(runs, key=lambda run: run.started_at, reverse=True)
-    wanted = [
+    entries = [
         entry
         for entry in store.every(NEWEST)
         if any(is_wanted(one.scenario) for one in (*entry.findings, *entry.performed))
         and (lab is None or dict(entry.configuration).get(LAB) == lab)
     ]
-    return [store.get(entry.run_id) for entry in wanted]
+    return [store.get(entry.run_id) for entry in entries]

@@ -1,4 +1,4 @@
-"""`loadstone results sla-check RUN`: which rules of a task held."""
+"""`loadstone results sla-check RUN`: the SLA rules of a task."""
 
 from typing import TYPE_CHECKING, TextIO
 
@@ -10,7 +10,7 @@ from loadstone.errors import FELL_SHORT, InvalidInput
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
-MOST_CODE = 100  # above 125, exit codes mean something else to shells
+MOST_CODE = 100  # exit codes above 125 have special meanings in shells
 
 
 @click.command("sla-check")

@@ -1,6 +1,6 @@
-"""Standard output that says in one line why it cannot be written, and ends quietly with its reader.
+"""Standard output with one-line errors, and a silent exit if its reader is gone.
 
-Wraps the file descriptor: whatever prints (click, rich, json) meets the same errors.
+Wraps the file descriptor, so that click, rich and json get the same errors.
 """
 
 import codecs
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 CLOSED_PIPE = 141  # 128 + SIGPIPE, as shells report it of other programs
 ENCODING_ERRORS = "loadstone.plain"
-# What tables and sentences use beyond ASCII, for a terminal or file that takes only that.
+# ASCII replacements of the other characters in tables and sentences.
 _PLAIN = {"–": "-", "—": "-", "−": "-", "±": "+-", "×": "x", "…": "...", "·": "."}  # noqa: RUF001
 
 
 class ReaderGone(Exception):
-    """Nobody reads standard output any more."""
+    """The reader of standard output has closed it."""
 
 
 class _Descriptor(io.FileIO):
-    """A file descriptor whose failures are Loadstone's own exceptions."""
+    """A file descriptor that raises Loadstone's exceptions."""
 
     has_written = False
 
@@ -46,13 +46,13 @@ class _Descriptor(io.FileIO):
         return count
 
     def _discard_the_rest(self) -> None:
-        # Python flushes once more at its end, and would report the failure a second time.
+        # Python flushes again at exit and would report the failure a second time.
         with suppress(OSError), open(os.devnull, "wb") as nothing:
             os.dup2(nothing.fileno(), self.fileno())
 
 
 class Stdout(io.TextIOWrapper):
-    """Standard output as the rest of the program sees it."""
+    """The text stream that replaces sys.stdout."""
 
     def __init__(self, descriptor: _Descriptor, like: io.TextIOBase) -> None:
         self._descriptor = descriptor
@@ -72,7 +72,7 @@ class Stdout(io.TextIOWrapper):
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Let standard output be a `Stdout`; where it is no file (in a test), leave it alone."""
+    """Replace sys.stdout by a `Stdout`, unless it has no file descriptor (in tests)."""
     before = sys.stdout
     try:
         before.flush()

@@ -1,4 +1,4 @@
-"""What the commands share that read or write the store."""
+"""Options and output of the commands that use the store."""
 
 import os
 from contextlib import suppress
@@ -20,7 +20,7 @@ class StorePlace(click.ParamType["StoreLocation"]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> "StoreLocation":
-        """Return the location; a default is one already."""
+        """Return the location; a default is already one."""
         from loadstone.store import location
 
         if isinstance(value, location.StoreLocation):
@@ -47,11 +47,11 @@ STORE = click.option(
 )
 
 
-_TAKEN = f"{__name__}.taken"  # path -> the option that writes there
+_TAKEN = f"{__name__}.taken"  # key in the context: path -> the option that writes to it
 
 
 class OutputFile(click.File):
-    """A file that is written at the end; one that cannot be is refused before anything is done."""
+    """A file to write at the end; checked to be writable before the command starts."""
 
     def __init__(self) -> None:
         super().__init__("w", lazy=True)
@@ -76,21 +76,21 @@ JSON = click.option(
 
 
 def open_store(location: "StoreLocation") -> "Store":
-    """Open the chosen store, or make it."""
+    """Open or create the chosen store."""
     from loadstone.store.store import Store
 
     return Store.open(location)
 
 
 def open_to_read(location: "StoreLocation") -> "Store":
-    """Open the chosen store without making one: a mistyped --store is said."""
+    """Open the chosen store without creating one; InvalidInput for a mistyped --store."""
     from loadstone.store.store import Store
 
     return Store.open_to_read(existing(location))
 
 
 def existing(location: "StoreLocation") -> "StoreLocation":
-    """Return the chosen location; InvalidInput where it is a folder that is not there."""
+    """Return the chosen location; InvalidInput if its folder does not exist."""
     from loadstone import paths
     from loadstone.errors import InvalidInput
 
@@ -101,22 +101,22 @@ def existing(location: "StoreLocation") -> "StoreLocation":
 
 
 def write_json(data: object, to: TextIO) -> None:
-    """Write data for other programs."""
+    """Write data as JSON."""
     import json
 
     write(json.dumps(data, indent=2, allow_nan=False), to)
 
 
 def write(text: str, to: TextIO) -> None:
-    """Write a text that ends with a new line; EnvironmentUnusable says why it cannot."""
+    """Write a text with a final newline; EnvironmentUnusable if that fails."""
     from loadstone.errors import EnvironmentUnusable
 
     try:
         click.echo(text.removesuffix("\n"), file=to)
     except BrokenPipeError:
-        raise  # whoever read it has seen enough
+        raise  # the reader has closed the pipe
     except (OSError, click.FileError) as problem:
-        with suppress(OSError):  # or the end of the program would try once more, and not in words
+        with suppress(OSError):  # otherwise the flush at exit fails again, with a traceback
             to.close()
         why = problem.message if isinstance(problem, click.FileError) else problem.strerror
         raise EnvironmentUnusable(f"cannot write {to.name}: {why}") from None

@@ -1,4 +1,4 @@
-"""`loadstone study`: one measurement over many deployments, in one table."""
+"""`loadstone study`: one measurement of many deployments, in one table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
@@ -36,7 +36,7 @@ SEED = click.option(
 
 
 class StudyShowOptions(TypedDict):
-    """What the command line says of a study that is to be shown."""
+    """The values of the options of `study show`."""
 
     name: str
     quick: bool
@@ -49,7 +49,7 @@ class StudyShowOptions(TypedDict):
 
 
 class StudyRunOptions(TypedDict):
-    """What the command line says of a study that is to be run."""
+    """The values of the options of `study run`."""
 
     name: str | None
     quick: bool
@@ -73,12 +73,12 @@ def study() -> None:
 def list_(location: "StoreLocation") -> None:
     """List the built-in studies, and the studies that have been started."""
     from loadstone.study import journal, read
-    from loadstone.study.show import begun, offered
+    from loadstone.study.show import describe_builtin, describe_started
 
     for name in read.builtin():
-        click.echo(offered(read.find(name)))
+        click.echo(describe_builtin(read.find(name)))
     for study_id in journal.ids(location):
-        click.echo(begun(location, study_id))
+        click.echo(describe_started(location, study_id))
 
 
 @study.command()
@@ -105,7 +105,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
     from loadstone.study.outcomes import outcomes
     from loadstone.study.show import plan
 
-    begun = _begun(options["name"], options["location"])
+    begun = _started(options["name"], options["location"])
     if begun is not None:
         with open_to_read(options["location"]) as store:
             ended = tuple(outcomes(begun, store))
@@ -160,7 +160,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
                 sending = Sending(fleet, options["yes"])
-                run_study(journal.whole(), store, screen, command_line(), sending)
+                run_study(journal.with_secrets(), store, screen, command_line(), sending)
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])
@@ -168,22 +168,19 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
 
 
 def _journal(options: StudyRunOptions) -> "StudyJournal":
-    """Return the journal of the study to go on with, or begin that of a new one."""
+    """Return the journal of the study to resume, or create that of a new study."""
     from loadstone.study import journal, read
 
     store = options["location"]
     if options["resume"] is not None:
         return journal.find(store, options["resume"])
     source = read.find(str(options["name"]))
-    source.study(quick=options["quick"])  # what cannot be read does not begin
+    source.study(quick=options["quick"])  # an invalid study does not begin
     return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
 
 
-def _begun(name: str, store: "StoreLocation") -> "StudyJournal | None":
-    """Return the study that has begun under this id, or the beginning of it.
-
-    None: it is the name or the file of one that is not looked up here.
-    """
+def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
+    """Return the started study with this id or prefix; None for the name or file of a study."""
     from loadstone.study import journal, read
 
     is_plan = name in read.builtin() or Path(name).exists()
@@ -198,16 +195,16 @@ def _show(
     *,
     markdown: bool = False,
 ) -> None:
-    """Write the table as data to `to`, and print it unless that is stdout."""
+    """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
     from loadstone.report.console import wide
     from loadstone.study import markdown as as_markdown
-    from loadstone.study.show import as_data, found
+    from loadstone.study.show import as_data, print_results
 
     if to is not None:
         write_json(as_data(journal, outcomes), to)
     if to is not None and to.name == "-":
         return
     if markdown:
-        click.echo(as_markdown.found(journal, outcomes), nl=False)
+        click.echo(as_markdown.render(journal, outcomes), nl=False)
     else:
-        found(journal, outcomes, wide())
+        print_results(journal, outcomes, wide())

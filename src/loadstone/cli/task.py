@@ -35,18 +35,18 @@ PLUGIN = click.option(
 
 def template_options(command: Command) -> Command:
     """Add the options that fill a task's template."""
-    words = "Template arguments as JSON, YAML or k=v,k2=v2; - reads them from stdin."
+    text = "Template arguments as JSON, YAML or k=v,k2=v2; - reads them from stdin."
     command = click.option(
         "--task-args-file",
         "args_file",
         metavar="FILE",
         help="File with template arguments; use it for secrets.",
     )(command)
-    return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=words)(command))
+    return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=text)(command))
 
 
 def arguments_text(raw: str | None, file: str) -> str | None:
-    """Return the text of --task-args; secrets on stdin do not show in the list of processes."""
+    """Return the text of --task-args; `-` reads stdin, which hides secrets from `ps`."""
     if raw != "-":
         return raw
     if file == "-":
@@ -116,7 +116,7 @@ def _data(checked: "Checked | None", problems: "tuple[Problem, ...]") -> dict[st
         "problems": [asdict(problem) for problem in problems],
         "warnings": [asdict(warning) for warning in warnings],
         "title": None if checked is None else checked.task.title,
-        # Names only: arguments may hold passwords.
+        # Only names, as values may be passwords.
         "subtasks": [
             {
                 "title": subtask.title,

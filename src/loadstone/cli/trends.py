@@ -54,6 +54,6 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
             "results import FILE."
         )
     to_wide = wide()
-    shown = (*map(history.parts, searched), *map(parts, found))
-    for part in chain.from_iterable(shown):
+    tables = (*map(history.parts, searched), *map(parts, found))
+    for part in chain.from_iterable(tables):
         to_wide.print(part)

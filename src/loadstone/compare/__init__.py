@@ -1,1 +1,1 @@
-"""Compares targets: is B faster than A, by how much, and how sure is that."""
+"""Compares targets: whether B is faster than A, by how much, and how certain that is."""

@@ -20,7 +20,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is compared."""
+    """A metric to compare."""
 
     name: str
     unit: str
@@ -29,12 +29,12 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """When a comparison has its answer."""
+    """Rules that decide when a comparison has its answer."""
 
     most_pairs: int = 40
-    fewest_pairs: int = FEWEST_PAIRS  # more make the interval of a large difference narrower
+    fewest_pairs: int = FEWEST_PAIRS  # minimum; more narrow the interval of a large difference
     alpha: float = 0.05  # chance of any false "faster" or "slower", over all metrics together
-    same_within: float = 0.03  # a ratio this near to 1 is the same
+    same_within: float = 0.03  # ratios within this of 1 count as equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class MetricComparison:
     deviation: float  # standard deviation of the pairs' log ratios; NaN: too few pairs
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
-        """Return how many pairs find a difference of `share` (0.02 is 2 %); None: not known."""
+        """Return the pairs needed to find a difference of `share` (0.02 is 2 %); None: unknown."""
         if not isfinite(self.deviation):
             return None
         return pairs_needed(self.deviation, log(1 + share), alpha)
@@ -82,7 +82,7 @@ def compare(
 
 
 def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Answer:
-    """Return what the interval of a ratio B / A says.
+    """Return the answer from the interval of the ratio B / A.
 
     Equivalence is two one-sided tests (Schuirmann, J. Pharmacokin. Biopharm. 15, 1987): the whole
     interval lies within the margin.

@@ -1,4 +1,4 @@
-"""Other work on the machine while two services are compared on it."""
+"""Other work on the machine during a comparison."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean
@@ -6,14 +6,14 @@ from statistics import fmean
 from loadstone.compare.pairs import is_usable
 from loadstone.result import Run
 
-MOST_CORES = 0.3  # an idle machine with its kernel's work for the load stays below
+MOST_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
 
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:
-    """Say how much of the machine other work took, where that may hide a difference.
+    """Yield how much CPU other work used, if that may hide a difference.
 
-    A change that lets the service use more processors (workers, threads) brings nothing where the
-    others leave none.
+    A change that lets the service use more processors (workers, threads) has no effect if other
+    work uses them.
     """
     used = [
         (usage.others_busy * usage.cores, usage.cores)
@@ -24,9 +24,9 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
     ]
     if not used:
         return
-    taken = fmean(cores for cores, _ in used)
-    if taken > MOST_CORES:
+    busy = fmean(cores for cores, _ in used)
+    if busy > MOST_CORES:
         yield (
-            f"Other work used {taken:.1f} of the machine's {used[0][1]} cores during the trials: a "
+            f"Other work used {busy:.1f} of the machine's {used[0][1]} cores during the trials: a "
             "gain that needs processors shows less or not at all. Measure again when it is quiet."
         )

@@ -1,7 +1,7 @@
-"""Measures two targets in pairs: one run for each, whose trials are made alternately.
+"""Measures two targets in pairs: one run for each, with interleaved trials.
 
-The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be shown
-again.
+The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be
+reproduced.
 """
 
 import secrets
@@ -29,9 +29,9 @@ from loadstone.run import connected_engine, hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 
-PAIRED = "comparison"  # parameter that both runs of a comparison share
+PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 SIDE = "side"  # parameter: the name of the run's side
-MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over so many
+MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,19 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonConfig:
-    """What is compared, how it is loaded, and until when."""
+    """Sides, load and criteria of a comparison."""
 
     sides: tuple[Side, Side]
     searched: Searched
     load: ClosedLoad | OpenLoad  # of a trial
     criteria: Criteria
     command: str  # for the record, without secrets
-    most_slower: float | None = None  # a guard's question; None: is there a difference
+    most_slower: float | None = None  # limit of --fail-if-slower; None: look for any difference
     placement: Placement = field(default_factory=Placement)
     fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
-    parameters: tuple[tuple[str, str], ...] = ()  # kept with both runs: what asked for it
+    parameters: tuple[
+        tuple[str, str], ...
+    ] = ()  # stored with both runs: the origin of the comparison
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -64,7 +66,7 @@ class ComparisonConfig:
 
     @property
     def load_words(self) -> str:
-        """The load of a trial."""
+        """Description of a trial's load."""
         if isinstance(self.load, ClosedLoad):
             return f"{self.load.workers} in flight for {self.load.duration_s:g} s"
         return f"{self.load.rate_rps:g}/s for {self.load.duration_s:g} s"
@@ -72,7 +74,7 @@ class ComparisonConfig:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredComparison:
-    """A comparison, and the runs that it rests on."""
+    """A comparison with its two runs."""
 
     comparison: PairComparison
     runs: tuple[Run, Run]
@@ -82,8 +84,8 @@ class MeasuredComparison:
 def measure(config: ComparisonConfig, store: Store, display: Display) -> MeasuredComparison:
     """Measure pair after pair until the primary metric has its answer.
 
-    Raises MeasurementInvalid when the load generator was the limit or iterations failed; what was
-    measured is in the store.
+    Raises MeasurementInvalid if the load generator was the limit or iterations failed; the trials
+    so far are in the store.
     """
     side_a, side_b = config.sides
     with (
@@ -108,7 +110,7 @@ class _Session:
     found: PairComparison | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
-        """Make the run of A, which makes that of B within itself, so that both last as long."""
+        """Run A with the run of B nested in it, so that both cover the same time."""
         runs: list[Run] = []
 
         def with_a(measure_a: Measure) -> None:
@@ -159,7 +161,7 @@ class _Session:
     def _pairs(self, *measures: Measure) -> None:
         config = self.config
         trials = [
-            _asking(one, TrialRequest(config.load, purpose=side.name))
+            _with_request(one, TrialRequest(config.load, purpose=side.name))
             for one, side in zip(measures, config.sides, strict=True)
         ]
         names = [side.name for side in config.sides]
@@ -171,7 +173,7 @@ class _Session:
                 break
 
 
-def _asking(measure_one: Measure, request: TrialRequest) -> Callable[[], Trial]:
+def _with_request(measure_one: Measure, request: TrialRequest) -> Callable[[], Trial]:
     return lambda: measure_one(request)
 
 

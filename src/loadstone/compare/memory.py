@@ -6,9 +6,9 @@ from loadstone.monitor.service import Members
 
 
 def memory_mb(members: Members) -> float | None:
-    """Return the resident memory of a service's processes; None: they are on another machine.
+    """Return the resident memory of a service's processes; None if they run on another machine.
 
-    Pages that processes share are counted in each.
+    Shared pages are counted in each process.
     """
     import psutil
 

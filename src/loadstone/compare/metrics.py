@@ -1,4 +1,4 @@
-"""The metrics that are compared, and their values in a trial."""
+"""The compared metrics and their values in a trial."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -15,10 +15,10 @@ CPU = Metric("CPU per request", "s", is_higher_better=False)
 
 
 def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:
-    """Return what a trial measured, the primary metric first.
+    """Return the metrics of a trial, the primary one first.
 
-    Of a paced load the throughput is that of the schedule and says nothing; the median of the
-    latency is the primary metric then.
+    With a paced load the schedule determines the throughput, so the primary metric is the median
+    latency.
     """
     total, usage = trial.stats.total, trial.usage
     found = {} if is_paced else {THROUGHPUT: trial.stats.completed_rps}

@@ -11,11 +11,11 @@ from loadstone.compare.metrics import values
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
-MOST_FAILED = 0.01  # share of iterations that failed: such a trial says little of the speed
+MOST_FAILED = 0.01  # share of failed iterations; above, a trial says little about the speed
 
 
 class GuardOutcome(StrEnum):
-    """What a guard says of B."""
+    """Result of --fail-if-slower."""
 
     PASSED = "not slower"
     FAILED = "slower"
@@ -44,10 +44,10 @@ def in_pairs(
     *,
     is_paced: bool,
 ) -> Iterator[PairComparison]:
-    """Measure pair after pair and yield the comparison after each; whoever asks decides to stop.
+    """Measure pair after pair and yield the comparison after each; the caller decides to stop.
 
-    Raises MeasurementInvalid when the load generator was the limit again and again, or when so many
-    iterations fail that a trial says nothing of the speed.
+    Raises MeasurementInvalid if the load generator was the limit MOST_INVALID times in a row, or if
+    too many iterations fail for a trial to be usable.
     """
     found: tuple[list[Trial], list[Trial]] = ([], [])
     for _ in range(criteria.most_pairs):
@@ -61,7 +61,7 @@ def in_pairs(
 def of_trials(
     a: Sequence[Trial], b: Sequence[Trial], criteria: Criteria, *, is_paced: bool
 ) -> PairComparison:
-    """Compare trials that were made in pairs: the n-th of A with the n-th of B."""
+    """Compare paired trials: the n-th of A with the n-th of B."""
     pairs = min(len(a), len(b))
     ours = [values(trial, is_paced=is_paced) for trial in a[:pairs]]
     theirs = [values(trial, is_paced=is_paced) for trial in b[:pairs]]
@@ -85,7 +85,7 @@ def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
 
 
 def is_answered(found: PairComparison, most_slower: float | None) -> bool:
-    """Return whether the primary metric has its answer, after pairs enough."""
+    """Return whether the primary metric has its answer after the minimum number of pairs."""
     if found.pairs < found.criteria.fewest_pairs:
         return False
     if most_slower is not None:
@@ -94,7 +94,7 @@ def is_answered(found: PairComparison, most_slower: float | None) -> bool:
 
 
 def is_usable(trial: Trial) -> bool:
-    """Return whether a trial says something of the service's speed."""
+    """Return whether a trial measures the service's speed: valid, and with few failures."""
     return trial.is_valid and not _has_failed(trial)
 
 

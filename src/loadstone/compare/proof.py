@@ -1,4 +1,4 @@
-"""What a change brought, as one paragraph that can be sent on."""
+"""The gain of a change as one self-contained paragraph."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def paragraph(
     memory_mb: tuple[float | None, float | None],
     command: str,
 ) -> str:
-    """State the change, the gain with its interval, what it costs and how it was measured."""
+    """Return the change, the gain with its interval, the cost and the method as one paragraph."""
     [(title, rows)] = found.metrics
     row = rows[0]
     facts = dict(machine.facts())

@@ -1,11 +1,11 @@
 """Sequential test of paired differences.
 
 After each pair the differences so far are tested, and the comparison ends as soon as the answer is
-known. Testing again and again with Student's 95 % interval would find a difference where there is
-none far more often than in 5 % of comparisons. So the error rate is spent over the pairs (alpha
-spending: Lan and DeMets, Biometrika 70, 1983), and the interval of each look is a repeated
-confidence interval (Jennison and Turnbull, J. R. Statist. Soc. B 51, 1989): all intervals of one
-comparison hold the truth together, at the stated confidence.
+known. Repeated tests with Student's 95 % interval would find a false difference in far more than
+5 % of comparisons. So the error rate is spent over the pairs (alpha spending: Lan and DeMets,
+Biometrika 70, 1983), and the interval after each pair is a repeated confidence interval (Jennison
+and Turnbull, J. R. Statist. Soc. B 51, 1989): all intervals of one comparison together contain the
+true value with the stated confidence.
 
 The critical values are those of Student's t of normally distributed differences with unknown
 variance. They are exact for any number of pairs up to the error of a simulation with 200,000
@@ -20,10 +20,10 @@ from math import ceil, inf, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FEWEST_PAIRS = 4  # three degrees of freedom; with fewer an interval says next to nothing
+FEWEST_PAIRS = 4  # three degrees of freedom; with fewer, intervals are too wide to be useful
 _SPENDING_POWER = 1.5  # error spent after k of n pairs: alpha * (k / n) ** 1.5
 _SIMULATED = 200_000
-_POWER = 0.8  # chance to find the difference that a required number of pairs is given for
+_POWER = 0.8  # chance to find a difference with the number of pairs of `pairs_needed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class RepeatedInterval:
 def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> RepeatedInterval:
     """Return the repeated confidence interval after these pairs.
 
-    `most_pairs` is the number of pairs at which the comparison ends at the latest, `alpha` the
-    chance that any interval of the comparison misses the truth.
+    `most_pairs` is the maximum number of pairs of the comparison, `alpha` the chance that any
+    interval of the comparison misses the true value.
     """
     count = len(differences)
     if count < FEWEST_PAIRS:
@@ -53,15 +53,15 @@ def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> Rep
 
 
 def critical_value(count: int, most_pairs: int, alpha: float) -> float:
-    """Return the least |t| after `count` pairs that shows a difference."""
+    """Return the minimum |t| after `count` pairs that shows a difference."""
     return _critical_values(max(most_pairs, count), alpha)[count - FEWEST_PAIRS]
 
 
 def pairs_needed(deviation: float, difference: float, alpha: float) -> int:
-    """Return how many pairs find a difference with a chance of 80 %, one test after the last pair.
+    """Return the number of pairs that find a difference with 80 % power, by one test at the end.
 
     `deviation` is the standard deviation of the pairs' differences. The normal approximation, with
-    the quantile of Student's t for the few degrees of freedom of small numbers of pairs.
+    quantiles of Student's t to correct for few degrees of freedom.
     """
     from scipy import stats
 
@@ -70,7 +70,7 @@ def pairs_needed(deviation: float, difference: float, alpha: float) -> int:
     def required(quantiles: ArrayLike) -> int:
         return ceil((float(np.sum(quantiles)) * deviation / difference) ** 2)
 
-    # The normal distribution's quantiles are the smaller ones: it is never fewer.
+    # Normal quantiles are smaller, so this is a lower bound of the number of pairs.
     count = max(FEWEST_PAIRS, required(stats.norm.ppf(chances)))
     while required(stats.t.ppf(chances, count - 1)) > count:
         count += 1

@@ -15,7 +15,7 @@ from loadstone.report import figures
 from loadstone.report.junit import clean
 from loadstone.report.settings import SettingDifference
 
-SHARES = (0.01, 0.02, 0.05, 0.1)  # differences that an unknown answer is explained with
+SHARES = (0.01, 0.02, 0.05, 0.1)  # differences for which an unknown answer lists the needed pairs
 APART = (
     "A and B were measured at different times: a machine that drifts makes differences of its own. "
     "`loadstone compare --lab A --lab B` measures them in pairs."
@@ -24,7 +24,7 @@ APART = (
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What is shown of a comparison."""
+    """A comparison with everything that its views show."""
 
     names: tuple[str, str]
     settings: tuple[SettingDifference, ...]
@@ -32,12 +32,12 @@ class Compared:
     criteria: Criteria
     is_paired: bool
     run_ids: tuple[str, ...] = ()
-    most_slower: float | None = None  # what the guard allows; None: no guard
+    most_slower: float | None = None  # limit of --fail-if-slower; None: no limit
     notes: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> GuardOutcome | None:
-        """What the guard says, over the primary metrics of all scenarios."""
+        """Result of --fail-if-slower, over the primary metrics of all scenarios."""
         if self.most_slower is None:
             return None
         found = [verdict(rows[0], self.most_slower) for _, rows in self.metrics if rows]
@@ -49,7 +49,7 @@ class Compared:
 
 
 def show(compared: Compared, console: Console) -> None:
-    """Print the settings that differ, the metrics, and what an unknown answer would take."""
+    """Print the settings that differ, the metrics, and the pairs that an unknown answer needs."""
     a, b = compared.names
     if compared.settings:
         console.print(_settings_table(compared))
@@ -61,7 +61,7 @@ def show(compared: Compared, console: Console) -> None:
 
 
 def sentences(compared: Compared) -> Iterator[str]:
-    """Yield what the table does not say."""
+    """Yield the sentences below the table."""
     for title, rows in compared.metrics:
         if rows:
             yield f"{title}: {_sentence(rows[0], compared)}"
@@ -95,7 +95,7 @@ def as_data(compared: Compared) -> dict[str, object]:
 
 
 def markdown(compared: Compared) -> str:
-    """Return the comparison for a pull request's comment."""
+    """Return the comparison for the comment on a pull request."""
     a, b = compared.names
     lines = [f"### {b} compared with {a}", ""]
     if compared.settings:
@@ -111,7 +111,7 @@ def markdown(compared: Compared) -> str:
 
 
 def junit(compared: Compared) -> str:
-    """Return a test case for each scenario: a failure where B is slower."""
+    """Return a test case for each scenario: a failure if B is slower."""
     suite = Xml.Element("testsuite", name="loadstone compare")
     counts = {"failures": 0, "errors": 0}
     for title, rows in compared.metrics:

@@ -1,4 +1,4 @@
-"""Compares what two stored runs measured at different times."""
+"""Compares two stored runs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,17 +16,17 @@ from loadstone.result import Measurement, Run
 
 @dataclass(frozen=True, slots=True)
 class StoredValue:
-    """A value with its interval; without one where it is not known."""
+    """A value with its interval, if known."""
 
     value: float
     low: float | None = None
     high: float | None = None
 
 
-def compared(a: Run, b: Run, criteria: Criteria, most_slower: float | None = None) -> Compared:
-    """Compare two runs; InvalidInput where they have no scenario in common.
+def compare_runs(a: Run, b: Run, criteria: Criteria, most_slower: float | None = None) -> Compared:
+    """Compare two runs; InvalidInput if they have no scenario in common.
 
-    The two runs of one comparison are compared pair by pair, as when they were measured.
+    The two runs of one comparison are compared in pairs, as during the measurement.
     """
     pairs = tuple(_matched(a, b))
     is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
@@ -58,11 +58,11 @@ def _titles(run: Run) -> str:
 
 def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
     """Pair measurements of the same title and policy, in their order."""
-    left = list(b.measurements)
+    remaining = list(b.measurements)
     for one in a.measurements:
-        for other in left:
+        for other in remaining:
             if (one.scenario, one.title, one.policy) == (other.scenario, other.title, other.policy):
-                left.remove(other)
+                remaining.remove(other)
                 yield one, other
                 break
 
@@ -72,8 +72,8 @@ def _in_pairs(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[Metri
     if not ours or not theirs:
         return ()
     is_paced = ours[0].rate_rps is not None
-    asked = replace(criteria, most_pairs=int(dict(a.parameters)[MOST_PAIRS]))
-    return of_trials(ours, theirs, asked, is_paced=is_paced).metrics
+    original = replace(criteria, most_pairs=int(dict(a.parameters)[MOST_PAIRS]))
+    return of_trials(ours, theirs, original, is_paced=is_paced).metrics
 
 
 def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:
@@ -83,7 +83,7 @@ def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricCo
 
 
 def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
-    """Yield what was measured, each greater than 0."""
+    """Yield the metrics with values greater than 0."""
     capacity, stats = measured.capacity, measured.stats
     if capacity is not None and capacity.rate_rps:
         yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
@@ -97,7 +97,7 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
 
 
 def _ratio(metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria) -> MetricComparison:
-    """Return b / a; the halves of both intervals add up as independent errors do."""
+    """Return b / a; the errors of both values are combined as independent."""
     ratio = b.value / a.value
     halves = [_half(a), _half(b)]
     known = [half for half in halves if half is not None]
@@ -110,7 +110,7 @@ def _ratio(metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria) -
 
 
 def _half(one: StoredValue) -> float | None:
-    """Return half of the interval of the logarithm."""
+    """Return half the width of the interval of the logarithm."""
     if not one.low or not one.high:
         return None
     return (log(one.high) - log(one.low)) / 2

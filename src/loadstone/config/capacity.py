@@ -47,7 +47,7 @@ _SUBTASK: Path = ("subtasks", 0)
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """One scenario with its arguments, as whom it is loaded, and what must hold."""
+    """One scenario to search: its arguments, users and criteria."""
 
     scenario: Scenario  # built for no cloud yet
     contexts: tuple[Context, ...]
@@ -60,7 +60,7 @@ class Searched:
 
     @property
     def users(self) -> str:
-        """Say as how many users the load is made."""
+        """Return the number of users as text."""
         counts = [
             context.tenants * context.users_per_tenant
             for context in self.contexts
@@ -71,21 +71,25 @@ class Searched:
         return str(sum(counts)) if counts else "none"
 
 
-def by_name(name: str, users: int, given: Sequence[str] = ()) -> Searched:
-    """Return a scenario by its name, with arguments NAME=VALUE, to be loaded as so many users.
+def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
+    """Return a scenario by its name, with arguments NAME=VALUE and this number of users.
 
     The name is a short one, a mix, or one that task files use; InvalidInput says what is wrong.
     """
-    found = _of_catalogue(name, users, given) if name in CATALOGUE else _of_own(name, users, given)
-    if found.scenario.goes_with_users and found.most_existing == 0:
+    searched = (
+        _of_catalogue(name, users, arguments)
+        if name in CATALOGUE
+        else _of_own(name, users, arguments)
+    )
+    if searched.scenario.goes_with_users and searched.most_existing == 0:
         raise InvalidInput(
-            f"--scenario {name} needs --users 1 or more: the {found.scenario.goes_with_users} that "
-            "it makes are removed with the users of the run"
+            f"--scenario {name} needs --users 1 or more: the {searched.scenario.goes_with_users} "
+            "that it makes are removed with the users of the run"
         )
-    return found
+    return searched
 
 
-def _of_own(name: str, users: int, given: Sequence[str]) -> Searched:
+def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
     if not is_named(name):
         known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
         near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
@@ -96,14 +100,14 @@ def _of_own(name: str, users: int, given: Sequence[str]) -> Searched:
             f"no scenario {name!r}; {there}; a mix such as mix:issue=1,validate=9, and those of "
             f"task files ({BY_ENGINE})"
         )
-    if given:
+    if arguments:
         raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")
     return Searched(named(name), (evenly(users),), users)
 
 
-def _of_catalogue(name: str, users: int, given: Sequence[str]) -> Searched:
+def _of_catalogue(name: str, users: int, arguments: Sequence[str]) -> Searched:
     _require_engine(name, f"--scenario {name}")
-    checked = _checked(name, given)
+    checked = _checked(name, arguments)
     workload = checked.task.subtasks[0].workloads[0]
     has_users = any(isinstance(context, Users) for context in workload.contexts)
     return replace(
@@ -114,14 +118,14 @@ def _of_catalogue(name: str, users: int, given: Sequence[str]) -> Searched:
     )
 
 
-def of_task(checked: Checked, wanted: str | None) -> Searched:
+def of_task(checked: Checked, selector: str | None) -> Searched:
     """Return a workload of a task: its number from 1 over all, or its scenario's name.
 
     The search chooses the load: runner and hooks of the file are left out, and the parameters say
     so. Rules of the SLA become objectives where they can.
     """
     workloads = [one for subtask in checked.task.subtasks for one in subtask.workloads]
-    number = _chosen([one.scenario.name for one in workloads], wanted)
+    number = _chosen([one.scenario.name for one in workloads], selector)
     workload = workloads[number - 1]
     place = f"{workload.file}:{workload.line}"
     _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
@@ -143,22 +147,25 @@ def of_task(checked: Checked, wanted: str | None) -> Searched:
     )
 
 
-def _chosen(names: Sequence[str], wanted: str | None) -> int:
-    """Return the number of the workload that is wanted, from 1."""
+def _chosen(names: Sequence[str], selector: str | None) -> int:
+    """Return the number of the selected workload, from 1."""
     numbers = range(1, len(names) + 1)
-    if wanted is None and len(names) == 1:
+    if selector is None and len(names) == 1:
         return 1
-    found = [number for number in numbers if wanted in (str(number), names[number - 1])]
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
-    if wanted is None:
-        raise InvalidInput(f"the task has several workloads; choose one with --workload: {listed}")
-    if found:
+    matches = [number for number in numbers if selector in (str(number), names[number - 1])]
+    if len(matches) == 1:
+        return matches[0]
+    choices = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
+    if selector is None:
+        raise InvalidInput(f"the task has several workloads; choose one with --workload: {choices}")
+    if matches:
         raise InvalidInput(
-            f"--workload {wanted}: several workloads have this scenario; choose by number: {listed}"
+            f"--workload {selector}: several workloads have this scenario; choose by number: "
+            f"{choices}"
         )
-    raise InvalidInput(f"--workload {wanted}: the task has no such workload; there are: {listed}")
+    raise InvalidInput(
+        f"--workload {selector}: the task has no such workload; there are: {choices}"
+    )
 
 
 def _require_engine(name: str, place: str) -> None:
@@ -170,43 +177,43 @@ def _require_engine(name: str, place: str) -> None:
 
 
 def _of_workload(workload: Workload, place: str) -> Searched:
-    """Return a workload under its own name, with its arguments in words."""
+    """Return a workload; its title is the scenario's name and arguments."""
     name, arguments = workload.scenario.name, workload.scenario.arguments
     try:
         scenario = rally_scenario(name, arguments, DRY_RUN)
     except InvalidInput as refused:
         raise InvalidInput(f"{place}: {refused}") from None
-    shown = _in_words(workload.spec["scenario"])
-    title = f"{name} ({_shortened(shown)})" if shown else name
+    text = _argument_text(workload.spec["scenario"])
+    title = f"{name} ({_shortened(text)})" if text else name
     return Searched(
         replace(scenario, title=title),
         workload.contexts,
         arguments=arguments,
-        parameters=(("arguments", shown),) if shown else (),
+        parameters=(("arguments", text),) if text else (),
     )
 
 
-def _in_words(scenario: Any) -> str:
-    """Write the arguments as they were given, secrets masked: name=value, ..."""
-    (given,) = scenario.values()
+def _argument_text(scenario: Any) -> str:
+    """Format the arguments of a spec, secrets masked: name=value, ..."""
+    (arguments,) = scenario.values()
     return ", ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, default=str)}"
-        for name, value in (given or {}).items()
+        for name, value in (arguments or {}).items()
     )
 
 
-def _shortened(shown: str) -> str:
-    return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 3]}..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def _checked(name: str, given: Sequence[str]) -> Checked:
+def _checked(name: str, arguments: Sequence[str]) -> Checked:
     """Check a scenario and its arguments as those of a task file are checked."""
     values: dict[str, Any] = {}
     places: dict[Path, tuple[str, int]] = {_SUBTASK: (ARG, 1)}
-    for one in given:
-        key, equals, text = one.partition("=")
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
         if not equals or not key:
-            raise InvalidInput(f"{ARG} must be NAME=VALUE, not {one!r}")
+            raise InvalidInput(f"{ARG} must be NAME=VALUE, not {argument!r}")
         if key in values:
             raise InvalidInput(f"{ARG} {key} is given twice")
         tree = parse(text, f"{ARG} {key}")
@@ -225,7 +232,7 @@ def _checked(name: str, given: Sequence[str]) -> Checked:
 
 @dataclass(frozen=True, slots=True)
 class SearchTerms:
-    """On which terms N is searched for."""
+    """Terms of a search for N."""
 
     method: str = DEFAULT
     budget_s: float = 240.0
@@ -241,49 +248,49 @@ class SearchTerms:
     is_profiled: bool = False  # the workers, at N
 
 
-def search_group(wanted: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
-    """Return the searches; InvalidInput names what cannot be.
+def search_group(searches: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
+    """Return the measurements of the searches; InvalidInput names an invalid term.
 
-    All that is wanted is loaded as the users of the first.
+    All searches use the contexts of the first.
     """
     repeats = range(1, terms.repeats + 1)
     return MeasurementGroup(
-        tuple(_search(one, terms, number) for one in wanted for number in repeats),
-        contexts=wanted[0].contexts,
-        most_existing=wanted[0].most_existing,
+        tuple(_search(searched, terms, number) for searched in searches for number in repeats),
+        contexts=searches[0].contexts,
+        most_existing=searches[0].most_existing,
         is_repeated=terms.repeats > 1 and terms.prediction != "only",
         least_rps=terms.least_rps,
     )
 
 
-def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
-    of_rules, left_out = with_rules(wanted.rules)
-    found = goal(terms.objectives, of_rules)
+def _search(searched: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
+    of_rules, left_out = with_rules(searched.rules)
+    search_goal = goal(terms.objectives, of_rules)
     settings = SearchSettings(
         budget_s=terms.budget_s,
         ceiling_rps=terms.max_rate_rps,
         max_connections=most_connections(terms.max_connections),
-        error_share=found.error_share,
-        has_objectives=bool(found.objectives),
+        error_share=search_goal.error_share,
+        has_objectives=bool(search_goal.objectives),
         curve_s=terms.curve_s,
     )
     is_search = terms.prediction != "only"
     low_load_s = low_load.LOAD_S if terms.prediction else 0.0
     profile_s = profiling.LOAD_S if terms.is_profiled else 0.0
     budget_s = terms.budget_s if is_search else low_load_s
-    scenario = wanted.scenario
+    scenario = searched.scenario
     part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
     title = f"{scenario.title}{part}"
-    words = ", ".join(terms.objectives) or "no growing backlog, no errors"
+    objectives = ", ".join(terms.objectives) or "no growing backlog, no errors"
     parameters = (
-        *wanted.parameters,
+        *searched.parameters,
         ("method", terms.method if is_search else "prediction from a low load"),
         ("load time at most", f"{budget_s:.0f} s"),
         ("highest rate allowed", f"{terms.max_rate_rps:g}/s"),
         ("connections allowed", f"{settings.max_connections:,}"),
-        ("users", wanted.users),
+        ("users", searched.users),
         ("HTTP", terms.placement.http),
-        ("objectives", str(found) if wanted.rules else words),
+        ("objectives", str(search_goal) if searched.rules else objectives),
         *((("SLA rules not applied", ", ".join(left_out)),) if left_out else ()),
     )
     return MeasurementConfig(
@@ -297,14 +304,14 @@ def _search(wanted: Searched, terms: SearchTerms, number: int) -> MeasurementCon
         ),
         generator=Requests(
             scenario,
-            wanted.arguments,
+            searched.arguments,
             Limits(max_connections=settings.max_connections),
             terms.placement,
         ),
         policy=_policy(terms, settings),
         heading=f"{title}: {scenario.request}",
-        goal=found,
-        # What follows is measured besides the budget. Late answers take longer.
+        goal=search_goal,
+        # Load outside the search's own budget. Late answers take longer.
         budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s + 2 * profile_s
         if is_search
         else 2 * low_load_s,

@@ -1,4 +1,4 @@
-"""Faults under steady load: the same load again and again, with one fault in each."""
+"""Faults under steady load: one measurement for each fault."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from loadstone.policy import Repeats
 from loadstone.result import Measurement
 from loadstone.search.model import TrialRequest
 
-LEAST_REQUESTS = 50  # of the baseline: fewer say little of what is normal
+LEAST_REQUESTS = 50  # in the baseline: fewer do not show what is normal
 OBSERVE_S = 20.0  # after a fault ...
 AFTER_OVERLOAD_S = 40.0  # ... after an overload, whose backlog must drain ...
 ROLLING_S = 60.0  # ... of a rolling restart ...
@@ -27,7 +27,7 @@ LOAD = 0.6  # share of N
 
 @dataclass(frozen=True, slots=True)
 class FaultTerms:
-    """Which faults, under which load."""
+    """Terms of fault measurements."""
 
     sentences: tuple[str, ...]
     rate_rps: float | None = None  # None: a share of N, which is measured first
@@ -42,10 +42,10 @@ class FaultTerms:
     placement: Placement = field(default_factory=Placement)
 
 
-def fault_groups(wanted: Searched, terms: FaultTerms) -> tuple[MeasurementGroup, ...]:
-    """Return a measurement for each sentence, after that of N where it is needed.
+def fault_groups(searched: Searched, terms: FaultTerms) -> tuple[MeasurementGroup, ...]:
+    """Return a measurement for each sentence, after a search for N if one is needed.
 
-    InvalidInput says what is wrong.
+    Raises InvalidInput for an invalid term.
     """
     faults = [read(one) for one in terms.sentences]
     rate_rps = terms.rate_rps
@@ -55,7 +55,7 @@ def fault_groups(wanted: Searched, terms: FaultTerms) -> tuple[MeasurementGroup,
             f"{rate_rps * terms.baseline_s:.0f} requests before the fault; "
             f"{LEAST_REQUESTS} are needed to know what is normal"
         )
-    measurements = [] if rate_rps is not None and not terms.measures_left else [_n(wanted, terms)]
+    measurements = [] if rate_rps is not None and not terms.measures_left else [_n(searched, terms)]
     for fault in faults:
         if fault.verb is Verb.UPGRADE and terms.repeats > 1:
             raise InvalidInput(f"fault {fault.sentence!r}: happens once; --repeats 1")
@@ -65,17 +65,17 @@ def fault_groups(wanted: Searched, terms: FaultTerms) -> tuple[MeasurementGroup,
                 "looks at a certificate; leave out --http2"
             )
         if rate_rps is not None:
-            measurements.append(_measurement(wanted, terms, fault, rate_rps))
+            measurements.append(_measurement(searched, terms, fault, rate_rps))
         else:
-            found = partial(_at_share, wanted, terms, fault)
-            measurements.append(replace(found(LEAST_REQUESTS), at_capacity=found))
+            at_share = partial(_at_share, searched, terms, fault)
+            measurements.append(replace(at_share(LEAST_REQUESTS), at_capacity=at_share))
         if terms.measures_left:
-            measurements.append(_left(wanted, terms, fault))
-    return (MeasurementGroup(tuple(measurements), wanted.contexts, wanted.most_existing),)
+            measurements.append(_left(searched, terms, fault))
+    return (MeasurementGroup(tuple(measurements), searched.contexts, searched.most_existing),)
 
 
 def load_s(terms: FaultTerms) -> float:
-    """Return about how much time of load all faults take."""
+    """Return the approximate load time of all faults."""
     times = [
         USUAL_UPGRADE_S if read(one).verb is Verb.UPGRADE else _observe_s(terms, read(one))
         for one in terms.sentences
@@ -84,8 +84,8 @@ def load_s(terms: FaultTerms) -> float:
 
 
 def most_load_s(terms: FaultTerms) -> float:
-    """Return how much time of load all faults take at most."""
-    # At a share of a low N the baseline is longer; a load has a second to come to its end.
+    """Return the maximum load time of all faults."""
+    # At a share of a low N the baseline is longer; a load may take a second to end.
     baseline_s = max(terms.baseline_s, LEAST_REQUESTS if terms.rate_rps is None else 0.0) + 1
     times = [_observe_s(terms, read(one)) for one in terms.sentences]
     return _searches_s(terms) + sum(terms.repeats * (baseline_s + one) for one in times)
@@ -96,37 +96,37 @@ def _searches_s(terms: FaultTerms) -> float:
     return (count + (terms.rate_rps is None or terms.measures_left)) * terms.search_s
 
 
-def _n(wanted: Searched, terms: FaultTerms) -> MeasurementConfig:
+def _n(searched: Searched, terms: FaultTerms) -> MeasurementConfig:
     search = SearchTerms(
         budget_s=terms.search_s, max_rate_rps=terms.max_rate_rps, placement=terms.placement
     )
-    return search_group((wanted,), search).measurements[0]
+    return search_group((searched,), search).measurements[0]
 
 
-def _left(wanted: Searched, terms: FaultTerms, fault: Fault) -> MeasurementConfig:
+def _left(searched: Searched, terms: FaultTerms, fault: Fault) -> MeasurementConfig:
     """Return the search for N while a fault is held."""
     if fault.verb in (*MOMENTARY, *ROLLING, Verb.OVERLOAD):
         raise InvalidInput(
             f"fault {fault.sentence!r}: is an instant, or no fault of the service: there is no "
             "capacity left to measure"
         )
-    search = _n(wanted, terms)
+    search = _n(searched, terms)
     title = f"capacity left: {fault.sentence}"
     return replace(
         search,
-        record=replace(search.record, title=f"{title}, {wanted.scenario.title}"),
+        record=replace(search.record, title=f"{title}, {searched.scenario.title}"),
         heading=title,
         held=fault,
     )
 
 
 def _at_share(
-    wanted: Searched, terms: FaultTerms, fault: Fault, capacity_rps: float
+    searched: Searched, terms: FaultTerms, fault: Fault, capacity_rps: float
 ) -> MeasurementConfig:
     """Return the measurement at a share of N, with a baseline that is long enough."""
     rate_rps = terms.load * capacity_rps
     baseline_s = max(terms.baseline_s, LEAST_REQUESTS / rate_rps)
-    return _measurement(wanted, replace(terms, baseline_s=baseline_s), fault, rate_rps)
+    return _measurement(searched, replace(terms, baseline_s=baseline_s), fault, rate_rps)
 
 
 def _observe_s(terms: FaultTerms, fault: Fault) -> float:
@@ -160,35 +160,35 @@ def _load(terms: FaultTerms, fault: Fault, rate_rps: float) -> OpenLoop:
     )
 
 
-def _scenario(wanted: Searched, fault: Fault) -> Scenario:
-    """Return the scenario; for an expired certificate each iteration is that of a new client.
+def _scenario(searched: Searched, fault: Fault) -> Scenario:
+    """Return the scenario; for an expired certificate each iteration opens a new connection.
 
-    Only who opens a connection looks at a certificate.
+    Clients verify a certificate only when they connect.
     """
     if fault.verb is Verb.EXPIRE:
-        return replace(wanted.scenario, connection="iteration")
-    return wanted.scenario
+        return replace(searched.scenario, connection="iteration")
+    return searched.scenario
 
 
 def _measurement(
-    wanted: Searched, terms: FaultTerms, fault: Fault, rate_rps: float
+    searched: Searched, terms: FaultTerms, fault: Fault, rate_rps: float
 ) -> MeasurementConfig:
-    scenario, load = _scenario(wanted, fault), _load(terms, fault, rate_rps)
+    scenario, load = _scenario(searched, fault), _load(terms, fault, rate_rps)
     seconds = terms.baseline_s + _observe_s(terms, fault)
     request = TrialRequest(load, fault.sentence)
-    # A standstill leaves as many in flight as are due until they time out.
+    # During a standstill, all due iterations stay in flight until they time out.
     most = most_connections(max(256, round(1.5 * peak_rps(load) * terms.timeout_s)))
     limits = Limits(
         max_connections=most, request_timeout_s=terms.timeout_s, drain_s=terms.timeout_s
     )
     share = "" if terms.rate_rps is not None else f" ({100 * terms.load:.0f} % of N)"
     parameters = (
-        *wanted.parameters,
+        *searched.parameters,
         ("fault", fault.sentence),
         ("load", f"{rate_rps:.3g}/s{share} for {seconds:.0f} s, {terms.repeats} times"),
         ("fault at", f"{terms.baseline_s:.3g} s"),
         ("time-out", f"{terms.timeout_s:g} s"),
-        ("users", wanted.users),
+        ("users", searched.users),
         ("HTTP", terms.placement.http),
         *((("connections", "one for each iteration"),) if fault.verb is Verb.EXPIRE else ()),
     )
@@ -200,8 +200,8 @@ def _measurement(
             policy="fixed",
             parameters=parameters,
         ),
-        # A request that is sent again hides a failure.
-        generator=Requests(scenario, wanted.arguments, limits, terms.placement, retries="never"),
+        # A retried request hides a failure.
+        generator=Requests(scenario, searched.arguments, limits, terms.placement, retries="never"),
         policy=Repeats(request, terms.repeats),
         heading=f"{fault.sentence}: {rate_rps:.3g}/s of {scenario.title}",
         faults=(Planned(fault, terms.baseline_s),),

@@ -30,19 +30,19 @@ def new_run_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementConfig:
-    """One scenario under one load policy, and what must hold."""
+    """One scenario under one load policy, with its criteria."""
 
-    record: Measurement  # what is stored of it before its first trial
+    record: Measurement  # stored before the first trial
     generator: LoadGenerator
     policy: LoadPolicy
-    heading: str  # is shown when it begins
+    heading: str  # shown when it begins
     goal: Goal | None = None  # gives each trial a verdict; None: only the criteria are judged
     criteria: tuple[SlaRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
     faults: tuple[Planned, ...] = ()  # of each trial
     budget_s: float = math.inf  # of load, over all its trials
     held: Fault | None = None  # over all its trials
-    # What it becomes once the run has measured N, per second: its load is a share of it.
+    # Returns the measurement for a measured N (per second), of which its load is a share.
     at_capacity: Callable[[float], "MeasurementConfig"] | None = None
 
     @property
@@ -59,13 +59,13 @@ class MeasurementGroup:
     contexts: tuple[Context, ...] = ()
     # How many of the users that exist already load is made as; 0: the target's own user; None: all.
     most_existing: int | None = None
-    is_repeated: bool = False  # they are searches of the same N, which are combined at the end
-    least_rps: float | None = None  # of the combined N; that of a single search is its record's
+    is_repeated: bool = False  # searches of the same N, which are combined at the end
+    least_rps: float | None = None  # of the combined N; a single search has its own in its record
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """The measurements that are made on one target, and the limits of their load."""
+    """The measurements of a run on one target, and the limits of their load."""
 
     kind: Kind
     target: TargetChoice
@@ -76,8 +76,8 @@ class RunConfig:
     budget_s: float = math.inf  # of load, over all measurements
     aborts_on_sla_failure: bool = False
     profiles: bool = False  # workers are profiled: of a search at N, of a workload all the time
-    goes_on_after_failure: bool = False  # one measurement that could not be made ends only itself
-    ends_at_broken_criteria: bool = False  # the first measurement that breaks its own is the last
+    goes_on_after_failure: bool = False  # a failed measurement does not end the run
+    ends_at_broken_criteria: bool = False  # the first measurement that fails ends the run
     hook_timeout_s: float = 600.0  # for each command of a hook
     resumed_run: str | None = None  # whose users are used
     fault_commands: FaultCommands | None = None  # that carry faults out; None: on a lab
@@ -88,7 +88,7 @@ class RunConfig:
 
     @property
     def has_faults(self) -> bool:
-        """Whether something is broken on purpose."""
+        """Whether any measurement has faults."""
         return any(one.breaks or one.held for one in self.measurements)
 
     @property

@@ -23,15 +23,15 @@ from loadstone.rally.task.model import Rps, Runner, Task, Workload
 from loadstone.result import Measurement
 from loadstone.search.model import TrialRequest
 
-# Rally's openstack_client_http_timeout: task files were written with its patience.
+# Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTerms:
-    """How a task is carried out."""
+    """Terms of a task."""
 
-    max_rate_rps: float = MAX_RATE_RPS  # of open loops; a closed one is as fast as the service
+    max_rate_rps: float = MAX_RATE_RPS  # of open loops; a closed loop is as fast as the service
     paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
     requests_as_rally: bool = False  # send all that Rally sends for an iteration
     placement: Placement = field(default_factory=Placement)
@@ -40,7 +40,7 @@ class TaskTerms:
 
 
 def task_groups(task: Task, terms: TaskTerms) -> tuple[MeasurementGroup, ...]:
-    """Return a group for each workload; InvalidInput names one that cannot be carried out."""
+    """Return a group for each workload; raise InvalidInput for an unsupported one."""
     workloads = [
         (subtask.title, workload) for subtask in task.subtasks for workload in subtask.workloads
     ]
@@ -82,13 +82,13 @@ def _measurement(
         ),
         generator=_generator(terms, workload, found, place),
         policy=policy,
-        heading=f"{number}: {workload.scenario.name}, {_words(workload.spec['runner'])}",
+        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec['runner'])}",
         criteria=workload.sla,
         hooks=workload.hooks,
     )
 
 
-def _generator(terms: TaskTerms, workload: Workload, found: Pacing, place: str) -> LoadGenerator:
+def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -> LoadGenerator:
     name, arguments = workload.scenario.name, workload.scenario.arguments
     if is_data(name):
         as_rally = terms.requests_as_rally and needs_cloud(name)
@@ -96,9 +96,9 @@ def _generator(terms: TaskTerms, workload: Workload, found: Pacing, place: str) 
             built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
         except InvalidInput as refused:
             raise InvalidInput(f"{place}{name}: {refused}") from None
-        # A request that is sent again hides a failure.
+        # A retried request hides a failure.
         retries: Retries = "never" if has_faults(workload.hooks) else "unread"
-        limits = _limits(found)
+        limits = _limits(pace)
         return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
     function = function_of(name)
     if function is None:
@@ -108,27 +108,27 @@ def _generator(terms: TaskTerms, workload: Workload, found: Pacing, place: str) 
             f"{place}{name} is a Python function, which sends as its library does; leave out "
             "--http2"
         )
-    # What worker processes need, the engine's requests do without.
+    # Only worker processes need these.
     from loadstone.engine.callables.model import require_room
     from loadstone.generator.functions import Calls
 
-    require_room(f"{place}{name}", found.load, found.max_in_flight)
-    # Without a service there is nothing to log in to.
+    require_room(f"{place}{name}", pace.load, pace.max_in_flight)
+    # Without a cloud there is nothing to log in to.
     logs_in_anew = terms.requests_as_rally and service_of(name) is not None
-    how = (found.timeout_s, found.max_in_flight, logs_in_anew)
+    how = (pace.timeout_s, pace.max_in_flight, logs_in_anew)
     return Calls(name, place, function, arguments, *how)
 
 
-def _limits(found: Pacing) -> Limits:
-    """Return what the engine may use for a runner."""
-    patience_s = found.timeout_s or REQUEST_TIMEOUT_S
+def _limits(pace: Pacing) -> Limits:
+    """Return the engine's limits for a runner."""
+    patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
     return Limits(
-        request_timeout_s=patience_s, iteration_timeout_s=found.timeout_s, drain_s=patience_s
+        request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=patience_s
     )
 
 
 def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Iterator[TrialRequest]:
-    """Yield the loads of the steps, until the runner or the rate that is allowed ends them."""
+    """Yield the load of each step, until the runner or the maximum rate ends the steps."""
     for number in range(MOST_STEPS):
         step = rising.at(workload, number)
         if step is None:
@@ -139,17 +139,17 @@ def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Itera
         yield _request(step, found, runner=json.dumps(step.spec["runner"]))
 
 
-def _request(workload: Workload, found: Pacing, runner: str = "") -> TrialRequest:
+def _request(workload: Workload, pace: Pacing, runner: str = "") -> TrialRequest:
     connections = Limits().max_connections
-    if isinstance(found.load, ClosedLoad):
-        connections = found.load.workers
-    elif found.max_in_flight is not None:
-        connections = min(connections, found.max_in_flight)
+    if isinstance(pace.load, ClosedLoad):
+        connections = pace.load.workers
+    elif pace.max_in_flight is not None:
+        connections = min(connections, pace.max_in_flight)
     name = workload.scenario.name
-    return TrialRequest(found.load, name, max_connections=connections, runner=runner)
+    return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
 
 
-def _words(runner: Json) -> str:
+def _runner_text(runner: Json) -> str:
     return json.dumps(runner)[1:-1].replace('"', "")
 
 
@@ -160,7 +160,7 @@ def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
     return pacing(runner, processes)
 
 
-def _excess_rps(terms: TaskTerms, found: Pacing) -> float | None:
-    """Return the rate that a workload asks for where it is more than is allowed."""
-    rate = peak_rps(found.load) if isinstance(found.load, OpenLoop) else 0.0
+def _excess_rps(terms: TaskTerms, pace: Pacing) -> float | None:
+    """Return a workload's rate if it exceeds the maximum rate."""
+    rate = peak_rps(pace.load) if isinstance(pace.load, OpenLoop) else 0.0
     return rate if rate > terms.max_rate_rps else None

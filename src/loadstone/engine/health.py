@@ -1,4 +1,4 @@
-"""What the load generator says of itself: was it the limit?"""
+"""Cost and lateness of the load generator: was it the limit?"""
 
 from dataclasses import dataclass
 
@@ -42,12 +42,12 @@ class Health:
     without_port: int = 0  # requests for which this machine had no local port left (EADDRNOTAVAIL)
     http: str = "1.1"  # the version that all of them spoke
     tls_resumption: bool | None = None  # None: without TLS
-    # Why the generator was the limit, in words; empty when it was not.
+    # Reasons why the generator was the limit; empty when it was not.
     limits: tuple[str, ...] = ()
-    throttled: int = 0  # iterations that began later than asked for, held back by the ceiling
-    throttled_s: float = 0.0  # by how much, summed over them
-    # Why the rate is the ceiling's (`Limits.max_rate_rps`) and not the service's, in words; empty
-    # when it is not. Set by `engine.limits.judged`.
+    throttled: int = 0  # iterations delayed by the rate ceiling
+    throttled_s: float = 0.0  # sum of these delays
+    # Reason why the rate ceiling (`Limits.max_rate_rps`), not the service, set the rate; empty when
+    # it did not. Set by `engine.limits.judged`.
     ceiling: str = ""
     is_cut_short: bool = False  # `Limits.load_s` ended the load before its schedule did
     # Of every iteration: what `lag_*_ms` and `wait_*_ms` are read from. They can be merged.

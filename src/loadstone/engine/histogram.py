@@ -1,4 +1,4 @@
-"""Histograms of times, which several engines can merge."""
+"""Histograms of durations, which can be merged across engines."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ SUB_BITS = 5  # a bucket is at most 1/32 of its values wide
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values lie in which bucket; values are nanoseconds.
+    """Counts of values (nanoseconds) per bucket.
 
     Each bucket is written as the highest value that it holds and its count; empty ones are left
     out. A value v below 32 has a bucket of its own; above, with s = floor(log2(v)) - 5, v belongs
@@ -41,7 +41,7 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """How many values were counted."""
+        """Number of values."""
         return sum(count for _, count in self.buckets)
 
     def quantile_ms(self, share: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether the load generator was the limit, in words."""
+"""Decides whether the load generator or a limit on the load set the pace, and says why."""
 
 import resource
 from collections.abc import Sequence
@@ -9,28 +9,28 @@ from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, ReplayLoad, StagedLoad
 
-# Beyond these a trial says more of the generator than of the service. No verdict on capacity hangs
-# on less than 100 ms of backlog, nor does metering (docs/methodology.md): a fifth of that does not
-# bend it. Where a busy service has all cores of the machine, 5 to 10 ms are common.
+# Beyond these limits a trial measures the generator more than the service. Verdicts and metering
+# depend on at least 100 ms of backlog (docs/methodology.md), so a fifth of that does not change
+# them. 5 to 10 ms are common where a busy service uses all cores of the machine.
 LAG_P99_MS = 20.0
-# Of the mean time between two arrivals: no verdict hangs on fewer than six requests either, and at
-# low rates the 99th percentile is that of a hundred requests, which one hiccup moves.
+# Share of the mean time between arrivals: a verdict also depends on at least six requests, and at
+# low rates the 99th percentile is that of about a hundred requests, which one hiccup changes.
 LAG_SHARE_OF_GAP = 0.5
-# Of the mean time from one begin of a closed loop's worker to its next: as much as 1 % of them may
-# be later, the others are less so, and rate and durations are wrong by less than this share.
+# Share of a closed-loop worker's mean cycle (start to next start). At most 1 % of starts are later
+# than this, so rate and durations are wrong by less than this share.
 LAG_SHARE_OF_CYCLE = 0.02
-LAG_SHARE_OF_BAND = 0.2  # of the time in which a band's lower mark would be worked off or filled
+LAG_SHARE_OF_BAND = 0.2  # of the time in which a band's lower mark would drain or fill
 CPU_SHARE = 0.70  # of one core per engine thread
-# Lag is explained by a busy machine when this share of the run went by waiting for a core.
+# Lag is attributed to a busy machine when threads waited for a core for this share of the run.
 RUNQUEUE_SHARE = 0.05
 
 
-SPARE_DESCRIPTORS = 128  # that the program needs beside its connections
+SPARE_DESCRIPTORS = 128  # file descriptors for everything but connections
 PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def most_connections(wanted: int) -> int:
-    """Return how many of so many connections this machine's files and ports allow."""
+    """Return `wanted`, or the number of connections that open-file limit and ports allow."""
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     most = wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed - SPARE_DESCRIPTORS)
     try:
@@ -40,15 +40,15 @@ def most_connections(wanted: int) -> int:
     return max(1, min(most, last - first + 1))
 
 
-# Mean number of iterations that the ceiling held back at a time, from which on it set the pace: of
-# an open loop or a band, and as a share of a closed loop's workers. A closed loop's workers all
-# start at once, and are held back for a moment below every ceiling.
+# Mean number of iterations held back by the ceiling from which it counts as the limit: absolute for
+# an open loop or a band, a share of the workers for a closed loop. (Closed-loop workers all start
+# at once, so any ceiling holds them back briefly.)
 HELD_BACK = 0.1
 HELD_BACK_SHARE = 0.02
 
 
 def judged(health: Health, load: Load, max_rate_rps: float | None = None) -> Health:
-    """Say what made the generator, or the ceiling on the rate, the limit, if anything did."""
+    """Return the health with the reasons why the generator or the rate ceiling was the limit."""
     ceiling = _ceiling(health, load, max_rate_rps)
     return replace(health, limits=tuple(_limits(health, load)), ceiling=ceiling)
 
@@ -59,10 +59,9 @@ def merged(
     max_rate_rps: float | None = None,
     names: Sequence[str] = (),
 ) -> Health:
-    """Merge what the engines say that sent the parts of one load; `names` are those of the parts.
+    """Merge the health of the engines that sent the parts of one load; `names` name the parts.
 
-    Percentiles are those of all iterations together. Where one engine was the limit, the load is
-    not to be believed either.
+    Percentiles are over all iterations. The load is invalid where one engine was the limit.
     """
     lag = Histogram.merged(part.lag for part in parts)
     wait = Histogram.merged(part.wait for part in parts)
@@ -98,7 +97,7 @@ def merged(
 def lag_bound_ms(load: Load, cycle_s: float = 0.0) -> float:
     """Return the highest send lag (99th percentile) at which a run is still valid.
 
-    `cycle_s` is the mean time between two begins of a closed loop's worker.
+    `cycle_s` is the mean time between two starts of a closed-loop worker.
     """
     match load:
         case OpenLoad(rate_rps=rate_rps):
@@ -112,7 +111,7 @@ def lag_bound_ms(load: Load, cycle_s: float = 0.0) -> float:
 
 
 def _cycle_s(health: Health, load: Load) -> float:
-    """Return the mean time between two begins of a closed loop's worker; 0 of other loads."""
+    """Return the mean time between two starts of a closed-loop worker; 0 for other loads."""
     begun = health.lag.total
     return load.workers * health.wall_s / begun if isinstance(load, ClosedLoad) and begun else 0.0
 

@@ -19,13 +19,13 @@ from loadstone.errors import EnvironmentUnusable
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """Samples on disk, read a row group at a time, so that memory does not grow with them."""
+    """Samples on disk, read by row group so that memory does not grow with the file."""
 
     path: Path
 
     @property
     def pieces(self) -> tuple[Path, ...]:
-        """The file; of a run that was killed what it had written until ten seconds before."""
+        """The file; of a killed run, the parts that it wrote up to ten seconds before its end."""
         parts = parts_of(self.path)
         if self.path.exists() or not parts.is_dir():
             return (self.path,)
@@ -33,8 +33,8 @@ class SampleFile:
 
     @property
     def rows(self) -> int:
-        """How many samples it holds."""
-        with told():
+        """Number of samples."""
+        with map_errors():
             return sum(sum(count_samples(piece)) for piece in self.pieces)
 
     def groups(self) -> Iterator[Samples]:
@@ -43,25 +43,25 @@ class SampleFile:
         Within a group rows are in the order of completion. Where several threads sent the load,
         groups that follow each other may overlap by some seconds.
         """
-        with told():
+        with map_errors():
             for piece in self.pieces:
                 for index in range(len(count_samples(piece))):
                     yield Samples(**read_samples(piece, index))
 
 
 def parts_of(path: Path) -> Path:
-    """Return the folder of the files that become the file at `path`."""
+    """Return the folder of the part files that are joined into the file at `path`."""
     return path.with_name(f"{path.name}.parts")
 
 
 GROUP_ROWS = 1 << 18
-# Age at which rows are written although they are few, as the engine does (rust/engine, parts.rs).
+# Rows are written after this time even if they are few, as in the engine (rust/engine, parts.rs).
 PART_AGE_S = 7.0
 
 
 @dataclass(slots=True)
 class GrowingFile:
-    """A sample file that rows are added to while a load goes on, readable at every moment."""
+    """A sample file that grows during a load and can be read at any time."""
 
     path: Path
     _waiting: list[Samples] = field(default_factory=list)
@@ -85,7 +85,7 @@ class GrowingFile:
     def finish(self) -> SampleFile:
         """Complete the file."""
         self._flush()
-        with told():
+        with map_errors():
             join_samples(self.path)
         return SampleFile(self.path)
 
@@ -100,22 +100,22 @@ class GrowingFile:
 
 
 def write(path: Path, samples: Samples) -> None:
-    """Write a sample file: all of it, or none."""
+    """Write a sample file atomically."""
     columns = {name: getattr(samples, name) for name in Samples.__slots__}
-    with told("; free space there or choose another folder (--store)"):
+    with map_errors("; free space there or choose another folder (--store)"):
         write_samples(path, columns)
 
 
 def read(path: Path) -> Samples:
     """Read a sample file."""
-    with told():
+    with map_errors():
         return Samples(**read_samples(path))
 
 
 @contextmanager
-def told(mend: str = "") -> Iterator[None]:
-    """Raise what the engine says of a file as the error that users are shown."""
+def map_errors(hint: str = "") -> Iterator[None]:
+    """Convert the engine's file errors to EnvironmentUnusable; `hint` ends the message."""
     try:
         yield
     except EngineUnusable as error:
-        raise EnvironmentUnusable(f"{error}{mend}") from None
+        raise EnvironmentUnusable(f"{error}{hint}") from None

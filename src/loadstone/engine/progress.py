@@ -1,4 +1,4 @@
-"""What a run shows of itself while it goes on."""
+"""Progress of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Progress:
     sent: int  # requests
     ok: int  # iterations that ended well
     failed: int  # iterations that did not
-    latency_ms: float  # mean over the iterations that ended since the last look; 0 when none did
+    latency_ms: float  # mean over the iterations that ended since the last call; 0 without any
 
     @property
     def in_flight(self) -> int:
@@ -22,4 +22,4 @@ class Progress:
 
 
 # Called a few times a second from the calling thread; False stops the run.
-Watch = Callable[[Progress], bool]
+OnProgress = Callable[[Progress], bool]

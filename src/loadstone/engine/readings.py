@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone._engine import read_metrics, write_metrics
-from loadstone.engine.parquet import told
+from loadstone.engine.parquet import map_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,16 @@ class ReadingColumns:
 
 
 def write(path: Path, columns: ReadingColumns) -> None:
-    """Write a file with the columns time, source, metric, value and unit: all of it, or none."""
-    lent = {name: getattr(columns, name) for name in ReadingColumns.__slots__}
-    with told("; free space there or choose another folder (--store)"):
-        write_metrics(path, lent)
+    """Write a file with the columns time, source, metric, value and unit, atomically."""
+    arrays = {name: getattr(columns, name) for name in ReadingColumns.__slots__}
+    with map_errors("; free space there or choose another folder (--store)"):
+        write_metrics(path, arrays)
 
 
 def read(path: Path) -> ReadingColumns:
     """Read a file that `write` wrote."""
-    with told():
-        found = read_metrics(path)
-    return ReadingColumns(found["time_us"], found["series"], found["value"], tuple(found["names"]))
+    with map_errors():
+        arrays = read_metrics(path)
+    return ReadingColumns(
+        arrays["time_us"], arrays["series"], arrays["value"], tuple(arrays["names"])
+    )

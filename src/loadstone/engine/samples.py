@@ -18,14 +18,14 @@ NO_FIRST_BYTE = 2**32 - 1
 class Samples:
     """What one run measured, shape (n,) each; times are nanoseconds since the run's start.
 
-    `due_ns` is the intended start of the step: for the first step of an iteration its place in the
-    schedule, for a later one the end of the step before. `sent_ns` is when its first byte went to
-    the socket, -1 where it never did; `done_ns` when the answer was complete or given up.
-    `first_byte_us` is how long after the sending the answer began, in microseconds, NO_FIRST_BYTE
-    where it never did. Rows are in the order of completion. A step that
-    was left out has none. A row takes 43 bytes.
+    `due_ns` is the intended start of the step: for the first step of an iteration its time in the
+    schedule, for a later one the end of the step before. `sent_ns` is when its first byte was
+    written to the socket, or -1; `done_ns` when the response was complete or abandoned.
+    `first_byte_us` is the time from sending to the first byte of the response in microseconds, or
+    NO_FIRST_BYTE. Rows are in the order of completion. A skipped step has no row. A row takes 43
+    bytes.
 
-    A pause has a row without a status: sent when it began, done when it was over.
+    A pause has a row without a status; `sent_ns` and `done_ns` are its start and end.
     """
 
     due_ns: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Samples:
         return type(self)(**{name: getattr(self, name)[order] for name in self.__slots__})
 
     def picked(self, rows: NDArray[np.bool_] | slice) -> Self:
-        """Return some of the rows."""
+        """Return the rows selected by a mask or slice."""
         return type(self)(**{name: getattr(self, name)[rows] for name in self.__slots__})
 
     def __len__(self) -> int:
@@ -63,10 +63,10 @@ class Samples:
 
     @property
     def is_request(self) -> NDArray[np.bool_]:
-        """Whether the row is of a request, and not of a pause."""
+        """Mask of the rows of requests (False: pauses)."""
         return np.asarray((self.status > 0) | (self.outcome != Outcome.OK), dtype=np.bool_)
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:
-        """Intended start to end, so that waiting which the service caused is counted."""
+        """Time from the intended start to the end, so waiting caused by the service counts."""
         return self.done_ns - self.due_ns

@@ -1,4 +1,4 @@
-"""The lab's haproxy: which servers get requests, and taking one out."""
+"""Controls the lab's haproxy through its runtime API."""
 
 import csv
 import re
@@ -14,7 +14,7 @@ from loadstone.lab.processes import Process
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address, read_address
-from loadstone.monitor.sources.sockets import ask
+from loadstone.monitor.sources.sockets import exchange
 
 BACKEND = "nodes"
 # Status and termination state, which is -- where neither side gave up (haproxy's manual, 8.5).
@@ -29,55 +29,56 @@ def server_of(node: int) -> str:
 
 
 def has_balancer(folder: Path) -> bool:
-    """Return whether the deployment has haproxy with a socket."""
-    found = parts.known(folder)
-    return any(one.statistics for one in found.records if one.part == "haproxy")
+    """Return whether the deployment has haproxy with a stats socket."""
+    deployment = parts.read_state(folder)
+    return any(record.statistics for record in deployment.records if record.part == "haproxy")
 
 
-def set_state(folder: Path, server: str, wanted: str) -> None:
-    """Make a server `maint` (no requests) or `ready`."""
-    answer = _ask(folder, f"set server {BACKEND}/{server} state {wanted}\n").strip()
-    if answer:  # haproxy says nothing where it obeys
+def set_state(folder: Path, server: str, state: str) -> None:
+    """Set a server's state: `maint` (gets no requests) or `ready`."""
+    response = _command(folder, f"set server {BACKEND}/{server} state {state}\n").strip()
+    if response:  # haproxy prints nothing on success
         raise EnvironmentUnusable(
-            f"haproxy of lab {folder.name} does not set {server} to {wanted}: {answer}; a lab that "
-            "was started by an older loadstone must be started again"
+            f"haproxy of lab {folder.name} does not set {server} to {state}: {response}; a lab "
+            "that was started by an older loadstone must be started again"
         )
 
 
 def set_port(folder: Path, server: str, port: int) -> None:
-    """Send what a server is to get to another port of this machine."""
-    answer = _ask(folder, f"set server {BACKEND}/{server} addr {HOST} port {port}\n")
-    if "chang" not in answer.lower():  # "port changed from ...", "no need to change ..."
+    """Send a server's requests to another port of this machine."""
+    response = _command(folder, f"set server {BACKEND}/{server} addr {HOST} port {port}\n")
+    if "chang" not in response.lower():  # "port changed from ...", "no need to change ..."
         raise EnvironmentUnusable(
-            f"haproxy of lab {folder.name} does not send {server} to port {port}: {answer.strip()}"
+            f"haproxy of lab {folder.name} does not send {server} to port {port}: "
+            f"{response.strip()}"
         )
 
 
 def require_tls(folder: Path) -> None:
-    """Raise InvalidInput for a deployment that shows no certificate."""
-    if not Deployment(folder, parts.known(folder)).has_tls:
+    """Raise InvalidInput for a deployment without TLS."""
+    if not Deployment(folder, parts.read_state(folder)).has_tls:
         raise InvalidInput(
             f"lab {folder.name} serves without TLS; it needs --with nodes=2 --with tls=on"
         )
 
 
 def set_certificate(folder: Path, *, is_valid: bool) -> None:
-    """Show the valid certificate, or the expired one, to whoever connects from here on.
+    """Present the valid or the expired certificate on new connections.
 
-    Connections that are open stay open, and sessions of before are not resumed.
+    Open connections stay open; earlier TLS sessions are not resumed.
     """
-    known = ServerCertificates(folder)
+    certificates = ServerCertificates(folder)
     # haproxy knows a certificate by the file that it was started with.
-    text = (known.valid if is_valid else known.expired).read_text().rstrip("\n")
-    # A transaction that was left open by a crash is replaced.
-    answers = (
-        _ask(folder, f"set ssl cert {known.valid} <<\n{text}\n\n"),
-        _ask(folder, f"commit ssl cert {known.valid}\n"),
+    text = (certificates.valid if is_valid else certificates.expired).read_text().rstrip("\n")
+    # This replaces a transaction that a crash left open.
+    responses = (
+        _command(folder, f"set ssl cert {certificates.valid} <<\n{text}\n\n"),
+        _command(folder, f"commit ssl cert {certificates.valid}\n"),
     )
-    if "Success" not in answers[-1]:
-        said = " ".join(" ".join(answers).split())
+    if "Success" not in responses[-1]:
+        output = " ".join(" ".join(responses).split())
         raise EnvironmentUnusable(
-            f"haproxy of lab {folder.name} does not take another certificate: {said}"
+            f"haproxy of lab {folder.name} does not take another certificate: {output}"
         )
 
 
@@ -87,7 +88,7 @@ def is_up(folder: Path, server: str) -> bool:
 
 
 def await_idle(folder: Path, server: str, patience_s: float) -> bool:
-    """Wait until a server answers no request any more; False: it did not come to that."""
+    """Wait until a server has no request in progress; return False on time-out."""
     deadline = time.monotonic() + patience_s
     while _row(folder, server).get("scur") != "0":
         if time.monotonic() > deadline:
@@ -97,7 +98,7 @@ def await_idle(folder: Path, server: str, patience_s: float) -> bool:
 
 
 def _row(folder: Path, server: str) -> dict[str, str]:
-    table = _ask(folder, "show stat\n").removeprefix("# ")
+    table = _command(folder, "show stat\n").removeprefix("# ")
     rows = csv.DictReader(table.splitlines())
     mine = (row for row in rows if (row["pxname"], row["svname"]) == (BACKEND, server))
     return next(mine, {})
@@ -115,18 +116,22 @@ def await_up(folder: Path, server: str, patience_s: float = PATIENCE_S) -> None:
 
 
 def await_all(folder: Path) -> None:
-    """Wait until haproxy, where there is one, sends requests to every node."""
+    """Wait until haproxy, if there is one, sends requests to every node."""
     if not has_balancer(folder):
         return
-    nodes = {parts.node_of(one.part) for one in parts.known(folder).records if "-" in one.part}
+    nodes = {
+        parts.node_of(record.part)
+        for record in parts.read_state(folder).records
+        if "-" in record.part
+    }
     for node in sorted(nodes):
         await_up(folder, server_of(node))
 
 
 def logged_failures(folder: Path) -> int | None:
-    """Return how many requests failed by haproxy's own logs; None: there is no haproxy.
+    """Return the number of failed requests in haproxy's logs; None if there is no haproxy.
 
-    So does a handshake that a client ends: its request is never sent.
+    A TLS handshake that the client aborts counts as a failed request.
     """
     if not has_balancer(folder):
         return None
@@ -138,31 +143,33 @@ def logged_failures(folder: Path) -> int | None:
 
 
 def _has_failed(line: bytes) -> bool:
-    found = _REQUEST.match(line)
-    if found is None:
+    match = _REQUEST.match(line)
+    if match is None:
         return HANDSHAKE_FAILED.encode() in line
-    status, ended = found.groups()
-    return status not in b"23" or ended != b"--"
+    status, termination = match.groups()
+    return status not in b"23" or termination != b"--"
 
 
 def reload(folder: Path) -> Process:
-    """Start a haproxy that takes over from the present one, as its reload does."""
+    """Start a haproxy that takes over the sockets of the running one, as a reload does."""
     balancer = parts.part(folder, "haproxy")
-    found = next(one for one in parts.known(folder).records if one.part == "haproxy")
-    if found.process is None or not isinstance(balancer, Haproxy):
+    record = next(
+        candidate for candidate in parts.read_state(folder).records if candidate.part == "haproxy"
+    )
+    if record.process is None or not isinstance(balancer, Haproxy):
         raise AssertionError("a running deployment's haproxy has a process")
-    return balancer.take_over(found.process)
+    return balancer.take_over(record.process)
 
 
-def _ask(folder: Path, question: str) -> str:
+def _command(folder: Path, command: str) -> str:
     try:
-        return ask(_address(folder), question.encode()).decode("ascii", "replace")
+        return exchange(_address(folder), command.encode()).decode("ascii", "replace")
     except Unreadable as problem:
         raise EnvironmentUnusable(f"haproxy of lab {folder.name}: {problem}") from None
 
 
 def _address(folder: Path) -> Address:
-    for record in parts.known(folder).records:
+    for record in parts.read_state(folder).records:
         if record.part == "haproxy" and record.statistics:
             return read_address(record.statistics, ("haproxy",))
     raise InvalidInput(

@@ -1,7 +1,7 @@
-"""Faults in a run: what is checked before, and who undoes them whatever happens.
+"""Faults in a run: checked before the load, undone at its end whatever happens.
 
-What carries them out is imported where it is used: it needs what deploys labs, which a run without
-faults does not.
+The injectors are imported where they are used: they import the code that deploys labs, which a run
+without faults does not need.
 """
 
 import time
@@ -24,8 +24,8 @@ NOTICED_S = 12.0  # three failed checks of the lab's haproxy, 2 s apart, with a 
 
 
 @dataclass(frozen=True, slots=True)
-class Breaking:
-    """How the faults of a run are carried out."""
+class FaultRunner:
+    """Carries out the faults of a run."""
 
     target: Target
     commands: FaultCommands | None  # None: on a lab
@@ -34,7 +34,7 @@ class Breaking:
     def require_possible(
         self, planned: Sequence[Planned], hooks: Sequence[Hook], held: Fault | None
     ) -> None:
-        """Raise InvalidInput for a fault that the target cannot have, before any load."""
+        """Raise InvalidInput, before any load, for a fault that the target cannot have."""
         actions = (one.action for one in hooks)
         faults = [one.fault for one in planned] + ([held] if held else [])
         faults += [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
@@ -42,38 +42,38 @@ class Breaking:
             self._injector(fault).check(fault)
 
     @contextmanager
-    def watched(self, say: Say) -> Iterator[Target]:
-        """Return the target as it is while parts may die; all faults are undone at the end."""
+    def undoing(self, say: Say) -> Iterator[Target]:
+        """Yield a target that tolerates dead parts; undo all faults at the end."""
         from loadstone.faults.undo import undo_all
         from loadstone.faults.watcher import watched
 
         folder = self._journal_folder
-        for words in undo_all(folder):
-            say(f"  undone what an earlier run has left: {words}")
+        for step in undo_all(folder):
+            say(f"  undone what an earlier run has left: {step}")
         with watched(folder):
             yield replace(self.target, failure=lambda: None)
 
-    def begun(self, planned: Sequence[Planned], say: Say) -> Faults:
-        """Return the observer that carries out the faults of one trial."""
+    def observer(self, planned: Sequence[Planned], say: Say) -> Faults:
+        """Return the observer that injects the faults of one trial."""
         return Faults(self._injector(planned[0].fault if planned else None), planned, say)
 
     @contextmanager
-    def held(self, fault: Fault | None, say: Say) -> Iterator[None]:
-        """Hold a fault during this block, once clients no longer notice that it has just begun."""
+    def hold(self, fault: Fault | None, say: Say) -> Iterator[None]:
+        """Hold a fault during this block, which starts when the balancer has noticed the fault."""
         if fault is None:
             yield
             return
         injector = self._injector(fault)
         with ThreadPoolExecutor(1) as thread:
-            done = thread.submit(injector.inject, replace(fault, hold_s=HELD_S))
+            record = thread.submit(injector.inject, replace(fault, hold_s=HELD_S))
             try:
                 say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
                 time.sleep(NOTICED_S)
                 yield
             finally:
                 injector.over.set()
-        if done.result().failure:
-            raise EnvironmentUnusable(f"fault {fault.sentence!r}: {done.result().failure}")
+        if record.result().failure:
+            raise EnvironmentUnusable(f"fault {fault.sentence!r}: {record.result().failure}")
         injector.settle()
 
     @property

@@ -1,4 +1,4 @@
-"""Faults of a real cloud: commands that the user's file maps services and actions to."""
+"""Faults of a real cloud: a user's file maps services and actions to commands."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from loadstone.analysis.fault import FaultEffect
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, carry_out
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
-from loadstone.faults.model import Action, Done, FaultCommands, Service
+from loadstone.faults.model import Action, FaultCommands, FaultRecord, Service
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import undo
 from loadstone.findings import Finding
@@ -46,16 +46,16 @@ def _service(tree: Any, place: str) -> Service:
             raise InvalidInput(f"{place}: {host!r} is no host")
     verbs = {verb.value for verb in Verb}
     actions = {}
-    for name, one in tree.items():
+    for name, value in tree.items():
         if name == HOSTS:
             continue
         if name not in verbs:
             known = ", ".join(sorted(verbs))
             raise InvalidInput(f"{place}: no action {name!r}; there are {known}")
-        given = {"do": one} if isinstance(one, str) else one
-        if not isinstance(given, dict) or "do" not in given or set(given) - {"do", "undo"}:
+        entry = {"do": value} if isinstance(value, str) else value
+        if not isinstance(entry, dict) or "do" not in entry or set(entry) - {"do", "undo"}:
             raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")
-        actions[str(name)] = Action(str(given["do"]), str(given.get("undo", "")))
+        actions[str(name)] = Action(str(entry["do"]), str(entry.get("undo", "")))
     return Service(hosts, actions)
 
 
@@ -73,36 +73,36 @@ class CommandInjector:
         self._journal = UndoJournal.read(self.folder)
 
     def check(self, fault: Fault) -> None:
-        """Raise InvalidInput for a fault that the file does not have."""
-        service, _ = self.commands.found(fault)
+        """Raise InvalidInput for a fault without commands in the file."""
+        service, _ = self.commands.find(fault)
         self._hosts(fault, service)
 
     def prepare(self, fault: Fault, say: Say) -> None:
-        """Nothing is needed."""
+        """Need no preparation."""
 
     def logged_failures(self) -> None:
-        """No balancer's log is known."""
+        """Return None: the logs of the balancer are not known."""
 
-    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
-        """What was broken is known."""
+    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
+        """Return nothing: the fault is its own explanation."""
         return ()
 
     def settle(self) -> None:
-        """Nothing is known of when the service is whole again."""
+        """Return at once: the service's health is not known."""
 
-    def inject(self, fault: Fault) -> Done:
-        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
+    def inject(self, fault: Fault) -> FaultRecord:
+        """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
         steps: list[tuple[float, str]] = []
         failure, undone_s = "", None
         hosts: tuple[str, ...] = ()
         to_undo: list[UndoStep] = []
         began_s = time.time()
         try:
-            service, action = self.commands.found(fault)
+            service, action = self.commands.find(fault)
             hosts = self._hosts(fault, service)
             for host in hosts if action.undo else ():
-                what = json.dumps({"host": host, "command": action.undo})
-                to_undo.append(UndoStep(Undo.COMMAND, what, processes.boot_id()))
+                payload = json.dumps({"host": host, "command": action.undo})
+                to_undo.append(UndoStep(Undo.COMMAND, payload, processes.boot_id()))
                 self._journal.add(to_undo[-1])
             began_s = time.time()
             for host in hosts:
@@ -119,7 +119,7 @@ class CommandInjector:
                 steps.append((undone_s, "undone"))
             except LoadstoneError as problem:
                 failure = failure or str(problem)
-        return Done(fault, began_s, undone_s, None, hosts, tuple(steps), failure)
+        return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(steps), failure)
 
     def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
         if fault.node is not None:

@@ -1,4 +1,4 @@
-"""The lab's database: where its data are, and making it read-only."""
+"""The lab's database: its data folder and its read-only mode."""
 
 import getpass
 import os
@@ -18,8 +18,8 @@ READ_ONLY = "default_transaction_read_only = on  # loadstone fault"
 
 
 def kind(folder: Path) -> str:
-    """Return the database's part: mariadb or postgres; InvalidInput if there is none."""
-    for record in parts.known(folder).records:
+    """Return the name of the database part: mariadb or postgres; raise InvalidInput without one."""
+    for record in parts.read_state(folder).records:
         if record.part in ("mariadb", "postgres"):
             return record.part
     raise InvalidInput(
@@ -27,41 +27,46 @@ def kind(folder: Path) -> str:
     )
 
 
-def folder(of: Path) -> Path:
+def folder(lab: Path) -> Path:
     """Return the folder of the database's data."""
-    tables = "mysql-data" if kind(of) == "mariadb" else "postgres-data"
-    chosen = settings.read(parts.known(of).settings)
-    return data_folder(of, chosen) / tables
+    tables = "mysql-data" if kind(lab) == "mariadb" else "postgres-data"
+    chosen = settings.read(parts.read_state(lab).settings)
+    return data_folder(lab, chosen) / tables
 
 
-def set_read_only(of: Path, *, is_read_only: bool) -> None:
-    """Make the database refuse writes, or take them again."""
-    if kind(of) == "mariadb":
-        _set_mariadb(of, is_read_only=is_read_only)
+def set_read_only(lab: Path, *, is_read_only: bool) -> None:
+    """Make the database read-only or writable."""
+    if kind(lab) == "mariadb":
+        _set_mariadb(lab, is_read_only=is_read_only)
     else:
-        _set_postgres(folder(of), is_read_only=is_read_only)
+        _set_postgres(folder(lab), is_read_only=is_read_only)
 
 
-def _set_mariadb(of: Path, *, is_read_only: bool) -> None:
+def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
     # The socket's full path may be longer than the kernel allows.
-    words = (CLIENT.path(), "--no-defaults", "--socket=mariadb.sock", f"--user={getpass.getuser()}")
-    done = subprocess.run(
-        (*words, "--execute", f"SET GLOBAL read_only = {int(is_read_only)}"),
-        cwd=folder(of),
+    client = (
+        CLIENT.path(),
+        "--no-defaults",
+        "--socket=mariadb.sock",
+        f"--user={getpass.getuser()}",
+    )
+    completed = subprocess.run(
+        (*client, "--execute", f"SET GLOBAL read_only = {int(is_read_only)}"),
+        cwd=folder(lab),
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         check=False,
     )
-    if done.returncode != 0:
+    if completed.returncode != 0:
         raise EnvironmentUnusable(
-            f"mariadb of lab {of.name} does not become "
-            f"{'read-only' if is_read_only else 'writable'}: {done.stderr.strip()}"
+            f"mariadb of lab {lab.name} does not become "
+            f"{'read-only' if is_read_only else 'writable'}: {completed.stderr.strip()}"
         )
 
 
 def _set_postgres(tables: Path, *, is_read_only: bool) -> None:
-    """Set PostgreSQL's default for transactions, which its sessions take over at once."""
+    """Set PostgreSQL's default transaction mode; running sessions adopt it at once."""
     conf = tables / "postgresql.auto.conf"  # is read last
     others = [line for line in conf.read_text().splitlines() if line != READ_ONLY]
     lines = [*others, READ_ONLY] if is_read_only else others

@@ -1,4 +1,4 @@
-"""A full file system: a file takes all that is free."""
+"""Fills a file system with one file."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 from loadstone.errors import InvalidInput
 
 NAME = "loadstone-fills-the-disk"
-MOST_BYTES = 1 << 30  # of a file system that is filled: a larger one is not there for tests
+MOST_BYTES = 1 << 30  # largest file system to fill: a larger one is not a test file system
 LEAST_BYTES = 4096
 SHARED = Path("/dev/shm")  # noqa: S108  # other programs keep their memory there
 
@@ -28,12 +28,12 @@ def require_small(data: Path) -> None:
 
 
 def file(data: Path) -> Path:
-    """Return the file that takes the space."""
+    """Return the path of the filler file."""
     return data / NAME
 
 
 def fill(data: Path) -> None:
-    """Take all space that is free."""
+    """Fill the free space."""
     info = os.statvfs(data)
     chunk = max(LEAST_BYTES, info.f_bfree * info.f_frsize)
     end = 0
@@ -52,5 +52,5 @@ def fill(data: Path) -> None:
 
 
 def free(path: Path) -> None:
-    """Give the space back."""
+    """Free the space again."""
     path.unlink(missing_ok=True)

@@ -10,11 +10,11 @@ SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--")
 
 
 def carry_out(host: str, command: str) -> None:
-    """Run a command by ssh, or here by a shell; EnvironmentUnusable says why it failed."""
-    words = ("sh", "-c", command) if host == HERE else (*SSH, host, command)
+    """Run a shell command over ssh, or here; raise EnvironmentUnusable if it fails."""
+    argv = ("sh", "-c", command) if host == HERE else (*SSH, host, command)
     try:
-        done = subprocess.run(
-            words,
+        completed = subprocess.run(
+            argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -23,7 +23,7 @@ def carry_out(host: str, command: str) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise EnvironmentUnusable(f"{host}: {command}: {problem}") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        why = said[-1] if said else "nothing was said"
-        raise EnvironmentUnusable(f"{host}: {command} ended with {done.returncode}: {why}")
+    if completed.returncode != 0:
+        output = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+        why = output[-1] if output else "nothing was said"
+        raise EnvironmentUnusable(f"{host}: {command} ended with {completed.returncode}: {why}")

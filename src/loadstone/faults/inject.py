@@ -1,4 +1,4 @@
-"""Carries faults out on a deployment; how each is undone is in the journal before it is done."""
+"""Injects faults into a deployment; each undo step is in the journal before its fault begins."""
 
 import os
 import secrets
@@ -18,7 +18,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
-from loadstone.faults.model import Done
+from loadstone.faults.model import FaultRecord
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo
@@ -33,7 +33,7 @@ from loadstone.lab.state import Record
 
 ANSWER_S = 5.0  # of memcached
 PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
-SPARE_S = 60.0  # a busy loop ends by itself so long after it should have been ended
+SPARE_S = 60.0  # a busy loop that nobody ended ends by itself after this
 # Verbs after which haproxy should stop sending requests to the node.
 _TAKES_DOWN = (
     Verb.KILL,
@@ -48,33 +48,35 @@ _TAKES_DOWN = (
 
 @dataclass(slots=True)
 class LoadInjector:
-    """For faults that are of the load: there is nothing to break."""
+    """Injects overloads: the engine raises the rate itself, so nothing is broken or undone."""
 
     over: Event = field(default_factory=Event)  # the load has ended
     folder: Path | None = None  # of the lab, where it is one
 
     def check(self, fault: Fault) -> None:
-        """Every target can be overloaded."""
+        """Accept every target: all can be overloaded."""
 
     def prepare(self, fault: Fault, say: Say) -> None:
-        """Nothing is needed."""
+        """Need no preparation."""
 
     def logged_failures(self) -> int | None:
-        """Return how many requests failed by haproxy's log."""
+        """Return the number of failed requests in haproxy's logs; None without haproxy."""
         return None if self.folder is None else balancer.logged_failures(self.folder)
 
-    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
+    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
         """Say which queues of a lab an overload fills."""
-        return () if self.folder is None else (queues.finding(self.folder, fault, seen),)
+        return () if self.folder is None else (queues.finding(self.folder, fault, effect),)
 
     def settle(self) -> None:
-        """Nothing was broken."""
+        """Return at once: nothing was broken."""
 
-    def inject(self, fault: Fault) -> Done:
+    def inject(self, fault: Fault) -> FaultRecord:
         """Wait until the overload is over."""
         began_s = time.time()
         self.over.wait(fault.hold_s)
-        return Done(fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),))
+        return FaultRecord(
+            fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),)
+        )
 
 
 @dataclass(slots=True)
@@ -119,48 +121,48 @@ class LabInjector:
             case Verb.UPGRADE:
                 rolling.require_upgrade(self.folder, fault)
             case _:
-                parts.hit(fault, parts.known(self.folder), self.random)
+                parts.hit(fault, parts.read_state(self.folder), self.random)
 
     def prepare(self, fault: Fault, say: Say) -> None:
-        """Make what takes long before the load begins."""
+        """Prepare a rolling change before the load."""
         if fault.verb in ROLLING:
             rolling.prepare(self.folder, fault, say)
 
-    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
-        """What was broken is known."""
+    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
+        """Return nothing: the fault is its own explanation."""
         return ()
 
     def logged_failures(self) -> int | None:
-        """Return how many requests failed by haproxy's log; None: there is no haproxy."""
+        """Return the number of failed requests in haproxy's logs; None without haproxy."""
         return balancer.logged_failures(self.folder)
 
-    def inject(self, fault: Fault) -> Done:
-        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
-        carried = _Carried(self, fault)
+    def inject(self, fault: Fault) -> FaultRecord:
+        """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
+        active = _ActiveFault(self, fault)
         try:
-            carried.carry_out()
+            active.carry_out()
         except LoadstoneError as problem:
-            return carried.done(str(problem))
-        return carried.done()
+            return active.record(str(problem))
+        return active.record()
 
     def settle(self) -> None:
-        """Wait until the service is whole: haproxy sends to every node."""
+        """Wait until haproxy sends requests to every node."""
         balancer.await_all(self.folder)
 
     def note(self, kind: Undo, what: str) -> UndoStep:
-        """Write how something is undone to the journal."""
+        """Add an undo step to the journal."""
         step = UndoStep(kind, what, processes.boot_id())
         self._journal.add(step)
         return step
 
     def forget(self, step: UndoStep) -> None:
-        """Remove what is undone from the journal."""
+        """Remove an undo step from the journal."""
         self._journal.remove(step)
 
 
 @dataclass(slots=True)
-class _Carried:
-    """One fault on its way."""
+class _ActiveFault:
+    """One fault in progress."""
 
     injector: LabInjector
     fault: Fault
@@ -176,9 +178,9 @@ class _Carried:
     def folder(self) -> Path:
         return self.injector.folder
 
-    def done(self, failure: str = "") -> Done:
-        """Return what was done."""
-        return Done(
+    def record(self, failure: str = "") -> FaultRecord:
+        """Return the record of the fault."""
+        return FaultRecord(
             self.fault,
             self.began_s or time.time(),
             self.undone_s,
@@ -190,7 +192,7 @@ class _Carried:
         )
 
     def carry_out(self) -> None:
-        """Do it, hold it, undo it."""
+        """Inject the fault, hold it, undo it."""
         fault, folder = self.fault, self.folder
         try:
             match fault.verb:
@@ -200,7 +202,7 @@ class _Carried:
                     self._rotate()
                 case Verb.READ_ONLY:
                     self.targets = (database.kind(folder),)
-                    self._noted(Undo.WRITABLE, self.targets[0])
+                    self._note(Undo.WRITABLE, self.targets[0])
                     self._act(
                         "read-only", lambda: database.set_read_only(folder, is_read_only=True)
                     )
@@ -211,38 +213,34 @@ class _Carried:
                 case Verb.STEAL_CPU:
                     self._steal_cpu()
                 case _:
-                    self._on_parts(parts.hit(fault, parts.known(folder), self.injector.random))
-            self._hold()
+                    self._on_parts(parts.hit(fault, parts.read_state(folder), self.injector.random))
+            self.injector.over.wait(fault.hold_s)
         finally:
             self._undo()
 
-    def _hold(self) -> None:
-        # Detection goes on also after the fault was undone, which haproxy may not have noticed.
-        self.injector.over.wait(self.fault.hold_s)
-
-    def _undo(self, but: int = 0) -> None:
-        """Undo what was done, the last step first, but the first ones."""
-        is_needed = len(self.to_undo) > but
-        while len(self.to_undo) > but:
+    def _undo(self, keep: int = 0) -> None:
+        """Undo the steps, the last one first, except the first `keep`."""
+        is_needed = len(self.to_undo) > keep
+        while len(self.to_undo) > keep:
             step = self.to_undo[-1]
             undo(step, self.folder)
             self.injector.forget(self.to_undo.pop())
-            self._said(step.words if step.undo is not Undo.END else "ended what was started")
+            self._log(step.description if step.undo is not Undo.END else "ended what was started")
         if is_needed:
             self.undone_s = time.time()
 
-    def _noted(self, kind: Undo, what: str) -> None:
+    def _note(self, kind: Undo, what: str) -> None:
         self.to_undo.append(self.injector.note(kind, what))
 
-    def _said(self, words: str) -> None:
-        self.steps.append((time.time(), words))
+    def _log(self, message: str) -> None:
+        self.steps.append((time.time(), message))
 
-    def _act(self, words: str, act: Callable[[], object]) -> None:
-        """Do something; its instant is the fault's if it is the first."""
+    def _act(self, message: str, action: Callable[[], object]) -> None:
+        """Log and do one action; the first one is the begin of the fault."""
         now_s = time.time()
         self.began_s = self.began_s or now_s
-        self.steps.append((now_s, words))
-        act()
+        self.steps.append((now_s, message))
+        action()
 
     def _on_parts(self, records: Sequence[Record]) -> None:
         self.targets = tuple(record.part for record in records)
@@ -269,17 +267,17 @@ class _Carried:
 
     def _kill(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._noted(Undo.START, parts.ended(record))
+            self._note(Undo.START, parts.undo_target(record))
         members = [one for record in records for one in _family(record)]
         self._act(f"killed {', '.join(self.targets)}", lambda: processes.kill(members))
 
     def _stop(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._noted(Undo.START, parts.ended(record))
+            self._note(Undo.START, parts.undo_target(record))
         for record in records:
             if record.process is not None:
-                ask = signal.Signals(record.ask)
-                stop = partial(processes.stop, record.process, ask=ask)
+                stop_signal = signal.Signals(record.ask)
+                stop = partial(processes.stop, record.process, stop_signal=stop_signal)
                 self._act(f"stopped {record.part}", stop)
 
     def _restart(self, records: Sequence[Record]) -> None:
@@ -293,7 +291,7 @@ class _Carried:
 
     def _freeze(self, records: Sequence[Record]) -> None:
         for record in records:
-            self._noted(Undo.CONTINUE, record.part)
+            self._note(Undo.CONTINUE, record.part)
         members = [one for record in records for one in _family(record)]
         self._act(f"froze {', '.join(self.targets)}", lambda: processes.freeze(members))
 
@@ -304,7 +302,7 @@ class _Carried:
     def _take_out(self, records: Sequence[Record]) -> None:
         for node in sorted({parts.node_of(record.part) for record in records}):
             server = balancer.server_of(node)
-            self._noted(Undo.READY, server)
+            self._note(Undo.READY, server)
             take_out = partial(balancer.set_state, self.folder, server, "maint")
             self._act(f"took {server} out", take_out)
 
@@ -312,27 +310,27 @@ class _Carried:
         if self.fault.service in KEYSTONE:
             self._reroute(records)
         else:
-            # No network of its own can be cut. To the others it is the same: connections stay
-            # open, and nothing answers.
+            # The part has no network of its own to cut. Freezing it looks the same to its clients:
+            # connections stay open, and nothing answers.
             self._freeze(records)
 
     def _reroute(self, records: Sequence[Record]) -> None:
-        """Send haproxy to a process that delays, or never answers, in place of the node."""
+        """Put a proxy that delays, drops or never answers between haproxy and the node."""
         fault, folder = self.fault, self.folder
         how = {Verb.DISCONNECT: CUT, Verb.LOSE: f"{LOSS}{fault.share}"}.get(fault.verb)
         how = how or str(fault.delay_s)
         for node in sorted({parts.node_of(record.part) for record in records}):
             server = balancer.server_of(node)
-            target = parts.known(folder).port(server)
+            target = parts.read_state(folder).port(server)
             if target is None:
                 raise AssertionError("a node behind haproxy has a port")
             between, mark = choose(None), secrets.token_hex(8)
-            self._noted(Undo.END, mark)
-            self._noted(Undo.ADDRESS, f"{server} {target}")
-            words = (sys.executable, "-m", "loadstone.faults.proxy", str(between), str(target), how)
-            processes.start(Command(words, folder / "logs" / "fault.log", folder, {FAULT: mark}))
+            self._note(Undo.END, mark)
+            self._note(Undo.ADDRESS, f"{server} {target}")
+            argv = (sys.executable, "-m", "loadstone.faults.proxy", str(between), str(target), how)
+            processes.start(Command(argv, folder / "logs" / "fault.log", folder, {FAULT: mark}))
             deadline = time.monotonic() + PROXY_S
-            # It must not be tried by connecting, which takes a place in its listen queue.
+            # Do not probe by connecting: this would take a place in its listen queue.
             while is_free(between):
                 if time.monotonic() > deadline:
                     raise EnvironmentUnusable("the process between haproxy and node does not start")
@@ -341,12 +339,12 @@ class _Carried:
             self._act(f"{fault.verb} {server}", reroute)
 
     @contextmanager
-    def _phase(self, words: str) -> Iterator[None]:
+    def _phase(self, description: str) -> Iterator[None]:
         began_s = time.time()
         try:
             yield
         finally:
-            self.phases.append(FaultPhase(words, began_s, time.time()))
+            self.phases.append(FaultPhase(description, began_s, time.time()))
 
     def _roll(self, records: Sequence[Record]) -> None:
         before = len(self.to_undo)
@@ -354,32 +352,32 @@ class _Carried:
             own = [record for record in records if parts.node_of(record.part) == node]
             server = balancer.server_of(node)
             with self._phase(f"node {node} was out"):
-                self._noted(Undo.READY, server)
+                self._note(Undo.READY, server)
                 self._drain(node)
                 self._stop(own)
                 self._undo(before)  # starts it, waits until it serves, puts it back
                 balancer.await_up(self.folder, server)
-            self._said(f"{server} is served again")
+            self._log(f"{server} is served again")
 
     def _drain(self, node: int) -> None:
         server = balancer.server_of(node)
         self._act(f"took {server} out", lambda: None)
         if not rolling.take_out(self.folder, node):
-            self._said(f"{server} still has requests after {rolling.DRAIN_S:.0f} s")
+            self._log(f"{server} still has requests after {rolling.DRAIN_S:.0f} s")
 
     def _configure(self, records: Sequence[Record]) -> None:
         section, name = self.fault.option
         option = (section, name, self.fault.value)
-        self._noted(Undo.CONF, "as it was")
+        self._note(Undo.CONF, "as it was")
         set_option = partial(rolling.set_option, self.folder, option)
         self._act(f"set [{section}] {name} = {self.fault.value}", set_option)
         self._roll(records)
 
     def _upgrade(self, records: Sequence[Record]) -> None:
         folder, release = self.folder, self.fault.value
-        self._noted(Undo.UPGRADE, release)
-        for how, words in (("expand", "schema was expanded"), ("migrate", "data were migrated")):
-            with self._phase(f"the {words}"):
+        self._note(Undo.UPGRADE, release)
+        for how, change in (("expand", "schema was expanded"), ("migrate", "data were migrated")):
+            with self._phase(f"the {change}"):
                 self._act(f"db_sync --{how}", partial(rolling.sync, folder, release, how))
         rolling.switch(folder, release)
         for node in sorted({parts.node_of(record.part) for record in records}):
@@ -387,22 +385,22 @@ class _Carried:
                 self._drain(node)
                 self._act(f"restarted node {node}", partial(rolling.restart, folder, node))
                 rolling.put_back(folder, node)
-            self._said(f"node {node} serves with {release}")
+            self._log(f"node {node} serves with {release}")
         with self._phase("the schema was contracted"):
             self._act("db_sync --contract", partial(rolling.sync, folder, release, "contract"))
         self.injector.forget(self.to_undo.pop())
         self.undone_s = time.time()
-        self._said(f"all is of {release}")
+        self._log(f"all is of {release}")
 
     def _fill(self) -> None:
         data = database.folder(self.folder)
         self.targets = (database.kind(self.folder),)
-        self._noted(Undo.FREE, str(filling.file(data)))
+        self._note(Undo.FREE, str(filling.file(data)))
         self._act("filled the disk", lambda: filling.fill(data))
 
     def _reload(self, _: Sequence[Record]) -> None:
         # If a crash comes before the new process is recorded, START ends it and starts another.
-        self._noted(Undo.START, "haproxy")
+        self._note(Undo.START, "haproxy")
         self._act("reloaded haproxy", lambda: None)
         process = balancer.reload(self.folder)
         part = parts.part(self.folder, "haproxy")
@@ -422,12 +420,12 @@ class _Carried:
         repository = self.folder / "keys" / "fernet"
         keys.copy(repository)
         self.targets = ("keystone",)
-        self._noted(Undo.KEYS, str(repository))
+        self._note(Undo.KEYS, str(repository))
         self._act("rotated Fernet keys", lambda: keys.rotate(repository))
 
     def _expire(self) -> None:
         self.targets = ("haproxy",)
-        self._noted(Undo.CERTIFICATE, "the valid one")
+        self._note(Undo.CERTIFICATE, "the valid one")
         show = partial(balancer.set_certificate, self.folder, is_valid=False)
         self._act("haproxy shows an expired certificate", show)
 
@@ -436,9 +434,9 @@ class _Carried:
         mark = secrets.token_hex(8)
         count = max(1, round(cores * self.fault.share))
         self.targets = (f"{count} of {cores} cores",)
-        self._noted(Undo.END, mark)
+        self._note(Undo.END, mark)
         log = self.folder / "logs" / "fault.log"
-        # It looks at the clock, so that it ends by itself if nobody is left to end it.
+        # The loop has a deadline, in case nobody is left to end it.
         least_s = self.fault.hold_s + SPARE_S
         code = f"import time\nend = time.time() + {least_s}\nwhile time.time() < end: pass"
         command = Command((sys.executable, "-c", code), log, self.folder, {FAULT: mark})
@@ -459,7 +457,7 @@ class _Carried:
             Thread(target=self._detect, args=(sorted(nodes),), daemon=True).start()
 
     def _detect(self, nodes: Sequence[int]) -> None:
-        """Note when haproxy has stopped sending to the nodes."""
+        """Set `detected_s` when haproxy has stopped sending requests to the nodes."""
         try:
             while any(balancer.is_up(self.folder, balancer.server_of(node)) for node in nodes):
                 if self.undone_s is not None or self.injector.over.is_set():
@@ -476,15 +474,15 @@ def _family(record: Record) -> tuple[processes.Process, ...]:
 
 def _memcached(folder: Path) -> int:
     """Return the port of memcached."""
-    port = parts.known(folder).port("memcached")
+    port = parts.read_state(folder).port("memcached")
     if port is None:
         raise InvalidInput(f"lab {folder.name} has no memcached; it needs --with cache=memcached")
     return port
 
 
 def _require_kept_tokens(folder: Path, fault: Fault) -> None:
-    """Raise InvalidInput where no token is in the database: keystone-manage has no token_flush."""
-    if settings.read(parts.known(folder).settings).token is not TokenProvider.UUID:
+    """Raise InvalidInput unless tokens are in the database: only then is there a token_flush."""
+    if settings.read(parts.read_state(folder).settings).token is not TokenProvider.UUID:
         raise InvalidInput(
             f"fault {fault.sentence!r}: lab {folder.name} keeps no tokens in its database; it "
             "needs --with token=uuid --with release=13.0.2"
@@ -501,13 +499,13 @@ def _flush_memcached(port: int) -> None:
 
 
 def _manage(folder: Path, command: str) -> None:
-    """Run one of keystone-manage's commands."""
-    found = parts.known(folder)
+    """Run a command of keystone-manage."""
+    deployment = parts.read_state(folder)
     files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
-    program = str(Path(found.python).parent / "keystone-manage")
-    words = (program, *manage.options(*files), command)
+    program = str(Path(deployment.python).parent / "keystone-manage")
+    argv = (program, *manage.options(*files), command)
     log = folder / "logs" / "fault.log"
     processes.complete(
-        Command(words, log, folder, {"PYTHONWARNINGS": "ignore"}),
+        Command(argv, log, folder, {"PYTHONWARNINGS": "ignore"}),
         f"keystone-manage {command} failed",
     )

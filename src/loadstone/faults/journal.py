@@ -1,7 +1,7 @@
-"""The undo journal: what must be undone on a deployment, on disk before it is done.
+"""The undo journal: the undo steps of a deployment's faults, on disk before each fault.
 
-A step is written before its fault and removed when it is undone, so that whoever finds the file
-can undo what is left. Steps can be undone twice without harm.
+A step is written before its fault and removed when it is undone, so that any process that reads
+the file can undo the rest. Undoing a step twice is harmless.
 """
 
 import json
@@ -18,7 +18,7 @@ FILE = "faults.json"
 
 
 class Undo(StrEnum):
-    """How something is undone."""
+    """How a fault is undone."""
 
     CONTINUE = "continue"  # SIGCONT to a part's processes
     START = "start"  # a part, if it does not run; "PART PID": that process is ended first
@@ -36,22 +36,22 @@ class Undo(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """One thing to undo."""
+    """One undo step."""
 
     undo: Undo
     what: str  # a part, a server, a folder, an id
-    boot: str  # of the machine; processes of an earlier one are gone
+    boot: str  # id of the machine's boot; processes of an earlier boot are gone
 
     @property
-    def words(self) -> str:
-        """Describe the step for users, without the id of a process."""
-        what = self.what.partition(" ")[0] if self.undo is Undo.START else self.what
-        return f"{self.undo} {what}"
+    def description(self) -> str:
+        """Describe the step for users, without a PID."""
+        target = self.what.partition(" ")[0] if self.undo is Undo.START else self.what
+        return f"{self.undo} {target}"
 
 
 @dataclass(slots=True)
 class UndoJournal:
-    """The steps of one deployment that are yet to be undone, the last one first."""
+    """The pending undo steps of one deployment; undone in reverse order."""
 
     folder: Path
     steps: list[UndoStep] = field(default_factory=list)
@@ -59,7 +59,7 @@ class UndoJournal:
 
     @classmethod
     def read(cls, folder: Path) -> "UndoJournal":
-        """Read what is left to undo; nothing where there is no journal."""
+        """Read the pending steps; none if there is no journal."""
         path = folder / FILE
         try:
             rows: list[dict[str, Any]] = json.loads(path.read_text())
@@ -76,13 +76,13 @@ class UndoJournal:
         return cls(folder, steps)
 
     def add(self, step: UndoStep) -> None:
-        """Note a step; it is on disk when this returns."""
+        """Add a step; it is on disk when this returns."""
         with self._lock:
             self.steps.append(step)
             self._write()
 
     def remove(self, step: UndoStep) -> None:
-        """Forget a step that is undone."""
+        """Remove a step that is undone."""
         with self._lock:
             self.steps.remove(step)
             self._write()

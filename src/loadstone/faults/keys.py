@@ -1,4 +1,4 @@
-"""Fernet keys: rotated as keystone-manage does, and put back."""
+"""Rotates Fernet keys as keystone-manage does, and restores them."""
 
 import base64
 import os
@@ -9,7 +9,7 @@ MOST_KEYS = 3  # default of [fernet_tokens] max_active_keys: keystone/conf/ferne
 
 
 def copy(repository: Path) -> None:
-    """Keep a copy of the keys beside their folder."""
+    """Copy the keys to a backup beside their folder."""
     half = repository.with_suffix(".copy")
     shutil.rmtree(half, ignore_errors=True)
     shutil.copytree(repository, half)
@@ -20,7 +20,7 @@ def copy(repository: Path) -> None:
 def rotate(repository: Path) -> None:
     """Make the staged key the primary one, stage a new one, remove the oldest.
 
-    keystone-manage fernet_rotate does the same in seconds of CPU, which the load would notice.
+    `keystone-manage fernet_rotate` does the same, but its seconds of CPU would disturb the load.
     """
     numbers = sorted(int(path.name) for path in repository.iterdir() if path.name.isdigit())
     primary = numbers[-1] + 1
@@ -36,17 +36,17 @@ def rotate(repository: Path) -> None:
 
 
 def put_back(repository: Path) -> None:
-    """Put the keys back from their copy, and remove it."""
+    """Restore the keys from their backup, and remove it."""
     before = _before(repository)
     if not before.exists():
         return
-    kept = {path.name for path in before.iterdir()}
+    backup = {path.name for path in before.iterdir()}
     for path in before.iterdir():
         half = repository / f".{path.name}"
         shutil.copy2(path, half)
         half.rename(repository / path.name)
     for path in repository.iterdir():
-        if path.name not in kept:
+        if path.name not in backup:
             path.unlink()
     shutil.rmtree(before)
 

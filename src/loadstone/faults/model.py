@@ -1,4 +1,4 @@
-"""Faults as they are planned, carried out by commands, and done."""
+"""Planned faults, the commands that carry them out, and their records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from loadstone.faults.sentence import Fault
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A fault, and when it happens."""
+    """A fault and its time."""
 
     fault: Fault
     at_s: float  # after the load's start
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A fault as it was carried out; Unix times."""
+class FaultRecord:
+    """What an injected fault did; Unix times."""
 
     fault: Fault
     began_s: float
@@ -32,7 +32,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A command, and the one that undoes it."""
+    """A command, and the command that undoes it."""
 
     do: str
     undo: str = ""
@@ -40,7 +40,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service runs, and what can be done to it."""
+    """The hosts of a service, and the commands for it."""
 
     hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
     actions: Mapping[str, Action]
@@ -48,12 +48,12 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class FaultCommands:
-    """The services of a file."""
+    """The services of a commands file."""
 
     file: str
     services: Mapping[str, Service]
 
-    def found(self, fault: Fault) -> tuple[Service, Action]:
+    def find(self, fault: Fault) -> tuple[Service, Action]:
         """Return the service and the action that a fault names; InvalidInput if there is none."""
         name = fault.service or "node"
         service = self.services.get(name)

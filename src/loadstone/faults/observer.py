@@ -1,4 +1,4 @@
-"""Observes a trial in which faults happen: carries them out, and computes what they did."""
+"""Injects the faults of a trial at their times, and computes their effects."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,38 +15,38 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults.model import Done, Planned
+from loadstone.faults.model import FaultRecord, Planned
 from loadstone.faults.sentence import ROLLING, Fault, read
 from loadstone.findings import Finding
 from loadstone.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
 Say = Callable[[str], None]
-AFTER_S = 15.0  # of load after a rolling change: what comes later is not its doing
+AFTER_S = 15.0  # load after a rolling change; later effects are not attributed to it
 
 
 class Injector(Protocol):
     """Carries faults out on a target."""
 
-    over: Event  # once it is set nothing is held any longer
+    over: Event  # set: end all holds
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that the target cannot have."""
 
-    def inject(self, fault: Fault) -> Done:
-        """Carry a fault out, hold it, undo it; what goes wrong is in `failure`."""
+    def inject(self, fault: Fault) -> FaultRecord:
+        """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
 
     def prepare(self, fault: Fault, say: Say) -> None:
-        """Make what a fault needs and takes long, before the load."""
+        """Prepare a fault before the load, if it needs long preparation."""
 
     def settle(self) -> None:
         """Wait until the service is whole."""
 
-    def findings(self, fault: Fault, seen: FaultEffect) -> tuple[Finding, ...]:
-        """Return what the effect of a fault shows of the target's settings."""
+    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
+        """Return findings about the target's settings from the effect of a fault."""
 
     def logged_failures(self) -> int | None:
-        """Return how many requests failed by the balancer's own log; None: there is none."""
+        """Return the number of failed requests in the balancer's log; None without a log."""
 
 
 @dataclass(slots=True)
@@ -57,82 +57,84 @@ class Faults(TrialObserver):
     planned: Sequence[Planned]
     say: Say
     _threads: list[Thread] = field(default_factory=list, init=False)
-    _done: list[Done] = field(default_factory=list, init=False)
+    _records: list[FaultRecord] = field(default_factory=list, init=False)
     _running: int = field(default=0, init=False)  # faults that are not undone yet
     _changed: Condition = field(default_factory=Condition, init=False)
     _samples: Samples | SampleFile | None = field(default=None, init=False)
     _logged: int | None = field(default=None, init=False)  # failures before the load
 
     def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
-        """Make ready what the faults need."""
-        for one in self.planned:
-            self.injector.prepare(one.fault, self.say)
+        """Prepare the faults."""
+        for planned in self.planned:
+            self.injector.prepare(planned.fault, self.say)
         self._logged = self.injector.logged_failures()
 
     def on_progress(self, progress: Progress) -> bool:
         """Begin the faults that are due; end the load when a rolling change is over."""
-        for one in self.planned[len(self._threads) :]:
-            if progress.elapsed_s < one.at_s:
+        for planned in self.planned[len(self._threads) :]:
+            if progress.elapsed_s < planned.at_s:
                 break
-            self.say(f"  {progress.elapsed_s:5.1f} s  {one.fault.sentence}")
-            thread = Thread(target=self.inject, args=(one.fault,), name="fault")
+            self.say(f"  {progress.elapsed_s:5.1f} s  {planned.fault.sentence}")
+            thread = Thread(target=self.inject, args=(planned.fault,), name="fault")
             self._threads.append(thread)
             thread.start()
-        return not self._is_seen()
+        return not self._is_over()
 
-    def _is_seen(self) -> bool:
-        """Return whether all that is planned are changes that ended long enough ago."""
-        ended = [done.phases[-1].end_s for done in self._done if done.phases]
+    def _is_over(self) -> bool:
+        """Return whether all planned faults are rolling changes that ended AFTER_S ago."""
+        end_times_s = [record.phases[-1].end_s for record in self._records if record.phases]
         lasting = all(one.fault.verb in ROLLING for one in self.planned)
         return (
-            lasting and 0 < len(self.planned) == len(ended) and time.time() > max(ended) + AFTER_S
+            lasting
+            and 0 < len(self.planned) == len(end_times_s)
+            and time.time() > max(end_times_s) + AFTER_S
         )
 
-    def inject(self, fault: Fault) -> Done:
-        """Carry a fault out, in the thread of the caller; it is undone when this returns."""
+    def inject(self, fault: Fault) -> FaultRecord:
+        """Inject a fault in the caller's thread; it is undone when this returns."""
         with self._changed:
             self._running += 1
-        done = None
+        record = None
         try:
-            done = self.injector.inject(fault)
+            record = self.injector.inject(fault)
         finally:
             with self._changed:
                 self._running -= 1
-                self._done += [done] if done is not None else []
+                self._records += [record] if record is not None else []
                 self._changed.notify_all()
-        return done
+        return record
 
-    def inject_sentence(self, sentence: str) -> Done:
+    def inject_sentence(self, sentence: str) -> FaultRecord:
         """Carry out the fault that a sentence names."""
         return self.inject(read(sentence))
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:
-        """Undo what is still held."""
+        """Undo the faults that are still held."""
         self._samples = samples
         self._end()
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add what the faults did."""
-        for done in self._done:
-            if done.failure:
-                raise EnvironmentUnusable(f"fault {done.fault.sentence!r}: {done.failure}")
-        if self._done:  # the next trial begins with a whole service
+        """Add the effects of the faults."""
+        for record in self._records:
+            if record.failure:
+                raise EnvironmentUnusable(f"fault {record.fault.sentence!r}: {record.failure}")
+        if self._records:  # the next trial begins with a whole service
             self.injector.settle()
         return replace(trial, faults=tuple(self._effects(trial)))
 
     def close(self) -> None:
-        """Undo what is still held, whatever ended the trial."""
+        """Undo the faults that are still held, whatever ended the trial."""
         self._end()
 
     def _end(self) -> None:
         self.injector.over.set()
         for thread in self._threads:
             thread.join()
-        with self._changed:  # those of hooks have threads of their own
+        with self._changed:  # faults from hooks run in other threads
             self._changed.wait_for(lambda: self._running == 0)
 
     def _effects(self, trial: Trial) -> list[FaultEffect]:
-        if trial.start_s is None or self._samples is None or not self._done:
+        if trial.start_s is None or self._samples is None or not self._records:
             return []
         file = self._samples
         samples = parquet.read(file.path) if isinstance(file, SampleFile) else file
@@ -140,26 +142,27 @@ class Faults(TrialObserver):
         logged = self.injector.logged_failures()
         if logged is not None:
             logged -= self._logged or 0
-        found = []
-        for done in sorted(self._done, key=lambda one: one.began_s):
+        effects = []
+        for record in sorted(self._records, key=lambda one: one.began_s):
             try:
-                seen = effect(rows, _injection(done, trial.start_s))
-                findings = self.injector.findings(done.fault, seen)
-                found.append(replace(seen, logged_failures=logged, findings=findings))
+                measured = effect(rows, _injection(record, trial.start_s))
+                findings = self.injector.findings(record.fault, measured)
+                effects.append(replace(measured, logged_failures=logged, findings=findings))
             except ValueError as problem:
-                self.say(f"  {done.fault.sentence}: no figures: {problem}")
-        return found
+                self.say(f"  {record.fault.sentence}: no figures: {problem}")
+        return effects
 
 
-def _injection(done: Done, start_s: float) -> Injection:
+def _injection(record: FaultRecord, start_s: float) -> Injection:
     return Injection(
-        action=done.fault.sentence,
-        at_s=done.began_s - start_s,
-        undone_s=None if done.undone_s is None else done.undone_s - start_s,
-        detected_s=None if done.detected_s is None else done.detected_s - done.began_s,
-        targets=done.targets,
-        steps=tuple(f"{at_s - start_s:.2f} s {words}" for at_s, words in done.steps),
+        action=record.fault.sentence,
+        at_s=record.began_s - start_s,
+        undone_s=None if record.undone_s is None else record.undone_s - start_s,
+        detected_s=None if record.detected_s is None else record.detected_s - record.began_s,
+        targets=record.targets,
+        steps=tuple(f"{at_s - start_s:.2f} s {step}" for at_s, step in record.steps),
         phases=tuple(
-            FaultPhase(one.words, one.begin_s - start_s, one.end_s - start_s) for one in done.phases
+            FaultPhase(one.words, one.begin_s - start_s, one.end_s - start_s)
+            for one in record.phases
         ),
     )

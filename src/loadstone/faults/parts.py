@@ -1,4 +1,4 @@
-"""The parts of a running deployment: which ones a fault hits, and how one is started again."""
+"""The parts of a running deployment: choosing those that a fault hits, and restarting them."""
 
 import signal
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ SERVICES = {
     "neutron-server": ("neutron",),
     "rabbitmq": ("rabbitmq",),
 }
-OF_A_NODE = (*SERVICES["keystone"], "nginx")  # what a reboot of a node takes with it
+OF_A_NODE = (*SERVICES["keystone"], "nginx")  # killed when a node reboots
 
 
 def kind_of(part: str) -> str:
@@ -50,33 +50,38 @@ def kind_of(part: str) -> str:
 
 
 def node_of(part: str) -> int:
-    """Return the number of a part's node, from 1."""
+    """Return the node number of a part, from 1."""
     number = part.rpartition("-")[2]
     return int(number) if number.isdigit() else 1
 
 
-def known(folder: Path) -> DeploymentState:
+def read_state(folder: Path) -> DeploymentState:
     """Return the state of a running deployment."""
-    found = state.read(folder)
-    if found is None or found.phase is not Phase.RUNNING or not found.is_of_this_boot:
+    deployment = state.read(folder)
+    if (
+        deployment is None
+        or deployment.phase is not Phase.RUNNING
+        or not deployment.is_of_this_boot
+    ):
         raise EnvironmentUnusable(f"lab {folder.name} does not run (any more)")
-    return found
+    return deployment
 
 
-def hit(fault: Fault, found: DeploymentState, random: Random) -> tuple[Record, ...]:
-    """Return the parts that a fault hits; InvalidInput says what the deployment has not."""
-    running = [record for record in found.records if record.process is not None]
+def hit(fault: Fault, deployment: DeploymentState, random: Random) -> tuple[Record, ...]:
+    """Return the parts that a fault hits; raise InvalidInput if the deployment has none."""
+    running = [record for record in deployment.records if record.process is not None]
     kinds = _kinds(fault)
     own = [record for record in running if kind_of(record.part) in kinds]
     if not own:
         there = ", ".join(record.part for record in running)
-        wanted = fault.service or "keystone"
+        service = fault.service or "keystone"
         raise InvalidInput(
-            f"fault {fault.sentence!r}: lab {found.name} has no {wanted}; its parts are {there}"
+            f"fault {fault.sentence!r}: lab {deployment.name} has no {service}; its parts are "
+            f"{there}"
         )
     nodes = sorted({node_of(record.part) for record in own})
-    chosen = _nodes(fault, nodes, random)
-    return tuple(record for record in own if node_of(record.part) in chosen)
+    hit_nodes = _nodes(fault, nodes, random)
+    return tuple(record for record in own if node_of(record.part) in hit_nodes)
 
 
 def _kinds(fault: Fault) -> Sequence[str]:
@@ -110,11 +115,11 @@ def _nodes(fault: Fault, nodes: Sequence[int], random: Random) -> Sequence[int]:
 
 
 def blueprint(folder: Path) -> Blueprint:
-    """Return what a running deployment is built from, without passwords."""
-    found = known(folder)
-    ports = dict(found.ports)
-    port, chosen = ports[WEB], settings.read(found.settings)
-    # Passwords are in the files that the parts read, which the first start has written.
+    """Return the blueprint of a running deployment, without passwords."""
+    deployment = read_state(folder)
+    ports = dict(deployment.ports)
+    port, chosen = ports[WEB], settings.read(deployment.settings)
+    # Passwords are in the parts' files, which the first start has written.
     return Blueprint(
         folder=folder,
         settings=chosen,
@@ -133,45 +138,45 @@ def part(folder: Path, name: str) -> Part:
     return next(one for one in compose.parts(blueprint(folder)) if one.name == name)
 
 
-def ended(record: Record) -> str:
-    """Name a part and the process of it that a fault ends, for the undo journal."""
+def undo_target(record: Record) -> str:
+    """Return "PART PID", or "PART" for a stopped part, for the undo journal."""
     return record.part if record.process is None else f"{record.part} {record.process.pid}"
 
 
 def end_process(folder: Path, name: str, pid: int) -> None:
-    """End a part's process if it is still this one."""
-    record = next(one for one in known(folder).records if one.part == name)
+    """End a part's process if it still has this PID."""
+    record = next(one for one in read_state(folder).records if one.part == name)
     if record.process is not None and record.process.pid == pid:
-        processes.stop(record.process, ask=signal.Signals(record.ask))
+        processes.stop(record.process, stop_signal=signal.Signals(record.ask))
 
 
 def start_again(folder: Path, name: str) -> None:
-    """Start a part that has ended, and wait until it serves; one that runs is left alone."""
+    """Start a part if it does not run, and wait until it serves."""
     started = part(folder, name)
     with locks.held(folder / watcher.LOCK):
-        found = known(folder)
-        record = next(one for one in found.records if one.part == name)
+        deployment = read_state(folder)
+        record = next(one for one in deployment.records if one.part == name)
         process = record.process
         if process is None or not processes.alive(process):
             if process is not None:
                 processes.end(processes.family(process), grace_s=0.0)
-            processes.end(_unknown(folder, found), grace_s=0.0)
+            processes.end(_unknown(folder, deployment), grace_s=0.0)
             process = started.start()
-            state.write(folder, found.with_record(replace(record, process=process)))
+            state.write(folder, deployment.with_record(replace(record, process=process)))
     if process is not None:
         composition.await_health(started, process)
 
 
 def replace_process(folder: Path, name: str, process: processes.Process) -> None:
-    """Record that a part has another process."""
+    """Record the new process of a part."""
     with locks.held(folder / watcher.LOCK):
-        found = known(folder)
-        record = next(one for one in found.records if one.part == name)
-        state.write(folder, found.with_record(replace(record, process=process)))
+        deployment = read_state(folder)
+        record = next(one for one in deployment.records if one.part == name)
+        state.write(folder, deployment.with_record(replace(record, process=process)))
 
 
-def _unknown(folder: Path, found: DeploymentState) -> tuple[processes.Process, ...]:
-    """Return processes of the deployment that no part has: started just before a crash."""
-    leaders = [record.process for record in found.records if record.process is not None]
-    own = {one for family in processes.families(leaders) for one in family}
-    return tuple(one for one in processes.marked(folder) if one not in own)
+def _unknown(folder: Path, deployment: DeploymentState) -> tuple[processes.Process, ...]:
+    """Return processes of the deployment that no record lists: started just before a crash."""
+    leaders = [record.process for record in deployment.records if record.process is not None]
+    own = {process for family in processes.families(leaders) for process in family}
+    return tuple(process for process in processes.marked(folder) if process not in own)

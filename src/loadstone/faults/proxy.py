@@ -1,11 +1,11 @@
 """A network fault between haproxy and a node: `python -m loadstone.faults.proxy PORT TARGET DELAY`.
 
-Where the kernel can neither delay nor drop packets of one peer, haproxy is sent to this process
-instead of the node. With a delay in seconds it forwards each direction so much later. With `cut` it
-accepts nothing, so that who connects is never answered, as with a partition. With `loss=SHARE` what
-TCP makes of lost packets: a connection whose first packet is lost comes a second later, any other
-piece after the retransmission time-out, each time twice as late. It ends after LONGEST_S if nobody
-is left to end it.
+Where the kernel can neither delay nor drop packets of one peer, haproxy connects to this process
+instead of the node. With a delay in seconds, it delays each direction by that time. With `cut` it
+accepts no connection, so clients never get an answer, as in a network partition. With `loss=SHARE`
+it imitates TCP with packet loss: a connection whose first packet is lost is a second late, any
+other chunk by the retransmission time-out, which doubles with each loss. It ends after LONGEST_S if
+nobody ends it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from loadstone.lab.ports import HOST
 
 LONGEST_S = 700.0
-LAST_S = 4.0  # for requests on their way at the end
+LAST_S = 4.0  # for requests in progress at the end
 CHUNK = 65_536
 FILL = 8  # connections that fill a listen queue of length 0, so that the kernel drops further ones
 CUT = "cut"
@@ -31,13 +31,13 @@ MOST_LOSSES = 6  # of one packet in a row
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What happens to packets on their way."""
+    """What happens to packets in transit."""
 
     delay_s: float = 0.0
     loss: float = 0.0  # share
 
     def late_s(self, time_out_s: float) -> float:
-        """Return how much later a packet comes whose loss is noticed after a time-out."""
+        """Return the delay of a packet whose losses are noticed after this time-out."""
         late_s = self.delay_s
         for number in range(MOST_LOSSES):
             if random.random() >= self.loss:  # noqa: S311  # no secret
@@ -60,33 +60,33 @@ def _main() -> None:
 async def _until_the_end(port: int, target: int, way: Way) -> None:
     open_now: set[asyncio.Task[None]] = set()
 
-    def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(_forward(reader, writer, target, way))
         open_now.add(task)
         task.add_done_callback(open_now.discard)
 
-    ended = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    server = await asyncio.start_server(take, HOST, port)
+    terminated = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
+    server = await asyncio.start_server(accept, HOST, port)
     async with asyncio.timeout(LONGEST_S):
-        await ended.wait()
+        await terminated.wait()
     server.close()
-    if open_now:  # requests on their way are no part of the fault
+    if open_now:  # requests in progress are not part of the fault
         await asyncio.wait(open_now, timeout=LAST_S)
 
 
 async def _cut(port: int) -> None:
     """Listen without accepting; the listen queue is full at once."""
     listener = socket.create_server((HOST, port), backlog=0)
-    filling = []
+    clients = []
     for _ in range(FILL):
-        one = socket.socket()
-        one.setblocking(False)
-        one.connect_ex((HOST, port))
-        filling.append(one)
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex((HOST, port))
+        clients.append(client)
     await asyncio.sleep(LONGEST_S)
-    for one in (*filling, listener):
-        one.close()
+    for client in (*clients, listener):
+        client.close()
 
 
 async def _forward(
@@ -103,7 +103,7 @@ async def _forward(
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Way) -> None:
-    """Forward what comes so much later, each piece by itself, so that throughput is kept."""
+    """Forward each chunk with the delay, independently, so that throughput is kept."""
     waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""What bounds the queues of a lab, which an overload fills: listen queues and time-outs."""
+"""The limits of a lab's queues under overload: listen queues and time-outs."""
 
 import re
 from pathlib import Path
@@ -17,9 +17,9 @@ UWSGI = (Web.UWSGI, Web.NGINX_UWSGI)
 _TIMEOUT = re.compile(r"^\s*timeout\s+(\w+)\s+(\S+)", re.MULTILINE)
 
 
-def finding(folder: Path, fault: Fault, seen: FaultEffect) -> Finding:
-    """Say what clients got of an overload, and which queues and time-outs decide that."""
-    chosen = settings.read(parts.known(folder).settings)
+def finding(folder: Path, fault: Fault, effect: FaultEffect) -> Finding:
+    """Describe how an overload reached clients, and which queues and time-outs decide that."""
+    chosen = settings.read(parts.read_state(folder).settings)
     queue, server = _listen_queue(chosen)
     bounds = [f"{server} has a listen queue of {queue:,} on each of {chosen.nodes} nodes"]
     if chosen.nodes == 1:
@@ -32,11 +32,11 @@ def finding(folder: Path, fault: Fault, seen: FaultEffect) -> Finding:
         bounds.append(f"haproxy has {limit} and time-outs of {timeouts}")
     return Finding(
         id=ID,
-        sentence=f"{_goodput(fault, seen)}; {_told(seen.errors)}; {_back(fault, seen)}. "
-        f"What bounds the queues: {', '.join(bounds)}.",
-        evidence=tuple(_evidence(seen, queue, timeouts)),
+        sentence=f"{_goodput(fault, effect)}; {_client_errors(effect.errors)}; "
+        f"{_recovery(fault, effect)}. What bounds the queues: {', '.join(bounds)}.",
+        evidence=tuple(_evidence(effect, queue, timeouts)),
         confidence=Confidence.PROPOSED,
-        advice=_advice(chosen, seen),
+        advice=_advice(chosen, effect),
     )
 
 
@@ -54,40 +54,40 @@ def _haproxy(folder: Path) -> str:
     return ", ".join(f"{name} {value}" for name, value in _TIMEOUT.findall(file.read_text()))
 
 
-def _goodput(fault: Fault, seen: FaultEffect) -> str:
-    goodput = "unknown" if seen.goodput_rps is None else f"{seen.goodput_rps:.1f}/s"
+def _goodput(fault: Fault, effect: FaultEffect) -> str:
+    goodput = "unknown" if effect.goodput_rps is None else f"{effect.goodput_rps:.1f}/s"
     return f"At {fault.factor:g} times the load goodput was {goodput}"
 
 
-def _told(errors: tuple[ErrorKind, ...]) -> str:
+def _client_errors(errors: tuple[ErrorKind, ...]) -> str:
     if not errors:
         return "all clients were answered"
     kinds = (f"{one.count:,} times {one.kind} after {one.median_s:.1f} s" for one in errors)
     return f"clients were told {', '.join(kinds)}"
 
 
-def _back(fault: Fault, seen: FaultEffect) -> str:
-    if seen.mttr_s is None:
-        return f"it had not come back {seen.observed_s - fault.hold_s:.0f} s after the overload"
-    after_s = seen.mttr_s - fault.hold_s
+def _recovery(fault: Fault, effect: FaultEffect) -> str:
+    if effect.mttr_s is None:
+        return f"it had not come back {effect.observed_s - fault.hold_s:.0f} s after the overload"
+    after_s = effect.mttr_s - fault.hold_s
     if after_s <= 0:
         return "it was as before when the overload ended"
     return f"it was as before {after_s:.1f} s after the overload"
 
 
-def _evidence(seen: FaultEffect, queue: int, timeouts: str) -> list[Evidence]:
-    found = [Evidence("listen queue", str(queue)), Evidence("backlog", str(seen.backlog))]
-    if seen.goodput_rps is not None:
-        found.append(Evidence("goodput during the overload", f"{seen.goodput_rps:.3g}/s"))
+def _evidence(effect: FaultEffect, queue: int, timeouts: str) -> list[Evidence]:
+    evidence = [Evidence("listen queue", str(queue)), Evidence("backlog", str(effect.backlog))]
+    if effect.goodput_rps is not None:
+        evidence.append(Evidence("goodput during the overload", f"{effect.goodput_rps:.3g}/s"))
     if timeouts:
-        found.append(Evidence("haproxy's time-outs", timeouts))
-    return found
+        evidence.append(Evidence("haproxy's time-outs", timeouts))
+    return evidence
 
 
-def _advice(chosen: LabSettings, seen: FaultEffect) -> str:
+def _advice(chosen: LabSettings, effect: FaultEffect) -> str:
     pace = ""
-    if seen.goodput_rps:
-        pace = f" (at this goodput {seen.goodput_rps:.0f} requests are a second of waiting)"
+    if effect.goodput_rps:
+        pace = f" (at this goodput {effect.goodput_rps:.0f} requests are a second of waiting)"
     if chosen.maxconn is not None:
         return (
             "what waits in haproxy gets a 503 after `timeout queue` (not set: as long as `timeout "

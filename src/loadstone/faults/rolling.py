@@ -1,4 +1,4 @@
-"""Changes of Keystone that go from node to node: another release, another keystone.conf."""
+"""Rolling changes of Keystone, node by node: another release, another keystone.conf."""
 
 import shutil
 import signal
@@ -20,16 +20,16 @@ from loadstone.lab.part import Say
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 
-# Of these the command line of a process tells the environment.
+# Web servers whose processes show their environment in the command line.
 UPGRADED = (Web.UWSGI, Web.NGINX_UWSGI, Web.GUNICORN, Web.GRANIAN)
-# What is made ready before the load: the environment of the other release, checked options.
+# Prepared before the load: the environment of the other release, checked options.
 _BEFORE = ("sources", "environment", "options")
-DRAIN_S = 10.0  # that a node has for the requests that it answers, before it is restarted
+DRAIN_S = 10.0  # time for a node's requests in progress before its restart
 
 
 def require_upgrade(folder: Path, fault: Fault) -> None:
     """Raise InvalidInput for an upgrade that this deployment cannot have."""
-    chosen = settings.read(parts.known(folder).settings)
+    chosen = settings.read(parts.read_state(folder).settings)
     place = f"fault {fault.sentence!r}: lab {folder.name}"
     if chosen.release == fault.value:
         raise InvalidInput(f"{place} has release {fault.value} already: an upgrade happens once")
@@ -45,7 +45,7 @@ def require_upgrade(folder: Path, fault: Fault) -> None:
 
 
 def prepare(folder: Path, fault: Fault, say: Say) -> None:
-    """Make what the change needs and takes long, before the load."""
+    """Prepare the change before the load: build the other release, check the options."""
     chosen, option = _chosen(folder), fault.option
     if fault.verb is Verb.UPGRADE:
         chosen = replace(chosen, release=fault.value)
@@ -57,25 +57,25 @@ def prepare(folder: Path, fault: Fault, say: Say) -> None:
 
 
 def sync(folder: Path, release: str, how: str) -> None:
-    """Carry out a step of a release's db_sync: expand, migrate or contract."""
+    """Run a step of a release's db_sync: expand, migrate or contract."""
     python = compose.environment(folder, replace(_chosen(folder), release=release)).python
     files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
-    words = (str(python.parent / "keystone-manage"), *manage.options(*files), "db_sync")
+    argv = (str(python.parent / "keystone-manage"), *manage.options(*files), "db_sync")
     log = folder / "logs" / "fault.log"
-    command = Command((*words, f"--{how}"), log, folder, {"PYTHONWARNINGS": "ignore"})
+    command = Command((*argv, f"--{how}"), log, folder, {"PYTHONWARNINGS": "ignore"})
     processes.complete(command, f"db_sync --{how} of Keystone {release} failed")
 
 
 def switch(folder: Path, release: str) -> None:
-    """Let what starts from here on be of a release; what runs goes on."""
+    """Make later starts use a release; running processes keep theirs."""
     with locks.held(folder / watcher.LOCK):
-        found = parts.known(folder)
-        old, new = settings.read(found.settings), replace(_chosen(folder), release=release)
+        deployment = parts.read_state(folder)
+        old, new = settings.read(deployment.settings), replace(_chosen(folder), release=release)
         rename_data(data_folder(folder, old), data_folder(folder, new))
-        facts = dict(found.facts) | {"release": f"keystone {new.source.words}"}
+        facts = dict(deployment.facts) | {"release": f"keystone {new.source.label}"}
         python = compose.environment(folder, new).python
         changed = replace(
-            found, settings=new.pairs(), python=str(python), facts=tuple(facts.items())
+            deployment, settings=new.pairs(), python=str(python), facts=tuple(facts.items())
         )
         state.write(folder, changed)
 
@@ -86,38 +86,38 @@ def nodes(folder: Path) -> tuple[int, ...]:
 
 
 def take_out(folder: Path, node: int) -> bool:
-    """Send no more requests to a node; False: it still answers some after DRAIN_S."""
+    """Drain a node; return False if it still has requests after DRAIN_S."""
     server = balancer.server_of(node)
     balancer.set_state(folder, server, "maint")
     return balancer.await_idle(folder, server, DRAIN_S)
 
 
 def put_back(folder: Path, node: int) -> None:
-    """Send requests to a node again, and wait until haproxy does so."""
+    """Put a node back into the balancer, and wait until it gets requests."""
     server = balancer.server_of(node)
     balancer.set_state(folder, server, "ready")
     balancer.await_up(folder, server)
 
 
 def restart(folder: Path, node: int) -> None:
-    """Restart the servers of a node as the present settings say, and wait until they serve."""
+    """Restart the servers of a node with the present settings, and wait until they serve."""
     for record in _servers(folder):
         if parts.node_of(record.part) != node:
             continue
         if record.process is not None:
-            processes.stop(record.process, ask=signal.Signals(record.ask))
+            processes.stop(record.process, stop_signal=signal.Signals(record.ask))
         part = parts.part(folder, record.part)
         part.prepare(lambda _: None)
         with locks.held(folder / watcher.LOCK):
             process = part.start()
-            found = parts.known(folder)
-            state.write(folder, found.with_record(replace(record, process=process)))
+            deployment = parts.read_state(folder)
+            state.write(folder, deployment.with_record(replace(record, process=process)))
         if process is not None:
             composition.await_health(part, process)
 
 
 def finish_upgrade(folder: Path, release: str) -> None:
-    """Carry out what is left of an upgrade; every step may be repeated."""
+    """Complete an upgrade; every step may be repeated."""
     sync(folder, release, "expand")
     sync(folder, release, "migrate")
     switch(folder, release)
@@ -126,16 +126,16 @@ def finish_upgrade(folder: Path, release: str) -> None:
 
 
 def set_option(folder: Path, option: Option) -> None:
-    """Set an option of keystone.conf, and keep the file as it was."""
+    """Set an option of keystone.conf, and back the file up."""
     file, before = _conf(folder)
     if not before.exists():
         shutil.copy2(file, before)
-    # Of an option that is set twice the last value counts.
+    # If an option is set twice, the last value counts.
     file.write_text(before.read_text() + "\n" + conf.render((option,)))
 
 
 def put_back_conf(folder: Path) -> None:
-    """Put keystone.conf back, and restart the nodes one after the other."""
+    """Restore keystone.conf, and restart the nodes one after the other."""
     file, before = _conf(folder)
     if before.exists():
         shutil.copy2(before, file)
@@ -156,8 +156,8 @@ def _each(folder: Path, change: Callable[[int], None]) -> None:
 
 
 def _restart_old(folder: Path, node: int) -> None:
-    """Restart a node that is not of the present release, or does not run."""
-    environment = str(Path(parts.known(folder).python).parent)
+    """Restart a node that does not run, or runs another release."""
+    environment = str(Path(parts.read_state(folder).python).parent)
     own = [one for one in _servers(folder) if parts.node_of(one.part) == node]
     if not all(_is_from(environment, record) for record in own):
         restart(folder, node)
@@ -171,11 +171,13 @@ def _is_from(environment: str, record: Record) -> bool:
 
 def _servers(folder: Path) -> tuple[Record, ...]:
     kinds = parts.SERVICES["keystone"]
-    return tuple(one for one in parts.known(folder).records if parts.kind_of(one.part) in kinds)
+    return tuple(
+        one for one in parts.read_state(folder).records if parts.kind_of(one.part) in kinds
+    )
 
 
 def _chosen(folder: Path) -> LabSettings:
-    return settings.read(parts.known(folder).settings)
+    return settings.read(parts.read_state(folder).settings)
 
 
 def _blueprint(folder: Path, chosen: LabSettings) -> Blueprint:

@@ -1,4 +1,4 @@
-"""Reads sentences that name a fault, in the grammar of os-faults and some more words.
+"""Parses fault sentences, in the grammar of os-faults with extensions.
 
 kill keystone service on one node
 freeze memcached service for 5 seconds
@@ -13,13 +13,13 @@ from typing import Literal
 
 from loadstone.errors import InvalidInput
 
-HOLD_S = 5.0  # how long a fault lasts whose sentence does not say it
+HOLD_S = 5.0  # default duration of a fault
 LONGEST_S = 600.0
 MOST_FACTOR = 100.0
 
 
 class Verb(StrEnum):
-    """What is done."""
+    """The verb of a fault."""
 
     KILL = "kill"  # SIGKILL; started again at the end
     TERMINATE = "terminate"  # SIGTERM; started again at the end
@@ -43,16 +43,16 @@ class Verb(StrEnum):
     FILL = "fill"  # the database's file system
     EXPIRE = "expire"  # the certificate that haproxy shows; the valid one is put back at the end
     STEAL_CPU = "steal cpu"
-    OVERLOAD = "overload"  # the load itself is so many times as high
+    OVERLOAD = "overload"  # multiplies the load
 
 
-# Faults that are over when they are done: there is nothing to hold.
+# Faults without a duration.
 MOMENTARY = (
     *(Verb.ROLL, Verb.UPGRADE, Verb.START, Verb.RESTART, Verb.RELOAD, Verb.UNFREEZE, Verb.FLUSH),
 )
-# Faults that last to the load's end if their sentence does not say how long.
+# Faults that by default last to the load's end.
 LASTING = (Verb.ROTATE, Verb.CONFIGURE)
-# Changes that go from node to node while clients go on.
+# Changes that go from node to node under load.
 ROLLING = (Verb.ROLL, Verb.CONFIGURE, Verb.UPGRADE)
 OF_SERVICES = {
     "hang": Verb.FREEZE,
@@ -71,7 +71,7 @@ OF_SERVICES = {
     },
 }
 KEYSTONE = ("", "keystone")  # services behind haproxy
-# What os-faults has and a lab has not: its parts share one machine and one network.
+# Verbs of os-faults that a lab cannot have: its parts share one machine and one network.
 MISSING = {
     "plug": "network faults",
     "unplug": "network faults",
@@ -125,7 +125,7 @@ Which = Literal["all", "one", "random"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as its sentence names it."""
+    """A parsed fault sentence."""
 
     sentence: str
     verb: Verb
@@ -142,21 +142,21 @@ class Fault:
 
     @property
     def lasts_to_the_end(self) -> bool:
-        """Whether it is undone after the load."""
+        """Whether the fault is undone only after the load."""
         return self.verb in LASTING and self.hold_s == LONGEST_S
 
 
 def read(sentence: str) -> Fault:
-    """Return the fault that a sentence names; InvalidInput says what is wrong with it."""
+    """Parse a fault sentence; raise InvalidInput with the reason if it is invalid."""
     plain = " ".join(sentence.split())
     for verb, pattern in _SENTENCES:
         match = re.fullmatch(pattern, plain, re.IGNORECASE)
         if match is not None:
             parts = match.groupdict()
             # Options of keystone.conf and their values keep their case.
-            kept = {name: parts.get(name) for name in ("option", "value")}
+            case_sensitive = {name: parts.get(name) for name in ("option", "value")}
             lower = {name: one and one.lower() for name, one in parts.items()}
-            return _fault(sentence, verb, lower | kept)
+            return _fault(sentence, verb, lower | case_sensitive)
     first = plain.lower().partition(" ")[0]
     if first in MISSING:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Undoes faults from their journal, whoever carried them out and however that process ended."""
+"""Undoes faults from their journal, in this process or after the injecting process died."""
 
 import json
 from collections.abc import Callable
@@ -9,39 +9,39 @@ from loadstone.faults.host import carry_out
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes
 
-GRACE_S = 5.0  # for a process of a fault that is told to end
+GRACE_S = 5.0  # for a fault's process to end after SIGTERM
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 
 
 def undo(step: UndoStep, folder: Path) -> None:
-    """Undo one step; what is undone already is left alone."""
+    """Undo one step; a step that is undone already has no effect."""
     if step.boot != processes.boot_id() and step.undo not in _OUTLIVE_A_BOOT:
         return  # its processes ended with the machine
     _WAYS[step.undo](folder, step.what)
 
 
 def undo_all(folder: Path) -> tuple[str, ...]:
-    """Undo what the journal of a deployment still has, the last step first; say what it was."""
+    """Undo all steps of a journal, the last one first; return their descriptions."""
     journal = UndoJournal.read(folder)
     undone = []
     for step in reversed(journal.steps.copy()):
         undo(step, folder)
         journal.remove(step)
-        undone.append(step.words)
+        undone.append(step.description)
     return tuple(undone)
 
 
 def continue_(folder: Path, name: str) -> None:
-    """Let the processes of a part go on."""
-    found = parts.known(folder)
-    for record in found.records:
+    """Resume the processes of a part (SIGCONT)."""
+    deployment = parts.read_state(folder)
+    for record in deployment.records:
         if record.part == name and record.process is not None:
             processes.continue_(processes.family(record.process))
 
 
 def _start_again(folder: Path, what: str) -> None:
     name, _, pid = what.partition(" ")
-    if pid:  # told to end, it may not have ended yet
+    if pid:  # asked to end, it may not have ended yet
         parts.end_process(folder, name, int(pid))
     parts.start_again(folder, name)
 

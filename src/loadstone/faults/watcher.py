@@ -1,6 +1,6 @@
 """Undoes faults when the process that carried them out dies.
 
-A process of its own (`python -m loadstone.faults.watcher FOLDER`) that waits for the end of its
+A separate process (`python -m loadstone.faults.watcher FOLDER`) that waits for the end of its
 standard input: the kernel closes the other end when its owner dies.
 """
 
@@ -18,7 +18,7 @@ RELEASED = b"r"
 
 @contextmanager
 def watched(folder: Path) -> Iterator[None]:
-    """Have the faults of this block undone if this process does not come to its end."""
+    """Undo the faults of this block even if this process dies in it."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
     with subprocess.Popen(
         (sys.executable, "-m", "loadstone.faults.watcher", str(folder)),
@@ -32,7 +32,7 @@ def watched(folder: Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            process.communicate()  # it looks whether something is left
+            process.communicate()  # it undoes what is left
             raise
         process.communicate(RELEASED)
 

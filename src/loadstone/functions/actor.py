@@ -1,4 +1,4 @@
-"""The users and cloud settings in a call plan."""
+"""The users and cloud settings of a call plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from loadstone.target import Access
 def rows(
     users: Sequence[User], networks: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[dict[str, str], ...]:
-    """Return the users as rows of a call plan, each with the ids of its project's networks."""
+    """Return the users as rows of a call plan, with the ids of their projects' networks."""
     return tuple(
         asdict(user)
         | {

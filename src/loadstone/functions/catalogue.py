@@ -37,7 +37,7 @@ SERVICES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Removes what the iterations of a scenario left, as each user.
+    """Removes, as each user, what the iterations of a scenario left.
 
     Called once per row, with the same rows and settings.
     """

@@ -57,9 +57,9 @@ def boot_and_list_server(
     cloud = connect(context)
     server = _boot(context, cloud, image, flavor, more)
     with context.action("nova.list_servers"):
-        listed = list(cloud.compute.servers(details=detailed))
-    if server.id not in {one.id for one in listed}:
-        raise LookupError(f"server {server.id} is not among the {len(listed)} that are listed")
+        servers = list(cloud.compute.servers(details=detailed))
+    if server.id not in {one.id for one in servers}:
+        raise LookupError(f"server {server.id} is not among the {len(servers)} that are listed")
 
 
 def boot_and_show_server(
@@ -87,12 +87,16 @@ def list_flavors(
 ) -> None:
     """List flavors; the query is that of Nova's API."""
     cloud = connect(context)
-    wanted = {name: value for name, value in query.items() if value is not None}
+    parameters = {name: value for name, value in query.items() if value is not None}
     if not is_public:
-        wanted["is_public"] = False
+        parameters["is_public"] = False
     with context.action("nova.list_flavors"):
         # With a limit Rally reads the first page only.
-        list(cloud.compute.flavors(details=detailed, paginated="limit" not in wanted, **wanted))
+        list(
+            cloud.compute.flavors(
+                details=detailed, paginated="limit" not in parameters, **parameters
+            )
+        )
 
 
 def boot_and_delete_server(
@@ -117,10 +121,10 @@ def sweep(context: Context) -> None:
     """Remove the user's servers that this run created, by name."""
     cloud = connect(context)
     with context.action("cleanup.servers"):
-        left = _ours(context, cloud)
-        for server in left:
+        servers = _ours(context, cloud)
+        for server in servers:
             cloud.compute.delete_server(server)
-        for server in left:
+        for server in servers:
             cloud.compute.wait_for_delete(server, interval=POLL_S, wait=PATIENCE_S)
 
 
@@ -137,23 +141,23 @@ def _boot(
     flavor: Mapping[str, Any],
     more: Mapping[str, Any],
 ) -> Server:
-    wanted = {
+    attributes = {
         "name": f"{context.settings['prefix']}{context.iteration}",
         "image_id": _image_id(cloud, image),
         "flavor_id": _flavor_id(cloud, flavor),
         **_attributes(_with_network(context, more)),
     }
     with context.action("nova.boot_server"):
-        server = cloud.compute.create_server(**wanted)
+        server = cloud.compute.create_server(**attributes)
         try:
             return cloud.compute.wait_for_server(server, interval=POLL_S, wait=PATIENCE_S)
         except ResourceTimeout:
-            words = f"server {server.id} was not ACTIVE within {PATIENCE_S} s"
-            raise TimeoutError(words) from None
+            message = f"server {server.id} was not ACTIVE within {PATIENCE_S} s"
+            raise TimeoutError(message) from None
 
 
 def _with_network(context: Context, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose one of the project's networks at random if that is asked for, as Rally does."""
+    """Choose one of the project's networks at random if `auto_assign_nic` is set, as Rally does."""
     arguments = dict(more)
     networks = context.user.get("networks", "").split()
     if arguments.pop("auto_assign_nic", False) and networks and not arguments.get("nics"):
@@ -180,45 +184,52 @@ def _network(nic: Mapping[str, str]) -> dict[str, str]:
     return {names.get(name, name): value for name, value in nic.items()}
 
 
-def _flavor_id(cloud: Connection, wanted: Mapping[str, Any]) -> str:
-    return _looked_up("flavor", wanted, cloud.compute.flavors, accurate=True)
+def _flavor_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
+    return _cached_id("flavor", reference, cloud.compute.flavors, accurate=True)
 
 
-def _image_id(cloud: Connection, wanted: Mapping[str, Any]) -> str:
-    query = dict(wanted.get("list_kwargs", {}))
-    return _looked_up(
-        "image", wanted, lambda: cloud.image.images(**query), accurate=wanted.get("accurate", False)
+def _image_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
+    query = dict(reference.get("list_kwargs", {}))
+    return _cached_id(
+        "image",
+        reference,
+        lambda: cloud.image.images(**query),
+        accurate=reference.get("accurate", False),
     )
 
 
-def _looked_up(kind: str, wanted: Mapping[str, Any], listed: Any, *, accurate: bool) -> str:
-    if "id" in wanted:
-        return str(wanted["id"])
-    key = f"{kind} {json.dumps(wanted, sort_keys=True)}"
+def _cached_id(kind: str, reference: Mapping[str, Any], list_things: Any, *, accurate: bool) -> str:
+    if "id" in reference:
+        return str(reference["id"])
+    key = f"{kind} {json.dumps(reference, sort_keys=True)}"
     if key not in _found:
-        _found[key] = _chosen(kind, wanted, list(listed()), accurate=accurate)
+        _found[key] = _choose(kind, reference, list(list_things()), accurate=accurate)
     return _found[key]
 
 
-def _chosen(kind: str, wanted: Mapping[str, Any], things: Sequence[Any], *, accurate: bool) -> str:
+def _choose(
+    kind: str, reference: Mapping[str, Any], things: Sequence[Any], *, accurate: bool
+) -> str:
     """Choose as Rally does: exact name, else pattern; of several images the last by name."""
-    if "name" not in wanted and "regex" not in wanted:
-        raise ValueError(f"{kind}: give id, name or regex, not {dict(wanted)}")
-    exact = [one for one in things if one.name == wanted.get("name")]
+    if "name" not in reference and "regex" not in reference:
+        raise ValueError(f"{kind}: give id, name or regex, not {dict(reference)}")
+    exact = [one for one in things if one.name == reference.get("name")]
     if exact:
-        return _single(kind, wanted, exact, accurate=True)
-    if "name" in wanted and accurate:
-        return _single(kind, wanted, [], accurate=True)
-    pattern = re.compile(str(wanted.get("name", wanted.get("regex"))))
+        return _single(kind, reference, exact, accurate=True)
+    if "name" in reference and accurate:
+        return _single(kind, reference, [], accurate=True)
+    pattern = re.compile(str(reference.get("name", reference.get("regex"))))
     matching = [one for one in things if pattern.search(one.name or "")]
-    return _single(kind, wanted, matching, accurate=accurate)
+    return _single(kind, reference, matching, accurate=accurate)
 
 
-def _single(kind: str, wanted: Mapping[str, Any], found: Iterable[Any], *, accurate: bool) -> str:
-    ordered = sorted(found, key=lambda one: one.name or "")
+def _single(
+    kind: str, reference: Mapping[str, Any], matches: Iterable[Any], *, accurate: bool
+) -> str:
+    ordered = sorted(matches, key=lambda one: one.name or "")
     if not ordered:
-        raise LookupError(f"no {kind} is {dict(wanted)}")
+        raise LookupError(f"no {kind} is {dict(reference)}")
     if accurate and len(ordered) > 1:
         ids = ", ".join(str(one.id) for one in ordered)
-        raise LookupError(f"more than one {kind} is {dict(wanted)}: {ids}")
+        raise LookupError(f"more than one {kind} is {dict(reference)}: {ids}")
     return str(ordered[-1].id)

@@ -22,8 +22,8 @@ from loadstone.plan.json_value import Json
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.search.model import TrialRequest
 
-SWEEPERS = 8  # users whose leftovers are removed at a time
-SWEEP_RPS, SWEEP_S = 100.0, 3600.0  # users begun per second, and for how long, at most
+SWEEPERS = 8  # users whose leftovers are removed in parallel
+SWEEP_RPS, SWEEP_S = 100.0, 3600.0  # limits: users started per second, and seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Calls:
 
     needs_actors = False
     can_use_fleet = False
-    requests_as_rally = False  # a function sends what its library sends
+    requests_as_rally = False  # a function sends the requests of its library
 
     def require_permitted(self, target: Target) -> None:
-        """Refuse a service that the catalog puts on another machine."""
+        """Refuse a service that is on another machine according to the catalog."""
         needed = service_of(self.name)
         if needed is not None:
             try:
@@ -64,7 +64,7 @@ class Calls:
     def prepared(
         self, target: Target, run_id: str, actors: Actors | None, say: Say
     ) -> Iterator[Load]:
-        """Announce what iterations make; remove at the end what they left in other services."""
+        """Journal what iterations create; remove leftovers in other services at the end."""
         own_settings = settings(
             target.access,
             iteration_prefix(run_id),
@@ -119,7 +119,7 @@ class Calls:
         journal: Journal,
         say: Say,
     ) -> None:
-        """Remove as the users what iterations made; what stays is left to the admin's clean-up."""
+        """Remove as the users what iterations created; the admin's clean-up removes the rest."""
         sweep = sweep_of(self.name)
         if sweep is None or not own:
             return

@@ -22,7 +22,7 @@ from loadstone.search.model import TrialRequest
 class Requests:
     """A scenario whose requests the engine sends."""
 
-    scenario: Scenario  # built for no cloud yet
+    scenario: Scenario  # not built for a cloud yet
     arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
     limits: Limits = field(default_factory=Limits)
     placement: Placement = field(default_factory=Placement)
@@ -38,7 +38,7 @@ class Requests:
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
 
     def require_usable(self, target: Target) -> None:
-        """Requests need no other service."""
+        """Do nothing: requests need no other service."""
 
     @contextmanager
     def prepared(
@@ -58,16 +58,18 @@ class Requests:
             limits = self.limits
             if request.max_connections is not None:
                 limits = replace(limits, max_connections=request.max_connections)
-            fresh = prepared.of_run(run_id)  # nothing that iterations make is named twice
+            fresh = prepared.of_run(run_id)  # with unique names for what iterations create
             plan = fresh.plan(access, request.load, limits, self.placement)
             plan = replace(plan, retries=self.retries)
             if terms.file is None:
                 done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
                 return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
-            look = None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
+            rows_callback = (
+                None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
+            )
             spilled = gate.run_to_file(
-                plan, terms.file, terms.allowance, terms.on_progress, look, terms.engine
+                plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
             )
             return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
 

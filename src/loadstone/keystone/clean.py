@@ -30,7 +30,7 @@ _INHABITANTS = (
     ResourceKind.GROUP,
     ResourceKind.PROJECT,
 )  # of a domain, in the order of removal
-# What lies in other services: type of resource -> its API.
+# Resources of other services: kind -> API.
 _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
     ResourceKind.SERVER: Servers,
     ResourceKind.NETWORK: Networks,
@@ -63,25 +63,25 @@ def clean(access: Access, path: Path, say: Say) -> tuple[Leftover, ...]:
     if record is None or record.is_done:
         return ()
     require_same_cloud(record, access)
-    return clean_made(access, Journal(path, record.run_id), say)
+    return clean_journal(access, Journal(path, record.run_id), say)
 
 
-def clean_made(access: Access, journal: Journal, say: Say) -> tuple[Leftover, ...]:
-    """Remove what this process's journal lists, even if its file is gone."""
+def clean_journal(access: Access, journal: Journal, say: Say) -> tuple[Leftover, ...]:
+    """Remove what an open journal lists, even if its file is gone."""
     record = journal.record()
     if record is None or record.is_done:
         return ()
     for damage in record.unread:
         say(damage)
-    say(f"removing {_in_words(record.remaining) or 'what the run made'}")
+    say(f"removing {_summary(record.remaining) or 'what the run made'}")
     try:
         failed = _remove_all(Identity(access), record, journal, say)
     except EnvironmentUnusable as error:
         failed = {"": str(error)}
-    left = journal.record()
+    remainder = journal.record()
     if failed:
-        return _leftovers(left, failed)
-    for announced in left.remaining if left else ():
+        return _leftovers(remainder, failed)
+    for announced in remainder.remaining if remainder else ():
         _note(journal, announced)
     say(f"removed all that the run made in {access.identity_url}")
     return ()
@@ -95,7 +95,7 @@ def remaining(path: Path) -> tuple[Leftover, ...]:
 def list_leftovers(
     record: JournalContents | None, path: Path, leftovers: tuple[Leftover, ...], say: Say
 ) -> None:
-    """Print what is left, why, and the command that removes it."""
+    """Print the leftovers, the reasons, and the command that removes them."""
     if record is None or not leftovers:
         return
     remedy = f"remove with: {record.cleanup_command}"
@@ -111,7 +111,7 @@ def list_leftovers(
         say(f"  and {len(leftovers) - _NAMED} more")
 
 
-def _in_words(things: tuple[Resource, ...]) -> str:
+def _summary(things: tuple[Resource, ...]) -> str:
     counts = Counter(thing.kind for thing in things if not thing.is_many)
     single = [counted(counts[kind], kind) for kind in reversed(ResourceKind) if counts[kind]]
     many = [f"the iterations' {thing.kind}s" for thing in things if thing.is_many]
@@ -151,7 +151,7 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
     try:
         elsewhere = _ELSEWHERE.get(many.kind)
         place = elsewhere(identity) if elsewhere else identity
-        failed = _remove_kind(place, run_id, many.kind, query, partial(_tried, place), say)
+        failed = _remove_kind(place, run_id, many.kind, query, partial(_try_remove, place), say)
     except EnvironmentUnusable as error:
         if many.kind not in _ELSEWHERE:
             raise
@@ -206,13 +206,13 @@ def _remove_kind(
 
 
 def _remove_one(identity: Identity, journal: Journal, thing: Resource) -> dict[str, str]:
-    failed = _tried(identity, thing)
+    failed = _try_remove(identity, thing)
     if not failed:
         _note(journal, thing)
     return failed
 
 
-def _tried(place: ResourceApi, thing: Resource) -> dict[str, str]:
+def _try_remove(place: ResourceApi, thing: Resource) -> dict[str, str]:
     try:
         place.remove(thing)
     except Unreachable:
@@ -223,7 +223,7 @@ def _tried(place: ResourceApi, thing: Resource) -> dict[str, str]:
 
 
 def _note(journal: Journal, thing: Resource) -> None:
-    # A full disk must not prevent the removal; at worst the resource is looked for again later.
+    # A full disk must not prevent the removal; at worst a later clean-up looks for it again.
     with suppress(Unwritable):
         journal.removed(thing)
 

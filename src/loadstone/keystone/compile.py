@@ -119,7 +119,7 @@ def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:
     return tuple(token.value for token in tokens)
 
 
-def _in_json(value: str) -> str:
+def _json_escaped(value: str) -> str:
     """Escape text for use inside a JSON string."""
     return json.dumps(value)[1:-1]
 
@@ -127,13 +127,13 @@ def _in_json(value: str) -> str:
 _ADMINS = "admin_"  # the same columns for the identity that the target was chosen with
 _OF_USER: dict[str, Callable[[User], str]] = {
     "user_id": lambda user: user.id,
-    "user_name": lambda user: _in_json(user.name),
-    "password": lambda user: _in_json(user.password),
+    "user_name": lambda user: _json_escaped(user.name),
+    "password": lambda user: _json_escaped(user.password),
     "domain_id": lambda user: user.domain_id,
-    "domain_name": lambda user: _in_json(user.domain_name),
+    "domain_name": lambda user: _json_escaped(user.domain_name),
     "application_credential_id": lambda user: user.application_credential_id,
-    "application_credential_secret": lambda user: _in_json(user.application_credential_secret),
+    "application_credential_secret": lambda user: _json_escaped(user.application_credential_secret),
     "project_id": lambda user: user.project_id,
-    "project_name": lambda user: _in_json(user.project_name),
-    "project_domain_name": lambda user: _in_json(user.project_domain_name or user.domain_name),
+    "project_name": lambda user: _json_escaped(user.project_name),
+    "project_domain_name": lambda user: _json_escaped(user.project_domain_name or user.domain_name),
 }

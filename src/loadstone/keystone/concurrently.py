@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-TELL_S = 5.0  # interval between progress messages
+PROGRESS_S = 5.0  # interval between progress messages
 
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -17,17 +17,17 @@ def each(
     call: Callable[[T], R],
     items: Iterable[T],
     workers: int,
-    tell: Tell = lambda _: None,
+    say: Say = lambda _: None,
     *,
     waits: bool = True,
 ) -> tuple[R, ...]:
     """Call the function for each item with `workers` threads; return results in the items' order.
 
-    `tell` is called in this thread from time to time with the number of finished calls.
+    `say` is called in this thread with a progress line every PROGRESS_S.
 
-    The first failure or Ctrl-C starts no further call, waits for running ones, and is raised: once
-    this returns or raises, nothing is being created any more. With `waits=False`, and after a
-    second Ctrl-C, an interrupt does not wait.
+    After the first failure or Ctrl-C no further call starts; running calls are waited for, and the
+    error is raised. So no call is running when this returns or raises. With `waits=False`, and
+    after a second Ctrl-C, an interrupt does not wait.
     """
     todo = deque(enumerate(items))
     count = len(todo)
@@ -36,7 +36,7 @@ def each(
     stop = threading.Event()
 
     def work() -> None:
-        while not stop.is_set() and (job := _taken(todo)) is not None:
+        while not stop.is_set() and (job := _next_job(todo)) is not None:
             number, item = job
             try:
                 done[number] = call(item)
@@ -50,7 +50,7 @@ def each(
     try:
         for thread in threads:
             thread.start()
-        _join(threads, lambda: tell(_how_far(len(done), count, time.monotonic() - began_s)))
+        _join(threads, lambda: say(_progress_line(len(done), count, time.monotonic() - began_s)))
     except BaseException:
         stop.set()
         if waits:
@@ -61,23 +61,23 @@ def each(
     return tuple(done[number] for number in range(count))
 
 
-def _how_far(done: int, count: int, elapsed_s: float) -> str:
-    words = f"  {done} of {count}"
+def _progress_line(done: int, count: int, elapsed_s: float) -> str:
+    text = f"  {done} of {count}"
     if not done:
-        return words
-    return f"{words}, {done / elapsed_s:.1f}/s, {(count - done) * elapsed_s / done:.0f} s left"
+        return text
+    return f"{text}, {done / elapsed_s:.1f}/s, {(count - done) * elapsed_s / done:.0f} s left"
 
 
-def _join(threads: list[threading.Thread], look: Callable[[], None]) -> None:
+def _join(threads: list[threading.Thread], on_wait: Callable[[], None]) -> None:
     # Calls that were never started because of an interrupt need no waiting.
     for thread in [thread for thread in threads if thread.ident is not None]:
-        thread.join(TELL_S)
+        thread.join(PROGRESS_S)
         while thread.is_alive():
-            look()
-            thread.join(TELL_S)
+            on_wait()
+            thread.join(PROGRESS_S)
 
 
-def _taken(todo: deque[tuple[int, T]]) -> tuple[int, T] | None:
+def _next_job(todo: deque[tuple[int, T]]) -> tuple[int, T] | None:
     try:
         return todo.popleft()
     except IndexError:

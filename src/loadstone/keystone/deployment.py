@@ -37,7 +37,7 @@ OLD_LOGS = "logs.before"
 def up(
     name: str, settings: LabSettings, say: Callable[[str], None], *, owned: bool = False
 ) -> Deployment:
-    """Start a deployment, or return the running one; `owned`: it ends with this process."""
+    """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = _folder(name)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def up(
             before = state.read(folder)
             if before is not None and Deployment(folder, before).is_running:
                 return _same(Deployment(folder, before), settings, owned=owned)
-            shut_down(folder)  # remains of a crash or of a part that died
+            shut_down(folder)  # left by a crash or by a part that died
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
@@ -76,8 +76,8 @@ def find(name: str) -> Deployment:
     return deployment
 
 
-def known(name: str) -> Deployment:
-    """Return a deployment, running or not."""
+def load(name: str) -> Deployment:
+    """Read a deployment from disk, running or not."""
     return _read(_existing(name))
 
 
@@ -136,7 +136,7 @@ def _start(
     if settings.storage != settings_.DISK:
         require_own(storage_folder(folder, settings))
     require_not_upgraded(folder, settings)
-    port = book.give(WEB, settings.port, settings.host)
+    port = book.allocate(WEB, settings.port, settings.host)
     blueprint = Blueprint(
         folder=folder,
         settings=settings,
@@ -178,7 +178,7 @@ def facts_of(
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
     mine = (
-        ("release", f"keystone {settings.source.words}"),
+        ("release", f"keystone {settings.source.label}"),
         ("workers", str(settings.workers)),
         ("threads", str(settings.threads)),
         ("storage", settings.storage),
@@ -207,16 +207,20 @@ def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deploym
     return running
 
 
-def _difference(has: LabSettings, wanted: LabSettings) -> str:
-    """Say what differs: "release=30.0.0, not 29.1.0"; options may be secret, and are only named."""
-    present, asked = dict(has.pairs()), dict(wanted.pairs())
-    names = [name for name in present | asked if present.get(name) != asked.get(name)]
+def _difference(running: LabSettings, requested: LabSettings) -> str:
+    """Describe the differences: "release=30.0.0, not 29.1.0"; of options only the names."""
+    running_pairs, requested_pairs = dict(running.pairs()), dict(requested.pairs())
+    names = [
+        name
+        for name in running_pairs | requested_pairs
+        if running_pairs.get(name) != requested_pairs.get(name)
+    ]
     return "; ".join(
         name
         if name.startswith("conf.")
-        else f"{name}={present.get(name, 'unset')}, not {asked.get(name, 'unset')}"
+        else f"{name}={running_pairs.get(name, 'unset')}, not {requested_pairs.get(name, 'unset')}"
         for name in names
-        if name != "port" or wanted.port is not None
+        if name != "port" or requested.port is not None
     )
 
 
@@ -243,7 +247,7 @@ def _keep_old_logs(folder: Path) -> None:
 
 
 def elsewhere() -> Path:
-    """Return the folder of what is known of deployments on other hosts."""
+    """Return the folder of records of deployments on other hosts."""
     return paths.labs() / "elsewhere"
 
 

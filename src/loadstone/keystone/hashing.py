@@ -37,21 +37,21 @@ def measure(python: Path, rounds: int) -> Hashing:
     """Time a password check with the bcrypt of Keystone's own environment."""
     command = [str(python), "-c", CODE, str(rounds)]
     try:
-        answer = subprocess.run(
+        completed = subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
         )
-        return Hashing(rounds, float(answer.stdout))
+        return Hashing(rounds, float(completed.stdout))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise EnvironmentUnusable(f"{python} cannot time a password check: {error}") from error
 
 
-def in_words(hashing: Hashing, finding: Measurement) -> tuple[str, ...]:
+def describe(hashing: Hashing, measurement: Measurement) -> tuple[str, ...]:
     """Describe the share of the password check in a token issue, if the trials show the cost."""
-    cost_s = finding.cpu_per_request_s
+    cost_s = measurement.cpu_per_request_s
     if cost_s is None:
         return ()
     share = min(hashing.cpu_s / cost_s, 1.0)
-    watched = finding.resources
+    watched = measurement.resources
     half_the_check = ServiceChange(cpu_saved_s=hashing.cpu_s / 2)
     half = upper_bound(watched.observation, half_the_check) if watched else None
     then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
@@ -67,4 +67,4 @@ def explain(python: Path, rounds: int, measurement: Measurement) -> tuple[str, .
     """Time a password check if it measured one, and describe its share."""
     if measurement.scenario != SCENARIOS["issue"].name:
         return ()
-    return in_words(measure(python, rounds), measurement)
+    return describe(measure(python, rounds), measurement)

@@ -43,37 +43,37 @@ class Identity:
 
     def create(self, kind: ResourceKind, name: str, attributes: Mapping[str, Any]) -> Resource:
         """Create a resource, or find it if an attempt that seemed to fail has created it."""
-        answer = self.call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
-        if answer.status_code == _CREATED:
-            made = self._json(f"create {kind} {name}", answer, kind.value, "id")
-            return Resource(kind, name, str(made))
-        if answer.status_code == _CONFLICT:
+        response = self.call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
+        if response.status_code == _CREATED:
+            resource_id = self._json(f"create {kind} {name}", response, kind.value, "id")
+            return Resource(kind, name, str(resource_id))
+        if response.status_code == _CONFLICT:
             # The name contains the run's id, so only this run can have created it.
             place = {key: attributes[key] for key in ("domain_id",) if key in attributes}
             for found in self.find(kind, name=name, **place):
                 self.update(found, {k: v for k, v in attributes.items() if k == "password"})
                 return found
-        raise self._refused(f"create {kind} {name}", answer)
+        raise self._refused(f"create {kind} {name}", response)
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List what the query (name, domain_id) matches, up to the service's list limit."""
-        answer = self.call(f"/{kind}s", "GET", query=query)
-        if answer.status_code == _GONE:
+        response = self.call(f"/{kind}s", "GET", query=query)
+        if response.status_code == _GONE:
             return ()
-        if not answer.ok:
-            raise self._refused(f"list {kind}s", answer)
+        if not response.ok:
+            raise self._refused(f"list {kind}s", response)
         return tuple(
             Resource(kind, str(one.get("name")), str(one["id"]))
-            for one in self._list(f"list {kind}s", answer, f"{kind}s")
+            for one in self._list(f"list {kind}s", response, f"{kind}s")
         )
 
     def update(self, thing: Resource, attributes: Mapping[str, Any]) -> None:
         """Change a resource; no request is sent if there is nothing to change."""
         if not attributes:
             return
-        answer = self.call(_path(thing), "PATCH", {thing.kind.value: dict(attributes)})
-        if not answer.ok:
-            raise self._refused(f"change {thing.kind} {thing.name}", answer)
+        response = self.call(_path(thing), "PATCH", {thing.kind.value: dict(attributes)})
+        if not response.ok:
+            raise self._refused(f"change {thing.kind} {thing.name}", response)
 
     def remove(self, thing: Resource) -> None:
         """Remove a resource; it is no error if it is gone already."""
@@ -86,19 +86,19 @@ class Identity:
 
     def role_ids(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of roles, each name once."""
-        answer = self.call("/roles", "GET")
-        if not answer.ok:
-            raise self._refused("list roles", answer)
-        listed = self._list("list roles", answer, "roles")
-        roles = {str(role.get("name")): str(role["id"]) for role in listed}
-        wanted = tuple(dict.fromkeys(names))
-        for name in wanted:
+        response = self.call("/roles", "GET")
+        if not response.ok:
+            raise self._refused("list roles", response)
+        resources = self._list("list roles", response, "roles")
+        roles = {str(role.get("name")): str(role["id"]) for role in resources}
+        unique = tuple(dict.fromkeys(names))
+        for name in unique:
             if name not in roles:
-                known = ", ".join(sorted(roles))
+                available = ", ".join(sorted(roles))
                 raise EnvironmentUnusable(
-                    f"{self.access.identity_url}: has no role {name!r}; it has {known}"
+                    f"{self.access.identity_url}: has no role {name!r}; it has {available}"
                 )
-        return tuple(roles[name] for name in wanted)
+        return tuple(roles[name] for name in unique)
 
     def role_id(self, name: str) -> str:
         """Return the id of a role."""
@@ -106,10 +106,10 @@ class Identity:
 
     def domain(self, name_or_id: str) -> Resource:
         """Find a domain by id, else by name."""
-        answer = self.call(f"/domains/{_quoted(name_or_id)}", "GET")
-        if answer.ok:
+        response = self.call(f"/domains/{_quoted(name_or_id)}", "GET")
+        if response.ok:
             what = f"look up domain {name_or_id}"
-            name, own_id = (self._json(what, answer, "domain", key) for key in ("name", "id"))
+            name, own_id = (self._json(what, response, "domain", key) for key in ("name", "id"))
             return Resource(ResourceKind.DOMAIN, str(name), str(own_id))
         for domain in self.find(ResourceKind.DOMAIN, name=name_or_id):
             return domain
@@ -125,31 +125,31 @@ class Identity:
         for service in services:
             if service.name == name:
                 return str(service.id)
-        known = ", ".join(sorted(service.name for service in services))
+        available = ", ".join(sorted(service.name for service in services))
         raise EnvironmentUnusable(
-            f"{self.access.identity_url}: has no service {name!r}; it has {known}"
+            f"{self.access.identity_url}: has no service {name!r}; it has {available}"
         )
 
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
         """Assign a role on a project to a user."""
         place = f"/projects/{_quoted(project_id)}/users/{_quoted(user_id)}"
         path = f"{place}/roles/{_quoted(role_id)}"
-        answer = self.call(path, "PUT")
-        if not answer.ok:
-            raise self._refused("assign a role", answer)
+        response = self.call(path, "PUT")
+        if not response.ok:
+            raise self._refused("assign a role", response)
 
     def log_in(self, user: User) -> Token:
         """Issue a token for the user's project."""
         what = f"log in as {user.name}"
-        answer = self.call("/auth/tokens", "POST", _password_body(user), whom="nobody")
-        if answer.status_code != _CREATED:
-            raise self._refused(what, answer)
-        expires = str(self._json(what, answer, "token", "expires_at"))
+        response = self.call("/auth/tokens", "POST", _password_body(user), whom="nobody")
+        if response.status_code != _CREATED:
+            raise self._refused(what, response)
+        expires = str(self._json(what, response, "token", "expires_at"))
         try:
             expires_at = datetime.fromisoformat(expires)
-            return Token(str(answer.headers["X-Subject-Token"]), expires_at.timestamp())
+            return Token(str(response.headers["X-Subject-Token"]), expires_at.timestamp())
         except (KeyError, ValueError):
-            raise not_json(self.access.cloud, what, answer) from None
+            raise not_json(self.access.cloud, what, response) from None
 
     def create_application_credential(self, user: User, token: Token, name: str) -> tuple[str, str]:
         """Create one as the user, for the project of its token; return its id and secret.
@@ -161,43 +161,43 @@ class Identity:
             "create an application credential",
             f"/users/{_quoted(user.id)}/application_credentials",
         )
-        for ending in ("", "-again"):
-            body = {"application_credential": {"name": f"{name}{ending}"}}
-            answer = self.call(path, "POST", body, whom=token)
-            if answer.status_code != _CONFLICT:
+        for suffix in ("", "-again"):
+            body = {"application_credential": {"name": f"{name}{suffix}"}}
+            response = self.call(path, "POST", body, whom=token)
+            if response.status_code != _CONFLICT:
                 break
-        if answer.status_code != _CREATED:
-            raise self._refused(what, answer)
-        made, secret = (
-            self._json(what, answer, "application_credential", key) for key in ("id", "secret")
+        if response.status_code != _CREATED:
+            raise self._refused(what, response)
+        credential_id, secret = (
+            self._json(what, response, "application_credential", key) for key in ("id", "secret")
         )
-        return str(made), str(secret)
+        return str(credential_id), str(secret)
 
-    def _json(self, what: str, answer: "Response", *keys: str) -> object:
-        """Return a value of the JSON answer; raise if a proxy answered with a page."""
+    def _json(self, what: str, response: "Response", *keys: str) -> object:
+        """Return a value of the JSON response; raise if a proxy sent a page."""
         try:
-            value = answer.json()
+            value = response.json()
             for key in keys:
                 value = value[key]
         except (KeyError, TypeError, ValueError):
-            raise not_json(self.access.cloud, what, answer) from None
+            raise not_json(self.access.cloud, what, response) from None
         return value
 
-    def _list(self, what: str, answer: "Response", key: str) -> list[dict[str, Any]]:
-        """Return the answer's list of resources, each with an id."""
-        listed = self._json(what, answer, key)
-        if not isinstance(listed, list) or not all(
-            isinstance(o, dict) and "id" in o for o in listed
+    def _list(self, what: str, response: "Response", key: str) -> list[dict[str, Any]]:
+        """Return the response's list of resources, each with an id."""
+        resources = self._json(what, response, key)
+        if not isinstance(resources, list) or not all(
+            isinstance(o, dict) and "id" in o for o in resources
         ):
-            raise not_json(self.access.cloud, what, answer)
-        return listed
+            raise not_json(self.access.cloud, what, response)
+        return resources
 
     def _expect(
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
     ) -> None:
-        answer = self.call(path, method, body)
-        if not answer.ok and answer.status_code != _GONE:
-            raise self._refused(what, answer)
+        response = self.call(path, method, body)
+        if not response.ok and response.status_code != _GONE:
+            raise self._refused(what, response)
 
     def call(
         self,
@@ -211,13 +211,13 @@ class Identity:
         began_s = time.monotonic()
         for wait_s in _RETRY_WAITS_S:
             try:
-                answer = self._send(path, method, body, query, whom)
+                response = self._send(path, method, body, query, whom)
             except Unreachable:
                 if time.monotonic() - began_s > _PATIENCE_S:
                     raise
             else:
-                if answer.status_code not in _PASSING_STATUS:
-                    return answer
+                if response.status_code not in _PASSING_STATUS:
+                    return response
             time.sleep(wait_s)
         return self._send(path, method, body, query, whom)
 
@@ -247,16 +247,16 @@ class Identity:
         except exceptions.ClientException as error:
             raise unusable(self.access.cloud, error) from None
 
-    def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
-        """Return the error for an answer; Refused if the answer is definite (4xx)."""
+    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
+        """Return the error for a response; Refused if it is definite (4xx)."""
         cloud = self.access.cloud
         hint = ""
-        if answer.status_code == _FORBIDDEN:
+        if response.status_code == _FORBIDDEN:
             hint = f"; {cloud.who} needs the role admin to prepare users"
-        refusal = Refused if answer.status_code < 500 else EnvironmentUnusable
+        refusal = Refused if response.status_code < 500 else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "
-            f"HTTP {answer.status_code} {_message(answer)}{hint}"
+            f"HTTP {response.status_code} {_message(response)}{hint}"
         )
 
 
@@ -281,11 +281,11 @@ def _password_body(user: User) -> dict[str, Any]:
     }
 
 
-def _message(answer: "Response") -> str:
+def _message(response: "Response") -> str:
     """Return Keystone's message, unless it may quote the request (400: bad value in the body)."""
-    if answer.status_code == 400:
-        return answer.reason
+    if response.status_code == 400:
+        return response.reason
     try:
-        return " ".join(str(answer.json()["error"]["message"]).split())[:200]
+        return " ".join(str(response.json()["error"]["message"]).split())[:200]
     except (KeyError, TypeError, ValueError):
-        return answer.reason
+        return response.reason

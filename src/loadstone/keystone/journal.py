@@ -24,7 +24,7 @@ JOURNAL = "created.jsonl"  # in the folder of a run
 
 @dataclass(frozen=True, slots=True)
 class UserReadiness:
-    """What a user was prepared for, and the day of its last login."""
+    """The grants of a user, and the day of its last login."""
 
     grants: str
     day: str
@@ -83,7 +83,7 @@ class Journal:
                 # A kill truncated the last line before the resource was created.
                 os.truncate(path, whole)
         for line in written[:whole].decode(errors="replace").splitlines():
-            self._replay.applies(line)
+            self._replay.apply(line)
 
     @classmethod
     def start(cls, path: Path, run_id: str, access: Access) -> Self:
@@ -99,7 +99,7 @@ class Journal:
 
     def created(self, thing: Resource) -> None:
         """Record that this resource was created, with its id."""
-        self._append("created", _words(thing))
+        self._append("created", _entry(thing))
 
     def ready(self, user_id: str, how: UserReadiness) -> None:
         """Record that load can use this user."""
@@ -109,15 +109,17 @@ class Journal:
 
     def removed(self, thing: Resource) -> None:
         """Record that this resource is gone."""
-        self._append("removed", _words(thing))
+        self._append("removed", _entry(thing))
 
     def record(self) -> JournalContents | None:
-        """Return the contents of the file; if it is gone, what was written to it."""
-        kept = read(self.path)
+        """Return the contents of the file, or if it is gone, of the copy in memory."""
+        contents = read(self.path)
         with self._lock:
             replay = self._replay
-            if kept is not None and {*replay.remaining} <= {_key_of(one) for one in kept.remaining}:
-                return kept
+            if contents is not None and {*replay.remaining} <= {
+                _key_of(one) for one in contents.remaining
+            }:
+                return contents
             return replay.record(self.run_id)
 
     def _append(self, event: str, entry: Mapping[str, str | None], *, waits: bool = True) -> None:
@@ -130,7 +132,7 @@ class Journal:
 
     def _remember(self, line: bytes) -> None:
         with self._lock:
-            self._replay.applies(line.decode())
+            self._replay.apply(line.decode())
 
     def _write(self, line: bytes, *, waits: bool) -> None:
         with _writing(self.path), self._lock, self.path.open("ab", buffering=0) as file:
@@ -165,12 +167,12 @@ def read(path: Path) -> JournalContents | None:
     except OSError as error:
         raise EnvironmentUnusable(f"{path}: cannot be read ({error.strerror})") from error
     replay = _Replay()
-    unread = [number for number, line in enumerate(lines, start=1) if not replay.applies(line)]
+    unread = [number for number, line in enumerate(lines, start=1) if not replay.apply(line)]
     if replay.target is None and not unread:
         return None
-    found = replay.record(path.parent.name)  # the folder is named after the run
-    damaged = (_damage(path, number, found.run_id) for number in unread)
-    return replace(found, unread=tuple(damaged))
+    contents = replay.record(path.parent.name)  # the folder is named after the run
+    damaged = (_damage(path, number, contents.run_id) for number in unread)
+    return replace(contents, unread=tuple(damaged))
 
 
 def _damage(path: Path, number: int, run_id: str) -> str:
@@ -193,15 +195,15 @@ class _Replay:
         target = self.target or (run_id, "", "")
         return JournalContents(*target, tuple(self.remaining.values()), dict(self.ready))
 
-    def applies(self, line: str) -> bool:
+    def apply(self, line: str) -> bool:
         """Apply a line; return False if it is invalid."""
         try:
-            self._take(json.loads(line))
+            self._apply(json.loads(line))
         except (ValueError, KeyError, TypeError):
             return False
         return True
 
-    def _take(self, entry: dict[str, str]) -> None:
+    def _apply(self, entry: dict[str, str]) -> None:
         match entry["event"]:
             case "target":
                 self.target = entry["run_id"], entry["chosen"], entry["identity_url"]
@@ -215,7 +217,7 @@ class _Replay:
                 raise ValueError(entry["event"])
 
 
-def _words(thing: Resource) -> dict[str, str | None]:
+def _entry(thing: Resource) -> dict[str, str | None]:
     return {
         "kind": thing.kind,
         "name": thing.name,

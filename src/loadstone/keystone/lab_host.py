@@ -27,8 +27,8 @@ from loadstone.monitor.source import Source, Unreadable
 from loadstone.monitor.sources.open import open_sources
 from loadstone.result import OF_LAB_HOST, Measurement
 
-# A client that was not heard of for so long is taken for dead: what it started is ended. Longer
-# than a load's, because a deployment harms nobody.
+# After this time without contact a client counts as dead, and what it started is ended. Longer
+# than a load's lease, because a deployment harms nobody.
 LEASE_S = 20.0
 POLL_S = 0.5
 
@@ -73,7 +73,7 @@ class RemoteDeployment:
 class JobProgress:
     """Progress of a long operation."""
 
-    lines: tuple[str, ...]  # said since the last look
+    lines: tuple[str, ...]  # new since the last call
     is_over: bool
     failure: LoadstoneError | None = None
 
@@ -81,13 +81,13 @@ class JobProgress:
 class LabHost:
     """Starts and watches deployments on one host, for one client.
 
-    Runs as a Dask actor. A worker carries out one method at a time, so what takes long goes on in
-    a thread, and `progress` tells how far it has come.
+    Runs as a Dask actor. A worker runs one method at a time, so long operations run in a thread,
+    and `progress` returns their state.
     """
 
     def __init__(self, client: str, excludes: Literal["others", "none"]) -> None:
         self.client, self.excludes = client, excludes
-        self._heard_s = time.monotonic()
+        self._last_contact_s = time.monotonic()
         self._job: _Job | None = None
         self._owned: str | None = None  # a deployment that ends with the client
         self._measured: str | None = None
@@ -100,21 +100,21 @@ class LabHost:
 
     @property
     def is_held(self) -> bool:
-        """Whether the client was heard of within its lease."""
-        return not self._is_over.is_set() and time.monotonic() - self._heard_s < LEASE_S
+        """Whether the client renewed its lease in time."""
+        return not self._is_over.is_set() and time.monotonic() - self._last_contact_s < LEASE_S
 
     def renew(self) -> None:
         """Renew the lease."""
-        self._heard_s = time.monotonic()
+        self._last_contact_s = time.monotonic()
 
     def facts(self) -> LabHostFacts:
-        """Return what is known of this host."""
+        """Return the facts of this host."""
         return LabHostFacts(
             socket.gethostname(), os.getpid(), version(), network(), machine.facts()
         )
 
     def start(self, name: str, pairs: Pairs, *, owned: bool, purged: bool) -> None:
-        """Begin to start a deployment; `purged`: remove what was there before."""
+        """Begin to start a deployment; `purged`: remove an earlier one first."""
         self.renew()
         self._job = _Job(partial(self._start, name, pairs, owned=owned, purged=purged))
 
@@ -124,7 +124,7 @@ class LabHost:
         self._job = _Job(lambda _: self._end(name, purge=purge))
 
     def progress(self) -> JobProgress:
-        """Say how far what was begun has come."""
+        """Return the progress of the current operation."""
         self.renew()
         if self._job is None:
             raise AssertionError("nothing was begun")
@@ -133,17 +133,17 @@ class LabHost:
     def measure(self, name: str, *, anyway: bool) -> RemoteDeployment:
         """Reserve a running deployment for one measurement, and open its monitors."""
         self.renew()
-        found = deployment.find(name)
-        self._held.enter_context(measuring(found.folder, anyway=anyway))
+        running = deployment.find(name)
+        self._held.enter_context(measuring(running.folder, anyway=anyway))
         self._measured = name
         members = partial(_members, name)
-        self._sources = list(open_sources(members, found.statistics()))
+        self._sources = list(open_sources(members, running.statistics()))
         self._held.callback(self._close_sources)
-        return _seen(found)
+        return _snapshot(running)
 
     def find(self, name: str) -> RemoteDeployment:
         """Return a running deployment."""
-        return _seen(deployment.find(name))
+        return _snapshot(deployment.find(name))
 
     def read(self) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
         """Read the monitors; return the readings, and which source cannot be read."""
@@ -164,29 +164,29 @@ class LabHost:
     def failure(self) -> str | None:
         """Describe a part of the measured deployment that died."""
         self.renew()
-        return None if self._measured is None else deployment.known(self._measured).failure()
+        return None if self._measured is None else deployment.load(self._measured).failure()
 
     def explain(self, measurement: Measurement) -> tuple[str, ...]:
-        """Return what is known of the measured deployment besides its trials."""
+        """Return sentences about the measured deployment for the report."""
         self.renew()
         if self._measured is None:
             return ()
-        found = deployment.known(self._measured)
-        rounds = int(dict(found.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
-        return explain(found.python, rounds, measurement)
+        measured = deployment.load(self._measured)
+        rounds = int(dict(measured.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
+        return explain(measured.python, rounds, measurement)
 
     def summaries(self) -> tuple[DeploymentSummary, ...]:
         """Return the rows of all deployments of this host."""
         return tuple(one.summary() for one in deployment.every())
 
     def release(self) -> None:
-        """End what ends with the client, and let another one use this host."""
+        """End what the client owns, and free this host for other clients."""
         with self._lock:
             if self._is_over.is_set():
                 return
             self._is_over.set()
             if self._job is not None:
-                self._job.wait()  # what is being started cannot be ended before
+                self._job.wait()  # a start in progress cannot be ended
             self._held.close()
             if self._owned is not None:
                 self._end(self._owned, purge=True)
@@ -214,7 +214,7 @@ class LabHost:
         self._sources = []
 
     def _await_client(self) -> None:
-        """End everything when the client is not heard of."""
+        """Release the host when the client's lease has expired."""
         while not self._is_over.wait(POLL_S):
             is_busy = self._job is not None and not self._job.is_over
             if not self.is_held and not is_busy:
@@ -222,11 +222,11 @@ class LabHost:
 
 
 class _Job:
-    """Something that takes long, in a thread."""
+    """A long operation in a thread."""
 
     def __init__(self, work: Callable[[Callable[[str], None]], object]) -> None:
         self._lines: list[str] = []
-        self._given = 0  # how many of the lines `progress` has returned
+        self._sent_lines = 0  # how many of the lines `progress` has returned
         self._failure: LoadstoneError | None = None
         self._thread = threading.Thread(target=self._carry_out, args=(work,), daemon=True)
         self._thread.start()
@@ -240,8 +240,8 @@ class _Job:
 
     def progress(self) -> JobProgress:
         is_over = self.is_over
-        lines = tuple(self._lines[self._given :])
-        self._given += len(lines)
+        lines = tuple(self._lines[self._sent_lines :])
+        self._sent_lines += len(lines)
         return JobProgress(lines, is_over, self._failure)
 
     def _say(self, line: str) -> None:
@@ -256,20 +256,20 @@ class _Job:
             self._failure = EnvironmentUnusable(f"{type(failed).__name__}: {failed}")
 
 
-def _seen(found: Deployment) -> RemoteDeployment:
+def _snapshot(running: Deployment) -> RemoteDeployment:
     return RemoteDeployment(
-        found.name,
-        found.url,
-        found.facts(),
-        found.setup(),
-        found.environment_variables(),
-        found.directory_users(),
+        running.name,
+        running.url,
+        running.facts(),
+        running.setup(),
+        running.environment_variables(),
+        running.directory_users(),
     )
 
 
 def _members(name: str) -> Iterable[ServiceProcess]:
-    # Read anew: parts may be started again meanwhile.
-    return deployment.known(name).members()
+    # Read each time: parts may have been restarted.
+    return deployment.load(name).members()
 
 
 _holders: list[LabHost] = []  # of this process: at most one client measures here at a time

@@ -25,7 +25,7 @@ class Networks:
     def create(self, project_id: str, name: str, attributes: Mapping[str, Any]) -> str:
         """Create a network in a project; return its id."""
         body = {"network": {"name": name, "project_id": project_id, **attributes}}
-        return self._made(f"create network {name}", "networks", body, "network")
+        return self._create(f"create network {name}", "networks", body, "network")
 
     def add_subnet(self, network_id: str, project_id: str, cidr: str, servers: list[str]) -> None:
         """Add a subnet for IPv4; it is removed with its network."""
@@ -36,7 +36,7 @@ class Networks:
             "ip_version": 4,
             "dns_nameservers": servers,
         }
-        self._made(f"create subnet {cidr}", "subnets", {"subnet": subnet}, "subnet")
+        self._create(f"create subnet {cidr}", "subnets", {"subnet": subnet}, "subnet")
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List networks whose names begin with `name__startswith`."""
@@ -44,39 +44,39 @@ class Networks:
         if url is None:
             return ()
         start, what = query["name__startswith"], "list the networks of all projects"
-        answer = self._call(f"{url}/networks", "GET")
-        if not answer.ok:
-            raise self._refused(what, answer)
+        response = self._call(f"{url}/networks", "GET")
+        if not response.ok:
+            raise self._refused(what, response)
         try:
             return tuple(
                 Resource(kind, str(one["name"]), str(one["id"]))
-                for one in answer.json()["networks"]
+                for one in response.json()["networks"]
                 if str(one["name"]).startswith(start)
             )
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise not_json(self.identity.access.cloud, what, answer) from None
+            raise not_json(self.identity.access.cloud, what, response) from None
 
     def remove(self, thing: Resource) -> None:
         """Remove a network with its subnets."""
         path = f"{self._url()}/networks/{quote(str(thing.id), safe='')}"
-        answer = self._call(path, "DELETE")
-        if not answer.ok and answer.status_code != _NOT_FOUND:
-            raise self._refused(f"remove network {thing.name}", answer)
+        response = self._call(path, "DELETE")
+        if not response.ok and response.status_code != _NOT_FOUND:
+            raise self._refused(f"remove network {thing.name}", response)
 
-    def _made(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
+    def _create(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
         url = self._url()
         if url is None:
             raise EnvironmentUnusable(
                 "context network needs a service of type network, and the catalog of "
                 f"{self.identity.access.identity_url} has none"
             )
-        answer = self._call(f"{url}/{path}", "POST", body)
-        if not answer.ok:
-            raise self._refused(what, answer)
+        response = self._call(f"{url}/{path}", "POST", body)
+        if not response.ok:
+            raise self._refused(what, response)
         try:
-            return str(answer.json()[key]["id"])
+            return str(response.json()[key]["id"])
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise not_json(self.identity.access.cloud, what, answer) from None
+            raise not_json(self.identity.access.cloud, what, response) from None
 
     def _url(self) -> str | None:
         """Return the URL of the network API, or None if the catalog has none."""
@@ -94,9 +94,9 @@ class Networks:
             # Without the network service, the identity service may still be reachable.
             raise EnvironmentUnusable(f"{url}: no connection") from None
 
-    def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
+    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
         who = self.identity.access.cloud.who
-        hint = f"; {who} needs the role admin for it" if answer.status_code == _FORBIDDEN else ""
+        hint = f"; {who} needs the role admin for it" if response.status_code == _FORBIDDEN else ""
         return EnvironmentUnusable(
-            f"{self._url()}: could not {what}: HTTP {answer.status_code} {answer.reason}{hint}"
+            f"{self._url()}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
         )

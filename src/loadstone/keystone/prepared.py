@@ -1,4 +1,4 @@
-"""A scenario ready to be sent: its requests, and the user and token of each iteration."""
+"""A prepared scenario: its requests, and the user and token of each iteration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class PreparedScenario:
-    """All that a load of the scenario needs besides the load itself."""
+    """Everything a load of the scenario needs, except the load itself."""
 
     scenario: Scenario
     users: tuple[User, ...] = field(repr=False)  # of iteration i: users[i mod n]
@@ -36,17 +36,17 @@ class PreparedScenario:
         )
 
     def of_run(self, run_id: str) -> Self:
-        """Return it for the next load of a run: what iterations make gets names of its own."""
+        """Return a copy for the next load of a run, with new names for what iterations create."""
         return replace(self, scenario=self.scenario.of_run(run_id))
 
     def plan(self, access: Access, load: Load, limits: Limits, placement: Placement) -> Plan:
-        """Return what the engine needs to put this load on the target."""
+        """Return the engine's plan for this load on the target."""
         plan = compile_plan(self.scenario, access, self.users, self.tokens, load, limits)
         return replace(plan, placement=placement)
 
 
 def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
-    """Refuse a URL of the scenario's own on another machine; the target is permitted already.
+    """Refuse a scenario's own URL on another machine, unless the user permits such targets.
 
     `about` begins the message.
     """
@@ -57,7 +57,7 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
 
 
 def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> PreparedScenario:
-    """Announce what iterations will make in the journal, and issue what they need."""
+    """Announce in the journal what iterations will create; create the credentials they need."""
     actors.announce(scenario)
     users, turns = actors.users, actors.turns()
     if scenario.needs_application_credentials:

@@ -1,4 +1,4 @@
-"""`loadstone serve` in a process of its own."""
+"""`loadstone serve` in a separate process."""
 
 import shlex
 import subprocess
@@ -22,20 +22,20 @@ def reference_process() -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]
         if stdin is None or stdout is None:
             raise AssertionError("both are pipes")
         try:
-            with stdin:  # the kernel closes it, too, when we are killed: it ends with us
+            with stdin:  # the kernel closes it when this process is killed, which ends the service
                 variables = _variables(stdout)
                 if LAST not in variables:
                     raise EnvironmentUnusable("loadstone serve did not start")
                 yield process, variables
         finally:
-            process.wait()  # after Ctrl-C, Popen itself waits no longer than 0.25 s
+            process.wait()  # after Ctrl-C, Popen waits only 0.25 s
 
 
 def _variables(lines: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in lines:
         name, _, value = line.removeprefix("export ").partition("=")
-        found[name] = "".join(shlex.split(value))
+        variables[name] = "".join(shlex.split(value))
         if name == LAST:
             break
-    return found
+    return variables

@@ -1,4 +1,4 @@
-"""Deployments on the lab hosts of a fleet, as they are used from here."""
+"""Client of the lab hosts of a fleet: starts and measures their deployments."""
 
 import json
 import os
@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 ANSWER_S = 10.0
 EXPLAIN_S = 60.0
 POLL_S = 0.3
-RELEASE_S = 120.0  # a start that is under way comes to its end first
+RELEASE_S = 120.0  # a start in progress completes first
 RENEW_S = LEASE_S / 8
 NOTHING_THERE = "the fleet {fleet} has no lab hosts; `loadstone fleet up --role lab` makes one"
 
@@ -60,13 +60,13 @@ class ConnectedHost:
     """A lab host that this program talks to; others cannot use it meanwhile if `is_alone`."""
 
     name: str
-    address: str  # at which its Keystones listen
+    address: str  # of its Keystones
     member: RemoteMember
     facts: LabHostFacts
     lost: str = ""
 
-    def ask(self, method: str, *arguments: Any, timeout_s: float = ANSWER_S, **named: Any) -> Any:
-        """Call a method there; its refusals, and silence, name the host."""
+    def call(self, method: str, *arguments: Any, timeout_s: float = ANSWER_S, **named: Any) -> Any:
+        """Call a method of the actor; errors and time-outs name the host."""
         if self.lost:
             raise EnvironmentUnusable(self.lost)
         try:
@@ -80,24 +80,23 @@ class ConnectedHost:
             raise EnvironmentUnusable(self.lost) from error
 
     def carry_out(self, say: Say, method: str, *arguments: Any, **named: Any) -> None:
-        """Have something done that takes long."""
-        self.ask(method, *arguments, **named)
+        """Run a long operation to its end, and print its progress."""
+        self.call(method, *arguments, **named)
         while True:
-            told = self.ask("progress")
-            for line in told.lines:
+            progress = self.call("progress")
+            for line in progress.lines:
                 say(f"{self.name}: {line}")
-            if told.failure is not None:
-                raise type(told.failure)(f"{self.name}: {told.failure}")
-            if told.is_over:
+            if progress.failure is not None:
+                raise type(progress.failure)(f"{self.name}: {progress.failure}")
+            if progress.is_over:
                 return
             time.sleep(POLL_S)
 
     def up(self, name: str, pairs: Pairs, say: Say, *, owned: bool, purged: bool) -> None:
-        """Start a deployment that the other hosts of the fleet reach."""
-        given = dict(pairs)
-        given.setdefault("address", self.address)
-        chosen = tuple(given.items())
-        self.carry_out(say, "start", name, chosen, owned=owned, purged=purged)
+        """Start a deployment that the other hosts of the fleet can reach."""
+        settings = dict(pairs)
+        settings.setdefault("address", self.address)
+        self.carry_out(say, "start", name, tuple(settings.items()), owned=owned, purged=purged)
 
     def down(self, name: str, say: Say, *, purge: bool) -> None:
         """End a deployment."""
@@ -105,39 +104,39 @@ class ConnectedHost:
 
     def measure(self, name: str, *, anyway: bool = False) -> RemoteDeployment:
         """Reserve a deployment for a measurement."""
-        found: RemoteDeployment = self.ask("measure", name, anyway=anyway)
-        return found
+        deployment: RemoteDeployment = self.call("measure", name, anyway=anyway)
+        return deployment
 
     def find(self, name: str) -> RemoteDeployment:
         """Return a running deployment."""
-        found: RemoteDeployment = self.ask("find", name)
-        return found
+        deployment: RemoteDeployment = self.call("find", name)
+        return deployment
 
     def failure(self) -> str | None:
         """Describe a part of the measured deployment that died, or say that the host is lost."""
         try:
-            why = self.ask("failure")
+            why = self.call("failure")
         except EnvironmentUnusable as lost:
             return str(lost)
         return None if why is None else f"{self.name}: {why}"
 
     def explain(self, measurement: "Measurement") -> tuple[str, ...]:
-        """Return what is known of the deployment besides its trials."""
+        """Return sentences about the deployment for the report."""
         try:
-            found: tuple[str, ...] = self.ask("explain", measurement, timeout_s=EXPLAIN_S)
-        except EnvironmentUnusable:  # what was measured is whole without it
+            sentences: tuple[str, ...] = self.call("explain", measurement, timeout_s=EXPLAIN_S)
+        except EnvironmentUnusable:  # the measurement is complete without them
             return ()
-        return found
+        return sentences
 
     def summaries(self) -> "tuple[DeploymentSummary, ...]":
         """Return the rows of the host's deployments."""
-        found: tuple[DeploymentSummary, ...] = self.ask("summaries")
-        return found
+        rows: tuple[DeploymentSummary, ...] = self.call("summaries")
+        return rows
 
 
 @dataclass(slots=True)
 class HostSource:
-    """The monitors of a lab host, which read there."""
+    """The monitors of a lab host, read on that host."""
 
     host: ConnectedHost
     say: Say
@@ -149,20 +148,20 @@ class HostSource:
         return f"lab host {self.host.name}"
 
     def read(self) -> tuple[Reading, ...]:
-        """Read all that the host reads."""
+        """Return the host's readings."""
         readings: tuple[Reading, ...]
-        readings, missing = self.host.ask("read")
+        readings, missing = self.host.call("read")
         for line in missing:
             self.say(f"{self.host.name}: {line}")
         return readings
 
     def close(self) -> None:
-        """Nothing is open here."""
+        """Do nothing: the sources are open on the host."""
 
 
 @contextmanager
 def connected(place: LabPlace, *, is_alone: bool) -> Iterator[ConnectedHost]:
-    """Connect to a lab host; raise EnvironmentUnusable where it is not there, or is in use."""
+    """Connect to a lab host; raise EnvironmentUnusable if it is missing or in use."""
     with client.opened(_alone(place)) as dask:
         worker = _worker(dask, place)
         name = f"{socket.gethostname()}, process {os.getpid()}"
@@ -184,52 +183,52 @@ def connected(place: LabPlace, *, is_alone: bool) -> Iterator[ConnectedHost]:
             renewing.join()
             if not host.lost:
                 with suppress(LoadstoneError):
-                    host.ask("release", timeout_s=RELEASE_S)
+                    host.call("release", timeout_s=RELEASE_S)
 
 
 def _renew(host: ConnectedHost, over: threading.Event) -> None:
     while not over.wait(RENEW_S):
         with suppress(LoadstoneError):
-            host.ask("renew")
+            host.call("renew")
 
 
 def _worker(dask: "Client", place: LabPlace) -> FleetWorker:
     hosts = client.lab_hosts(dask)
     if not hosts:
         raise EnvironmentUnusable(NOTHING_THERE.format(fleet=place.fleet))
-    known = ", ".join(one.host for one in hosts)
-    meant = [one for one in hosts if place.host in (one.host, _ssh_name(one), _host_name(one))]
-    if not meant:
+    names = ", ".join(one.host for one in hosts)
+    matches = [one for one in hosts if place.host in (one.host, _ssh_name(one), _host_name(one))]
+    if not matches:
         raise InvalidInput(
-            f"no lab host {place.host!r} in the fleet {place.fleet}; there are {known}"
+            f"no lab host {place.host!r} in the fleet {place.fleet}; there are {names}"
         )
-    if len(meant) > 1:
-        raise InvalidInput(f"{place.host!r} names several lab hosts; give its address: {known}")
-    return meant[0]
+    if len(matches) > 1:
+        raise InvalidInput(f"{place.host!r} names several lab hosts; give its address: {names}")
+    return matches[0]
 
 
-def _ssh_name(one: FleetWorker) -> str:
-    """Return the name of its host in the file of hosts: `host_process` adds a number."""
-    return one.name.rpartition("-")[0]
+def _ssh_name(worker: FleetWorker) -> str:
+    """Return the host's name in the file of hosts: `host_process` appends a number."""
+    return worker.name.rpartition("-")[0]
 
 
-def _host_name(one: FleetWorker) -> str:
-    """Return the name that its host has itself: `fleet up` adds a number and a random word."""
-    return one.name.rsplit("-", 2)[0]
+def _host_name(worker: FleetWorker) -> str:
+    """Return the host's own name: `fleet up` appends a number and a random word."""
+    return worker.name.rsplit("-", 2)[0]
 
 
 def _alone(place: LabPlace) -> FleetAddress:
-    """Return the fleet, of hosts by ssh only the one that is meant."""
+    """Return the fleet; a fleet over ssh is reduced to the place's host."""
     fleet = place.fleet
     if not isinstance(fleet, SshFleet):
         return fleet
-    meant = tuple(one for one in fleet.hosts if one.role == LAB and one.name == place.host)
-    if not meant:
-        known = ", ".join(one.name for one in fleet.hosts if one.role == LAB)
+    matches = tuple(one for one in fleet.hosts if one.role == LAB and one.name == place.host)
+    if not matches:
+        names = ", ".join(one.name for one in fleet.hosts if one.role == LAB)
         raise InvalidInput(
-            f"{fleet}: no host {place.host!r} with role: lab; there are {known or 'none'}"
+            f"{fleet}: no host {place.host!r} with role: lab; there are {names or 'none'}"
         )
-    return replace(fleet, hosts=meant)
+    return replace(fleet, hosts=matches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,11 @@ class Resource:
     kind: ResourceKind
     name: str
     id: str | None = None
-    domain_id: str | None = None  # where it is, if not in the run's own domain
+    domain_id: str | None = None  # if not in the run's own domain
 
     @property
     def is_many(self) -> bool:
-        """Whether it stands for all resources with this prefix."""
+        """Whether this is a name prefix that matches many resources."""
         return self.name.endswith(ANY)
 
 
@@ -109,9 +109,9 @@ def iteration_prefix(run_id: str) -> str:
     return f"{domain_name(run_id)}-w{secrets.token_hex(4)}-i"
 
 
-def of_iterations(run_id: str, made: CreatedByIterations) -> Resource:
+def of_iterations(run_id: str, created: CreatedByIterations) -> Resource:
     """Return what iterations of all phases of the run created, as one resource with a prefix."""
-    return Resource(made.kind, f"{domain_name(run_id)}-w{ANY}", domain_id=made.domain_id)
+    return Resource(created.kind, f"{domain_name(run_id)}-w{ANY}", domain_id=created.domain_id)
 
 
 def counted(number: int, kind: ResourceKind) -> str:
@@ -120,6 +120,6 @@ def counted(number: int, kind: ResourceKind) -> str:
 
 
 def is_of_run(run_id: str, name: str) -> bool:
-    """Return whether exactly this run, and no other with a similar id, gave the name."""
+    """Return whether the name is of exactly this run, not of one with a similar id."""
     own = rf"{re.escape(domain_name(run_id))}(-[pus]\d+|-n\d+-\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
     return re.fullmatch(own, name) is not None

@@ -33,15 +33,15 @@ class Servers:
         if url is None:
             return ()
         start = query["name__startswith"]
-        answer = self._call(
+        response = self._call(
             f"{url}/servers/detail", "GET", {"all_tenants": "1", "name": f"^{re.escape(start)}"}
         )
-        if answer.status_code == _NOT_FOUND:
+        if response.status_code == _NOT_FOUND:
             return ()
-        if not answer.ok:
-            raise self._refused("list the servers of all projects", answer)
+        if not response.ok:
+            raise self._refused("list the servers of all projects", response)
         try:
-            servers = answer.json()["servers"]
+            servers = response.json()["servers"]
             return tuple(
                 Resource(kind, str(server["name"]), str(server["id"]))
                 for server in servers
@@ -49,14 +49,14 @@ class Servers:
             )
         except (AttributeError, KeyError, TypeError, ValueError):
             cloud = self.identity.access.cloud
-            raise not_json(cloud, "list the servers of all projects", answer) from None
+            raise not_json(cloud, "list the servers of all projects", response) from None
 
     def remove(self, thing: Resource) -> None:
         """Remove a server, and wait until it is gone."""
         url = f"{self._url()}/servers/{quote(str(thing.id), safe='')}"
-        answer = self._call(url, "DELETE")
-        if not answer.ok and answer.status_code != _NOT_FOUND:
-            raise self._refused(f"remove server {thing.name}", answer)
+        response = self._call(url, "DELETE")
+        if not response.ok and response.status_code != _NOT_FOUND:
+            raise self._refused(f"remove server {thing.name}", response)
         began_s = time.monotonic()
         while not self._is_gone(url):
             if time.monotonic() - began_s > _PATIENCE_S:
@@ -66,13 +66,13 @@ class Servers:
             time.sleep(_POLL_S)
 
     def _is_gone(self, url: str) -> bool:
-        answer = self._call(url, "GET")
-        if answer.status_code == _NOT_FOUND:
+        response = self._call(url, "GET")
+        if response.status_code == _NOT_FOUND:
             return True
         try:
-            return answer.ok and answer.json()["server"].get("status") in _GONE_STATES
+            return response.ok and response.json()["server"].get("status") in _GONE_STATES
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise not_json(self.identity.access.cloud, "look up a server", answer) from None
+            raise not_json(self.identity.access.cloud, "look up a server", response) from None
 
     def _url(self) -> str | None:
         """Return the URL of the compute API, or None if the catalog has none."""
@@ -100,9 +100,9 @@ class Servers:
             # Without the compute service, the identity service may still be reachable.
             raise EnvironmentUnusable(f"{url}: no connection") from None
 
-    def _refused(self, what: str, answer: "Response") -> EnvironmentUnusable:
+    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
         who = self.identity.access.cloud.who
-        hint = f"; {who} needs the role admin for it" if answer.status_code == _FORBIDDEN else ""
+        hint = f"; {who} needs the role admin for it" if response.status_code == _FORBIDDEN else ""
         return EnvironmentUnusable(
-            f"{self._url()}: could not {what}: HTTP {answer.status_code} {answer.reason}{hint}"
+            f"{self._url()}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
         )

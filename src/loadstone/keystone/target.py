@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.existing import directory_users
-from loadstone.keystone.contexts.users_file import existing_users, given_users
+from loadstone.keystone.contexts.users_file import existing_users, read_users
 from loadstone.keystone.resources import User
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.identity_requests import AccessLogs
@@ -65,14 +65,14 @@ class LabOnHost:
     """A lab that is started on a lab host of a fleet for one run, and removed at its end."""
 
     name: str
-    pairs: tuple[tuple[str, str], ...]  # settings; what they leave open is that host's default
+    pairs: tuple[tuple[str, str], ...]  # settings; others have that host's defaults
     place: "LabPlace"
     beyond_loopback: bool = False  # the user permits load on that host
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceService:
-    """`loadstone serve` in a process of its own."""
+    """`loadstone serve` in a separate process."""
 
 
 TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService
@@ -80,7 +80,7 @@ TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is measured, and what can be known of it from this machine."""
+    """A measured target, and its observable parts on this machine."""
 
     access: Access
     facts: tuple[tuple[str, str], ...] = ()
@@ -88,7 +88,7 @@ class Target:
     members: Members = field(default=lambda: None)
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
-    # What is known of the service besides the trials, as sentences for the report.
+    # Sentences about the service for the report, besides the trials.
     explain: Callable[[Measurement], tuple[str, ...]] = field(default=lambda _: ())
     # Reads resources while load runs; None: nothing is read.
     watch: Watch | None = None
@@ -96,14 +96,14 @@ class Target:
     access_log: AccessLogs | None = None
     # Its lab's record of this measurement, and of others at the same time.
     reservation: "ActiveMeasurement | None" = None
-    # Users that it has, where none can be made as others are: kept in LDAP, or given in a file.
+    # Existing users, for targets on which no users are created: from LDAP or from a file.
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
     # The folder of its lab deployment; None: it is none.
     lab: Path | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values that it was logged in to with."""
+        """The secret values of its login."""
         from keystoneauth1.identity.base import BaseIdentityPlugin
 
         auth = self.access.session.auth
@@ -112,15 +112,15 @@ class Target:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Names of other measurements that were at work on it meanwhile."""
+        """Names of other measurements that ran on it at the same time."""
         return self.reservation.beside if self.reservation else ()
 
 
 def secrets_of(choice: TargetChoice) -> frozenset[str]:
-    """Return the passwords that the choice of a target brings."""
+    """Return the passwords in the choice of a target."""
     if not isinstance(choice, NamedTarget) or choice.users_file is None:
         return frozenset()
-    return frozenset(str(user["password"]) for user in given_users(choice.users_file))
+    return frozenset(str(user["password"]) for user in read_users(choice.users_file))
 
 
 @contextmanager
@@ -130,14 +130,14 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
     A lab is reserved, so that no other measurement falsifies this one. One of the run's own is
     started before and stopped afterwards.
     """
-    # Imported here: a target elsewhere does without what starts one on this machine.
+    # Imported here: only a lab on this machine needs them.
     match choice:
         case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
             from loadstone.keystone import remote_lab
 
             with remote_lab.connected(place, is_alone=not choice.anyway) as host:
-                found = host.measure(name, anyway=choice.anyway)
-                with remote_target(host, found, say, choice) as target:
+                deployment = host.measure(name, anyway=choice.anyway)
+                with remote_target(host, deployment, say, choice) as target:
                     yield _with_users(target, choice.users_file)
         case LabOnHost():
             from loadstone.keystone import remote_lab
@@ -194,12 +194,12 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
     if lab is None:
         sources, setup = open_sources(lambda: None, (), more), Setup()
     else:
-        from loadstone.keystone.deployment import known
+        from loadstone.keystone import deployment
 
-        # Read anew: parts may be started again meanwhile.
+        # Read each time: parts may have been restarted.
         name = lab.name
         sources, setup = (
-            open_sources(lambda: known(name).members(), lab.statistics(), more),
+            open_sources(lambda: deployment.load(name).members(), lab.statistics(), more),
             lab.setup(),
         )
     with _watching(sources, setup, say) as watch:
@@ -209,9 +209,9 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
 @contextmanager
 def _watching(sources: Sequence[Source], setup: Setup, say: Say) -> Iterator[Watch]:
     with Monitor(sources) as monitor:
-        monitor.look()
-        for one in monitor.missing:
-            say(str(one))
+        monitor.sample()
+        for source in monitor.missing:
+            say(str(source))
         yield Watch(monitor, setup)
 
 
@@ -246,24 +246,29 @@ def place_of(choice: TargetChoice) -> "LabPlace | None":
 
 @contextmanager
 def remote_target(
-    host: "ConnectedHost", found: "RemoteDeployment", say: Say, choice: NamedTarget | LabOnHost
+    host: "ConnectedHost", deployment: "RemoteDeployment", say: Say, choice: NamedTarget | LabOnHost
 ) -> Iterator[Target]:
     """Connect to a lab on another host, whose monitors read there."""
     from loadstone.keystone.remote_lab import HostSource
 
-    cloud = from_environment(found.variables, f"--lab {found.name}")
+    cloud = from_environment(deployment.variables, f"--lab {deployment.name}")
     require_permission(cloud, choice.beyond_loopback)
-    entries = found.directory_users
+    entries = deployment.directory_users
     watched = choice.watched if isinstance(choice, NamedTarget) else ()
     with (
         connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access,
         _watching(
-            (HostSource(host, say), *(open_source(one) for one in watched)), found.setup, say
+            (HostSource(host, say), *(open_source(one) for one in watched)), deployment.setup, say
         ) as watch,
     ):
         target = Target(
             access,
-            facts=((LAB, found.name), (LAB_HOST, host.name), *host.facts.rows, *found.facts),
+            facts=(
+                (LAB, deployment.name),
+                (LAB_HOST, host.name),
+                *host.facts.rows,
+                *deployment.facts,
+            ),
             failure=host.failure,
             explain=host.explain,
             watch=watch,
@@ -278,7 +283,7 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
-    from loadstone.keystone.deployment import known
+    from loadstone.keystone import deployment
     from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
 
     rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
@@ -288,9 +293,9 @@ def connected_lab(
         target = Target(
             access,
             facts=((LAB, lab.name), *lab.facts()),
-            # Read anew: parts may be started again meanwhile.
-            members=lambda: known(lab.name).identity_members(),
-            failure=lambda: known(lab.name).failure(),
+            # Read each time: parts may have been restarted.
+            members=lambda: deployment.load(lab.name).identity_members(),
+            failure=lambda: deployment.load(lab.name).failure(),
             lab=lab.folder,
             explain=partial(explain, lab.python, rounds),
         )
@@ -306,7 +311,7 @@ def own_lab(choice: OwnLab, say: Say) -> "Iterator[Deployment]":
 
     with ExitStack() as stack:
         if choice.is_purged:
-            _purge(choice.name)  # what a killed run left
+            _purge(choice.name)  # left by a killed run
             stack.callback(_purge, choice.name)
         lab = deployment.up(choice.name, choice.settings, say, owned=True)
         if not choice.is_purged:
@@ -334,7 +339,7 @@ def reference_target(say: Say) -> Iterator[Target]:
 def _with_users(target: Target, file: Path | None) -> Target:
     if file is None:
         return target
-    users = existing_users(target.access, given_users(file))
+    users = existing_users(target.access, read_users(file))
     return replace(target, users=lambda: users)
 
 

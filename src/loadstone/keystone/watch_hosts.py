@@ -39,7 +39,7 @@ class HostReader:
         return version()
 
     def read(self) -> tuple[Reading, ...]:
-        """Read everything now."""
+        """Return all readings."""
         texts = read_files()
         processes = [one for one in PROC.iterdir() if one.name.isdigit()]
         texts["processes"] = "\n".join(_text(one / "stat").strip() for one in processes)
@@ -69,7 +69,7 @@ class WatchedHost:
     is_remote: ClassVar[bool] = True
 
     def read(self) -> tuple[Reading, ...]:
-        """Read what the host reads."""
+        """Return the host's readings."""
         try:
             found: tuple[Reading, ...] = self.reader.read().result(timeout=ANSWER_S)
         except TimeoutError:
@@ -79,17 +79,17 @@ class WatchedHost:
         return found
 
     def close(self) -> None:
-        """The connection is the client's."""
+        """Do nothing: the client owns the connection."""
 
 
 @contextmanager
 def watched_hosts(
     fleet: FleetAddress, monitors: Sequence[Monitor], say: Callable[[str], None]
 ) -> Iterator[None]:
-    """Have monitors read the watched hosts of a fleet, too, until the end.
+    """Add the watched hosts of a fleet to the monitors, until the end.
 
-    A fleet of which only some workers send load is shared with other measurements; its watched
-    hosts serve them all, so what they show belongs to none.
+    A fleet of which only some workers send load is shared with other measurements. Its watched
+    hosts serve them all, so their readings cannot be attributed to one.
     """
     if not isinstance(fleet, SchedulerAddress) or fleet.workers or not monitors:
         yield

@@ -10,7 +10,7 @@ from loadstone.lab.programs import Program, unprivileged
 
 APACHE = Program("apache2", "apache2")
 MODULES = "/usr/lib/apache2/modules"
-# Debian's mod_wsgi is linked to Debian's Python: the environment must be made with that one.
+# Debian's mod_wsgi is linked to Debian's Python, so the environment must be created with it.
 INTERPRETER = "/usr/bin/python3"
 
 # process-group and application-group in the alias: each daemon loads the application at its start,

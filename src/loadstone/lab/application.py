@@ -1,4 +1,4 @@
-"""WSGI applications, and what all servers of them have in common."""
+"""WSGI applications and the base class of their servers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,8 @@ class Application:
     folder: Path  # holds the module
     module: str  # with a callable named `application`
     variables: tuple[tuple[str, str], ...]
-    health: str  # a path that answers 200
-    logs_requests: bool = False  # each in a line of the server's access log, where it has one
+    health: str  # path of the health check, which returns 200
+    logs_requests: bool = False  # in the server's access log, if it has one
 
     def program(self, name: str) -> str:
         """Return the path of a program in the application's environment."""
@@ -42,5 +42,5 @@ class ApplicationServer(Server):
         return self.logged().count(LOADED) >= self.site.workers
 
     def healthy(self) -> bool:
-        """Return whether every worker has loaded the application and it answers 200."""
+        """Return whether every worker has loaded the application and the health check passes."""
         return self.has_loaded() and answers(self.site, self.application.health)

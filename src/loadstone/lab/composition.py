@@ -1,4 +1,4 @@
-"""Starts the parts of a deployment in order. Knows nothing about any particular part."""
+"""Starts the parts of a deployment in order, independent of what the parts are."""
 
 import time
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def assemble(
         part.prepare(say)
         process = part.start()
         paths = tuple(str(path) for path in part.logs())
-        record = Record(part.name, process, int(part.ask), paths, part.statistics())
+        record = Record(part.name, process, int(part.stop_signal), paths, part.statistics())
         begun = begun.with_record(record)
         state.write(folder, begun)
         if process is not None:
@@ -45,7 +45,7 @@ def assemble(
 
 
 def _await_all(started: list[tuple[Part, Process]], say: Say) -> None:
-    """Wait for each of these parts, and forget them."""
+    """Wait for each of these parts, and clear the list."""
     while started:
         part, process = started.pop(0)
         say(f"waiting for {part.name}")
@@ -53,7 +53,7 @@ def _await_all(started: list[tuple[Part, Process]], say: Say) -> None:
 
 
 def await_health(part: Part, process: Process) -> None:
-    """Wait until the part is healthy; raise with the telling log lines if it is not."""
+    """Wait until the part is healthy; otherwise raise an error with the relevant log lines."""
     deadline = time.monotonic() + HEALTH_S
     while True:
         # Check the process first: another program may answer on the port of a dead server.

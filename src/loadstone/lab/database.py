@@ -17,13 +17,13 @@ BUFFER_MB = 256
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSize:
-    """How much a database server takes on."""
+    """Size limits of a database server."""
 
     connections: int = CONNECTIONS
     buffer_mb: int = BUFFER_MB
 
     def facts(self) -> Facts:
-        """Return the rows for reports of what differs from the usual size."""
+        """Return report rows for values that differ from the default size."""
         usual = DatabaseSize()
         rows = (
             ("database connections", self.connections, usual.connections),
@@ -38,7 +38,7 @@ def monitor_password_file(folder: Path) -> Path:
 
 
 def monitor_url(kind: str, folder: Path, port: int) -> str:
-    """Return the URL at which a server's counters are read; it names the password's file."""
+    """Return the URL at which a server's counters are read; it includes the password's file."""
     file = quote(str(monitor_password_file(folder)))
     return f"{kind}://{MONITOR}@{HOST}:{port}?password-file={file}"
 

@@ -1,7 +1,7 @@
 """Python environments for services, separate from Loadstone's own.
 
-There is one per release and Python, shared by deployments. It is created in its final place (its
-scripts contain that path) under a lock. It is valid only once its marker file exists; an incomplete
+There is one per release and Python, shared by deployments. It is created in its final location (its
+scripts contain that path) under a lock. It is valid only if its marker file exists; an incomplete
 one is created again.
 """
 
@@ -37,7 +37,7 @@ class ServiceEnvironment(Part):
     constraints: Path | None  # pins the tested versions
     deployment: Path  # folder of the deployment, to mark the installer's processes with
     interpreter: str | None = None  # instead of the one that runs Loadstone
-    pip: str | None = None  # requirement for pip, for a Python too old for uv
+    pip: str | None = None  # pip requirement, for a Python too old for uv
     patch: Path | None = None  # applied to the installed packages
     variables: tuple[tuple[str, str], ...] = ()  # for the installer
     size_mb: int = SIZE_MB
@@ -101,8 +101,8 @@ class ServiceEnvironment(Part):
             return
         self._run((interpreter, "-m", "venv", str(self.folder)))
         if self.pip is not None:
-            # The bundled pip of such an old Python knows no current wheels and would build
-            # everything.
+            # The bundled pip of such an old Python does not support current wheels and would
+            # compile everything.
             self._run((*self._pip(), self.pip))
 
     def _install(self, packages: tuple[str, ...]) -> None:
@@ -117,7 +117,7 @@ class ServiceEnvironment(Part):
         self._run((*command, *pinned, *packages))
 
     def _apply(self, patch: Path) -> None:
-        """Apply a patch that was made in the root of the sources."""
+        """Apply a patch whose paths are relative to the root of the sources."""
         program = shutil.which("patch")
         if program is None:
             raise EnvironmentUnusable("patch is not installed (apt install patch)")
@@ -178,7 +178,7 @@ class ServiceEnvironment(Part):
 
 
 def _is_for_installers(name: str) -> bool:
-    """Return whether pip, uv and builds get a variable: no secrets except those of indexes."""
+    """Return whether pip and uv get a variable: no secrets except those of package indexes."""
     if name.startswith(("PIP_", "UV_")):
         return True
     return (

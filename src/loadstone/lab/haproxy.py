@@ -13,8 +13,8 @@ from loadstone.lab.server import Server, answers
 from loadstone.lab.server_certificates import ServerCertificates
 
 HAPROXY = Program("haproxy", "haproxy")
-REQUEST = "request"  # first word of its log's lines about requests
-# How its own words, with which it logs a client that ended the handshake, end.
+REQUEST = "request"  # first word of log lines about requests
+# End of haproxy's own log line about a client that aborted the handshake.
 HANDSHAKE_FAILED = "SSL handshake failure"
 # So that Keystone's links begin with https.
 OVER_TLS = "    http-request set-header X-Forwarded-Proto https\n"
@@ -44,7 +44,7 @@ backend nodes
 
 @dataclass(frozen=True, slots=True)
 class Haproxy(Server):
-    """The load balancer that clients speak to. A node that fails its check gets no requests."""
+    """The load balancer for clients. A node that fails its health check gets no requests."""
 
     nodes: tuple[int, ...]  # ports
     balance: str
@@ -55,7 +55,7 @@ class Haproxy(Server):
     programs = (HAPROXY,)
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write its configuration, and make certificates where it serves over TLS."""
+        """Write its configuration, and create certificates if it serves over TLS."""
         tls = ""
         if self.certificates is not None:
             self.certificates.make()
@@ -84,13 +84,13 @@ class Haproxy(Server):
         return self.run((HAPROXY.path(), "-db", "-f", str(self.conf)))
 
     def take_over(self, other: Process) -> Process:
-        """Start a process that takes over from another one, which ends with its connections.
+        """Start a process that replaces another one, which ends once its connections are closed.
 
-        Each logs to a file of its own: haproxy does not append, so that they would overwrite what
-        the other one wrote.
+        Each has its own log file: haproxy does not append, so they would overwrite each other's
+        lines.
         """
-        words = (HAPROXY.path(), "-db", "-f", str(self.conf), "-sf", str(other.pid))
-        return processes.start(Command(words, self._own_log(), self.site.folder))
+        arguments = (HAPROXY.path(), "-db", "-f", str(self.conf), "-sf", str(other.pid))
+        return processes.start(Command(arguments, self._own_log(), self.site.folder))
 
     def _own_log(self) -> Path:
         names = (self.log.with_name(f"{self.name}-{number}.log") for number in count(2))

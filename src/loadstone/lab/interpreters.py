@@ -13,7 +13,7 @@ PATIENCE_S = 20
 
 
 def find(version: str, purpose: str) -> str:
-    """Return the path of Python `version`, such as "3.6"; each candidate is run to make sure."""
+    """Return the path of Python `version`, such as "3.6"; candidates are run to check it."""
     for path in _candidates(version):
         if _version(path) == version:
             return str(path)

@@ -11,7 +11,7 @@ from loadstone.errors import EnvironmentUnusable
 
 @contextmanager
 def held(path: Path, *, busy: str | None = None) -> Iterator[None]:
-    """Hold the lock. Wait for it, or raise `busy` at once if it is held elsewhere."""
+    """Hold the lock; if it is held elsewhere, raise `busy` if set, else wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -91,7 +91,7 @@ class MariaDb(Server, Database):
         return monitor_url(self.kind, self.site.folder, self.site.port)
 
     def facts(self) -> Facts:
-        """Return the version, and the size where it is not the lab's usual one."""
+        """Return the version, and the size if it is not the default."""
         return (("database", f"MariaDB {SERVER.version('--version')}"), *self.size.facts())
 
     def _install(self) -> None:

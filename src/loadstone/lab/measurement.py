@@ -1,7 +1,7 @@
-"""One measurement at a time on a deployment.
+"""Ensures that a deployment has one measurement at a time.
 
 Each measurement holds a lock on a file of its own in the deployment's folder. The kernel releases
-it when the process ends, however it ends: a file that nobody holds is a leftover.
+it when the process ends, however it ends: a file without a lock is a leftover.
 """
 
 import os

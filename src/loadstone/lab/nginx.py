@@ -44,7 +44,7 @@ STATISTICS = """\
 
 @dataclass(frozen=True, slots=True)
 class Nginx(Server):
-    """The web server that clients speak to."""
+    """The web server for clients."""
 
     behind: int  # port of the application server
     health: str

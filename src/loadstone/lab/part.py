@@ -1,4 +1,4 @@
-"""Interface of the parts of a deployment: servers, and what must be prepared before they start."""
+"""Interface of the parts of a deployment: servers, environments and databases."""
 
 import signal
 from collections.abc import Callable
@@ -20,10 +20,10 @@ class Part:
     """
 
     __slots__ = ()
-    ask: ClassVar[signal.Signals] = signal.SIGTERM  # stops it in an orderly way
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM  # for an orderly shutdown
     programs: ClassVar[tuple[Program, ...]] = ()  # must be installed on the machine
     packages: ClassVar[tuple[str, ...]] = ()  # must be installed in the environment
-    # Starts without waiting for those just before it that do so, too.
+    # Consecutive parts with this flag start in parallel.
     starts_beside_others: ClassVar[bool] = False
 
     @property
@@ -40,7 +40,7 @@ class Part:
         return None
 
     def healthy(self) -> bool:
-        """Return whether it serves."""
+        """Return whether it serves requests."""
         return True
 
     def facts(self) -> Facts:
@@ -48,7 +48,7 @@ class Part:
         return ()
 
     def statistics(self) -> str:
-        """Return the URL at which `loadstone monitor` reads its counters; empty: there are none."""
+        """Return the URL at which `loadstone monitor` reads its counters; empty: none."""
         return ""
 
     def logs(self) -> tuple[Path, ...]:

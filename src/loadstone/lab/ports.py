@@ -1,4 +1,4 @@
-"""Chooses ports: on loopback, but for the one that clients use."""
+"""Chooses ports, all on loopback except the one for clients."""
 
 import errno
 import random
@@ -19,26 +19,26 @@ TRIES = 200
 class Ports:
     """The ports of one deployment. Ports of an earlier start are reused.
 
-    Until `release` no other process is given one of them, though nothing listens there yet.
+    Until `release` they are reserved, although nothing listens there yet.
     """
 
     before: Mapping[str, int]
     chosen: dict[str, int] = field(default_factory=dict)
     reservations: list[socket.socket] = field(default_factory=list)
 
-    def give(self, purpose: str, asked: int | None = None, host: str = HOST) -> int:
+    def allocate(self, purpose: str, requested: int | None = None, host: str = HOST) -> int:
         """Return the port for a purpose: the requested one, else the earlier one, else any."""
         if purpose not in self.chosen:
-            port = choose(asked, before=self.before.get(purpose), host=host)
+            port = choose(requested, before=self.before.get(purpose), host=host)
             while not self._reserve(port):
-                if asked is not None:
-                    raise taken(asked, host)
+                if requested is not None:
+                    raise port_in_use(requested, host)
                 port = choose(None, host=host)
             self.chosen[purpose] = port
         return self.chosen[purpose]
 
     def release(self) -> None:
-        """Give the reservations up: servers listen on the ports, or never will."""
+        """Release the reservations, once servers listen on the ports or will not be started."""
         for reservation in self.reservations:
             reservation.close()
         self.reservations.clear()
@@ -59,8 +59,8 @@ class Ports:
         return True
 
 
-def taken(port: int, host: str) -> EnvironmentUnusable:
-    """Return what is wrong where a requested port cannot be had."""
+def port_in_use(port: int, host: str) -> EnvironmentUnusable:
+    """Return the error that a requested port is in use."""
     return EnvironmentUnusable(
         f"port {port} on {host} is taken (or not allowed); "
         "give another with --port, or leave it out to have a free one chosen"
@@ -70,10 +70,10 @@ def taken(port: int, host: str) -> EnvironmentUnusable:
 def is_free(port: int, host: str = HOST) -> bool:
     """Return whether a server could listen on the port.
 
-    Raises EnvironmentUnusable if the address is none of this machine's.
+    Raises EnvironmentUnusable if the address does not belong to this machine.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Servers set it too: a port with connections in TIME_WAIT counts as free.
+        # Servers set this option, too: a port with connections in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -84,12 +84,12 @@ def is_free(port: int, host: str = HOST) -> bool:
         return True
 
 
-def choose(asked: int | None, *, before: int | None = None, host: str = HOST) -> int:
-    """Return the requested port, else the earlier one, else any; only free ones."""
-    if asked is not None:
-        if not is_free(asked, host):
-            raise taken(asked, host)
-        return asked
+def choose(requested: int | None, *, before: int | None = None, host: str = HOST) -> int:
+    """Return a free port: the requested one, else the earlier one, else any."""
+    if requested is not None:
+        if not is_free(requested, host):
+            raise port_in_use(requested, host)
+        return requested
     if before is not None and is_free(before, host):
         return before
     for _ in range(TRIES):

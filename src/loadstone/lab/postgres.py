@@ -40,7 +40,7 @@ class Postgres(Server, Database):
     password: str = field(repr=False)
     size: DatabaseSize = field(default_factory=DatabaseSize)
     kind = "postgres"
-    ask = signal.SIGINT  # fast: connections are closed, nothing is lost
+    stop_signal = signal.SIGINT  # fast: connections are closed, nothing is lost
     programs = (SERVER, INITDB)
     packages = ("psycopg2-binary",)
 
@@ -92,7 +92,7 @@ class Postgres(Server, Database):
         return monitor_url(self.kind, self.site.folder, self.site.port)
 
     def facts(self) -> Facts:
-        """Return the version, and the size where it is not the lab's usual one."""
+        """Return the version, and the size if it is not the default."""
         return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
 
     def _alone(self, tables: Path, sql: str) -> None:

@@ -61,7 +61,7 @@ def start(command: Command) -> Process:
     """Start a process in a session of its own, so that Ctrl-C does not reach it."""
     command.log.parent.mkdir(parents=True, exist_ok=True)
     log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    os.lseek(log, 0, os.SEEK_END)  # haproxy takes the flag to append away
+    os.lseek(log, 0, os.SEEK_END)  # haproxy clears O_APPEND
     try:
         child = subprocess.Popen(
             command.arguments,
@@ -101,7 +101,7 @@ def complete(command: Command, failing: str, stdin: str = "") -> None:
 
 
 def alive(process: Process) -> bool:
-    """Return whether this very process still runs; a zombie does not count."""
+    """Return whether exactly this process still runs; a zombie does not count."""
     child = _children.get(process.pid)
     if child is not None and child.poll() is not None:
         del _children[process.pid]
@@ -174,25 +174,25 @@ def _environment(pid: int) -> bytes | None:
 
 
 def stop(
-    leader: Process, *, ask: signal.Signals = signal.SIGTERM, grace_s: float = GRACE_S
+    leader: Process, *, stop_signal: signal.Signals = signal.SIGTERM, grace_s: float = GRACE_S
 ) -> None:
     """Stop the leader, then the remaining processes of its family; kill those that do not end."""
     members = family(leader)
-    end((leader,), ask=ask, grace_s=grace_s)
+    end((leader,), stop_signal=stop_signal, grace_s=grace_s)
     end({*members, *family(leader)}, grace_s=grace_s)
 
 
 def end(
     processes: Iterable[Process],
     *,
-    ask: signal.Signals = signal.SIGTERM,
+    stop_signal: signal.Signals = signal.SIGTERM,
     grace_s: float = GRACE_S,
 ) -> None:
-    """Send SIGTERM to living processes, wait, and kill those that remain."""
-    asked = tuple(process for process in processes if alive(process))
-    for process in asked:
-        _signal(process, ask)
-    left = _wait(asked, grace_s)
+    """Send the signal to living processes, wait, and kill those that remain."""
+    running = tuple(process for process in processes if alive(process))
+    for process in running:
+        _signal(process, stop_signal)
+    left = _wait(running, grace_s)
     for process in left:
         _signal(process, signal.SIGKILL)
     _wait(left, GRACE_S)
@@ -207,13 +207,13 @@ def kill(members: Iterable[Process]) -> None:
 
 
 def freeze(members: Iterable[Process]) -> None:
-    """Stop processes with SIGSTOP: they keep what they have and do nothing."""
+    """Suspend processes with SIGSTOP."""
     for process in members:
         _signal(process, signal.SIGSTOP)
 
 
 def continue_(members: Iterable[Process]) -> None:
-    """Let stopped processes go on."""
+    """Resume suspended processes with SIGCONT."""
     for process in members:
         _signal(process, signal.SIGCONT)
 

@@ -1,4 +1,4 @@
-"""Programs that parts need. Loadstone reports missing ones and installs nothing."""
+"""Programs that parts need; missing ones are reported, never installed."""
 
 import os
 import re

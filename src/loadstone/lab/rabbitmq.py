@@ -25,7 +25,7 @@ default_pass = {password}
 
 @dataclass(frozen=True, slots=True)
 class PortMapper(Server):
-    """Erlang's port mapper: one of the deployment's own, since others' would know its broker."""
+    """Erlang's port mapper, one per deployment, so that brokers of others are not registered."""
 
     kind = "epmd"
     programs = (EPMD,)
@@ -58,7 +58,7 @@ class RabbitMq(Server):
         return f"rabbit://{USER}:{self.password}@{HOST}:{self.site.port}/"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Remove the data of the last start, whose user had another password."""
+        """Remove the data of the last start, because its user had another password."""
         shutil.rmtree(self._data, ignore_errors=True)
         (self._data / "home").mkdir(mode=0o700, parents=True)
         values = {"host": HOST, "port": self.site.port, "user": USER, "password": self.password}
@@ -85,5 +85,5 @@ class RabbitMq(Server):
         return self.run((PROGRAM.path(),), variables)
 
     def facts(self) -> Facts:
-        """Return no row: it stands in that of the cloud."""
+        """Return no rows: the broker is part of the cloud's row."""
         return ()

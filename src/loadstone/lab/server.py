@@ -1,4 +1,4 @@
-"""Base of parts that are a process with a port."""
+"""Base class of parts that are a process with a port."""
 
 import http.client
 import os
@@ -16,7 +16,7 @@ from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 
 ANSWER_S = 5.0  # time-out of one health check
-# Separates what a server writes after it was started again from what it wrote before.
+# Separates the log lines of a restarted server from earlier ones.
 STARTED_AGAIN = "loadstone: started again"
 # Bytes of a Unix socket's path (man 7 unix: 108 with the final zero); haproxy appends to it while
 # it starts.
@@ -25,15 +25,15 @@ LONGEST_SOCKET = 90
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a server listens and how many workers it has."""
+    """Address, workers and listen queue of a server."""
 
     folder: Path  # of the deployment
     port: int
     workers: int = 1
     threads: int = 1
     suffix: str = ""  # distinguishes servers of the same kind
-    backlog: int | None = None  # length of the listen queue; None: the server's usual one
-    host: str = HOST  # the address that it listens on
+    backlog: int | None = None  # length of the listen queue; None: the server's default
+    host: str = HOST  # the address to listen on
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class Server(Part):
     def run(
         self, arguments: tuple[str, ...], variables: Mapping[str, str] | None = None
     ) -> Process:
-        """Start the server's process; where its log has lines already, one more says so."""
+        """Start the server's process; add a separator line to a log that is not empty."""
         if self.log.exists() and self.log.stat().st_size:
             with self.log.open("a") as log:
                 log.write(f"{STARTED_AGAIN}\n")
         return processes.start(Command(arguments, self.log, self.site.folder, variables or {}))
 
     def logged(self) -> str:
-        """Return what it has logged since it was last started."""
+        """Return the log since the last start."""
         try:
             return self.log.read_text(errors="replace").rpartition(f"{STARTED_AGAIN}\n")[2]
         except FileNotFoundError:
@@ -95,7 +95,7 @@ class Server(Part):
 
 
 def answers(site: Site, path: str, ca: Path | None = None) -> bool:
-    """Return whether GET answers 200; with a CA's certificate over TLS."""
+    """Return whether GET returns 200; over TLS if a CA's certificate is given."""
     if ca is None:
         connection = http.client.HTTPConnection(site.host, site.port, timeout=ANSWER_S)
     else:
@@ -113,7 +113,7 @@ def answers(site: Site, path: str, ca: Path | None = None) -> bool:
 
 
 def listens(site: Site) -> bool:
-    """Return whether a connection is accepted."""
+    """Return whether the server accepts a connection."""
     try:
         socket.create_connection((site.host, site.port), timeout=ANSWER_S).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Certificates of a deployment that serves over TLS: a valid one, and one that has expired."""
+"""Certificates of a deployment that serves over TLS: a valid and an expired one."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ class ServerCertificates:
         return state.secret_folder(self.folder) / "expired-certificate.pem"
 
     def make(self) -> None:
-        """Make all of them anew; EnvironmentUnusable without the library that makes them."""
+        """Create all certificates anew; EnvironmentUnusable without the package cryptography."""
         authority = Authority.create("Loadstone lab authority")
         name = f"Loadstone lab {self.folder.name}"
         until = datetime.now(UTC) - EXPIRED_AGO

@@ -16,7 +16,7 @@ def shut_down(folder: Path) -> None:
     if known is not None and known.is_of_this_boot:
         for record in reversed(known.records):
             if record.process is not None:
-                processes.stop(record.process, ask=signal.Signals(record.ask))
+                processes.stop(record.process, stop_signal=signal.Signals(record.ask))
     # A process that was started just before a crash may not be recorded.
     processes.end(processes.marked(folder))
     shutil.rmtree(state.secret_folder(folder), ignore_errors=True)
@@ -28,7 +28,7 @@ def _known(folder: Path) -> DeploymentState | None:
     try:
         return state.read(folder)
     except EnvironmentUnusable:
-        return None  # unreadable state: the mark in the environment still finds the processes
+        return None  # unreadable state: processes are still found by the mark in their environment
 
 
 def _stopped(known: DeploymentState) -> tuple[state.Record, ...]:

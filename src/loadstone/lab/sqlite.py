@@ -19,10 +19,10 @@ class Sqlite(Database):
         """Return SQLAlchemy's URL."""
         return f"sqlite:///{self.data / 'keystone.db'}"
 
-    def prepare(self, say: Say) -> None:  # noqa: ARG002  # too quick to be told of
+    def prepare(self, say: Say) -> None:  # noqa: ARG002  # too quick for a message
         """Create the folder."""
         self.data.mkdir(parents=True, exist_ok=True)
 
     def facts(self) -> Facts:
-        """Return SQLite's version, which is that of Loadstone's own Python."""
+        """Return the version of SQLite in Loadstone's own Python."""
         return (("database", f"SQLite {sqlite3.sqlite_version}"),)

@@ -39,7 +39,7 @@ BACKLOG = 1024
 # http-socket closes idle connections silently; clients that pool them then see resets.
 HTTP = "http-socket = {host}:{port}\nadd-header = Connection: close"
 BEHIND = "socket = {host}:{port}"
-# Milliseconds since 1970 at which the request began, its method, path, status and User-Agent.
+# Start of the request in ms since 1970, method, path, status, User-Agent.
 ACCESS_LOG = """\
 req-logger = file:{path}
 log-format = %(tmsecs) %(method) %(uri) %(status) %(uagent)"""
@@ -74,7 +74,7 @@ class Uwsgi(ApplicationServer):
 
     @property
     def access_log(self) -> Path:
-        """Log of requests, if the application wants one."""
+        """Path of the access log, written if the application logs requests."""
         return access_log(self.site.folder, self.name)
 
     def start(self) -> Process:
@@ -103,7 +103,7 @@ def access_log(folder: Path, name: str) -> Path:
 
 
 def backlog(wanted: int = BACKLOG) -> int:
-    """Return the wanted listen queue, or what this machine allows; uWSGI ends if asked for more."""
+    """Return `wanted`, limited by the machine's maximum, above which uWSGI refuses to start."""
     try:
         allowed = int(Path("/proc/sys/net/core/somaxconn").read_text())
     except OSError:

@@ -1,9 +1,7 @@
 """Stops a deployment when its owner dies: the kernel then closes the owner's end of a pipe.
 
-The watcher is a process of its own (`python -m loadstone.lab.watcher FOLDER RUN`) that waits for
-the
-end of its standard input. It guards every start, so that a killed `lab up` leaves nothing running.
-A
+The watcher is a separate process (`python -m loadstone.lab.watcher FOLDER RUN`) that waits for the
+end of its standard input. It guards every start, so a killed `lab up` leaves nothing running. A
 deployment that is to outlive its command is released once it serves.
 """
 
@@ -54,7 +52,7 @@ def _main() -> None:
         return
     with locks.held(folder / LOCK):
         known = state.read(folder)
-        # Another command has started it again: no longer ours.
+        # Another command has started the deployment again.
         if known is None or known.run == run:
             shut_down(folder)
 

@@ -1,8 +1,8 @@
-"""Names what gives way first, from an observation; each rule states one kind of limit.
+"""Determines the bottleneck from an observation; each rule describes one kind of limit.
 
-A rule looks at where the service's workers spend their time. Workers that are busy and run, or wait
-for a core, are limited by CPU; workers that are busy and sleep wait for something else: a lock, a
-disk, a connection of the pool, another server. Thresholds are constants here, with the reason.
+A rule examines where the service's workers spend their time. Busy workers that run or wait for a
+core are limited by CPU; busy workers that sleep wait for something else: a lock, a disk, a
+connection of the pool, another server. Thresholds are constants with the reason beside them.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,32 +16,32 @@ FULL = 0.9  # a resource that is busy for this share of the time is saturated
 MOST = 0.7  # ... or for this share, while as many threads as it has cores wait for one
 RUNNABLE = 0.8  # workers that run or wait for a core for this share of the time are bound by CPU
 WAITING = 0.5  # sessions, on average, that wait for a lock or a disk
-# Of a pool's connections. A thread that was given one runs Python before its transaction begins and
-# after it has ended: 80 % of the time at most, measured with one connection for eight threads.
+# Share of a pool's connections. A thread that holds one also runs Python before and after its
+# transaction, so at most 80 % are in use, measured with one connection for eight threads.
 IN_USE = 0.7
 QUEUED = 1.0  # requests, on average, that wait in a queue
 MANY_STATEMENTS = 15.0  # per request; with its cache Keystone needs 5 to 14 (docs/monitor.md)
 SWAPPING = 2**20  # bytes per second
 IDLE_CORES = 0.5
 MOST_OF_ONE_CORE = 1.2  # a worker's threads that share Python's global lock run one at a time
-OTHERS = 0.25  # of the cores, taken by work that has nothing to do with the test
-STARVED = 0.25  # of the time that a worker wants to run it waits for a core
+OTHERS = 0.25  # share of the cores used by work unrelated to the test
+STARVED = 0.25  # share of its runnable time in which a worker waits for a core
 CACHE_OFF = ("off",)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a verdict rests on."""
+    """Input of the rules."""
 
     seen: Observation
     setup: Setup
     is_generator_valid: bool = True
-    is_overloaded: bool = False  # the trial was seen to be too much for the service
+    is_overloaded: bool = False  # the trial overloaded the service
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What gives way first."""
+    """The resource that limits throughput."""
 
     kind: BottleneckKind
     role: str
@@ -69,7 +69,7 @@ Rule = Callable[[Case], FoundLimit | None]
 
 @dataclass(frozen=True, slots=True)
 class BottleneckVerdict:
-    """The bottleneck, and all limits that were found as findings, the first one first."""
+    """The bottleneck, and findings for all limits, the bottleneck first."""
 
     bottleneck: Bottleneck
     findings: tuple[Finding, ...]
@@ -223,7 +223,7 @@ def pool(case: Case) -> FoundLimit | None:
 
 
 def cache(case: Case) -> FoundLimit | None:
-    """Keystone asks the database again for what a cache would hold."""
+    """Keystone repeats database queries that a cache would answer."""
     statements = case.seen.figure("statements_per_request")
     is_off = case.setup.cache in CACHE_OFF
     if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
@@ -490,7 +490,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
 
 
 def _ranked(seen: Observation) -> Iterator[ResourceUse]:
-    """Yield the CPU of the service's other roles, the busiest first."""
+    """Yield the CPU usage of the service's other roles, the busiest first."""
     for use in seen.uses:
         if use.kind is BottleneckKind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
             yield use
@@ -503,25 +503,25 @@ def _runnable(seen: Observation) -> float:
 
 
 def _spare_cores(seen: Observation) -> float:
-    """Return the cores that were idle, or busy with work that has nothing to do with the test."""
+    """Return the cores that were idle or busy with work unrelated to the test."""
     machine = seen.use(BottleneckKind.CPU, MACHINE)
     idle = machine.capacity - machine.busy if machine else 0.0
     return idle + (seen.figure("others_cores") or 0.0)
 
 
 def _slots_are_busy(case: Case) -> bool:
-    """Return whether all worker threads are busy, as far as that is known."""
+    """Return whether all worker threads are busy; True if unknown."""
     slots, queue = (
         case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE),
         case.seen.figure("web_queue"),
     )
-    # uWSGI counts a thread as busy from the request's head to its answer. Where requests wait in
-    # the listen queue all the time, the rest is spent between two requests.
+    # uWSGI counts a thread as busy from the request's head to its response. If requests wait in the
+    # listen queue all the time, threads are idle only between two requests.
     return slots is None or slots.utilisation >= FULL or (queue or 0.0) >= QUEUED
 
 
 def _worker_threads(case: Case) -> float | None:
-    """Return how many threads serve requests in all workers, as far as that is known."""
+    """Return how many threads serve requests in all workers, or None if unknown."""
     slots, setup = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), case.setup
     if slots is not None:
         return slots.capacity
@@ -529,7 +529,7 @@ def _worker_threads(case: Case) -> float | None:
 
 
 def _mostly_commit(case: Case, committing: float) -> bool:
-    """Return whether the workers are busy, and wait for commits more than for all else."""
+    """Return whether the workers are busy and mostly wait for commits."""
     threads, runnable = _worker_threads(case), _runnable(case.seen)
     if committing < WAITING or threads is None:
         return committing >= WAITING
@@ -538,7 +538,7 @@ def _mostly_commit(case: Case, committing: float) -> bool:
 
 
 def _awaited(case: Case) -> str:
-    """Return what workers that sleep wait for: most of them in a transaction, or not known."""
+    """Return what sleeping workers wait for: the database if most are in a transaction."""
     threads, open_ = _worker_threads(case), case.seen.figure("transactions_open") or 0.0
     in_database = threads is not None and open_ >= WAITING * threads
     return "the database" if in_database else "other servers"

@@ -1,4 +1,4 @@
-"""Upper bounds of throughput, as a service is and with one change.
+"""Upper bounds of throughput for a service as it is, and with one change.
 
 No resource does more than capacity/demand, so the smallest such quotient bounds the throughput
 (Denning and Buzen, 1978; Lazowska et al., Quantitative System Performance, 1984, chapter 5). A
@@ -17,7 +17,7 @@ class UpperBound:
     """The highest throughput that the resources allow."""
 
     rate_rps: float
-    limit: str  # the resource that gives way first: "Keystone's CPU"
+    limit: str  # the resource that saturates first: "Keystone's CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ CHANGES = {
 
 @dataclass(frozen=True, slots=True)
 class UpperBounds:
-    """Of the service as it is, and of each of `CHANGES` by its name."""
+    """Bounds for the service as it is, and for each of `CHANGES` by name."""
 
     unchanged: UpperBound
     changed: dict[str, UpperBound]
 
 
 def upper_bounds(seen: Observation) -> UpperBounds | None:
-    """Return the bounds; None: the service is not watched on one machine alone."""
+    """Return the bounds; None if the watched service is not on exactly one machine."""
     unchanged = upper_bound(seen)
     if unchanged is None:
         return None
@@ -55,7 +55,7 @@ def upper_bounds(seen: Observation) -> UpperBounds | None:
 
 
 def upper_bound(seen: Observation, change: ServiceChange = UNCHANGED) -> UpperBound | None:
-    """Return the bound after a change; None: the service is not watched on one machine alone."""
+    """Return the bound after a change; None if the service is not on exactly one machine."""
     machines = [one for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)]
     if len(machines) != 1 or seen.use(BottleneckKind.CPU, Role.KEYSTONE) is None:
         return None
@@ -73,7 +73,7 @@ def _bounds(seen: Observation, cores: float, change: ServiceChange) -> Iterator[
 
 
 def _saved_s(use: ResourceUse, seen: Observation, change: ServiceChange) -> float:
-    """Return what a request no longer takes of a resource."""
+    """Return the demand per request that the change removes from a resource."""
     if use.kind is BottleneckKind.WORKERS:  # a worker that waits for a core is not what is short
         waiting, workers = seen.figure("worker_cpu_wait") or 0.0, seen.figure("workers") or 0.0
         return change.cpu_saved_s + waiting * workers / max(seen.throughput_rps, NEGLIGIBLE)
@@ -82,7 +82,7 @@ def _saved_s(use: ResourceUse, seen: Observation, change: ServiceChange) -> floa
 
 
 def _capacity(use: ResourceUse, seen: Observation, cores: float, change: ServiceChange) -> float:
-    """Return how much there is of a resource after the change."""
+    """Return the capacity of a resource after the change."""
     threads = seen.figure("threads_per_worker") or 1.0
     if use.kind is BottleneckKind.WORKERS:
         return use.capacity + change.more_workers * threads
@@ -91,5 +91,5 @@ def _capacity(use: ResourceUse, seen: Observation, cores: float, change: Service
     slots = (seen.figure("workers") or cores) * threads
     if use.role == Role.KEYSTONE and use.capacity == min(cores, slots):
         return min(cores + change.more_cores, slots + change.more_workers * threads)
-    # A server that may use each core may use one more; one that is bound to some keeps those.
+    # A server that may use every core gets the new cores; one that is bound to some does not.
     return use.capacity + change.more_cores if use.capacity == cores else use.capacity

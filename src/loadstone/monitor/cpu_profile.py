@@ -1,12 +1,12 @@
-"""Where workers spend their time: folded stacks, summed by what an operator understands.
+"""CPU profiles of workers: folded stacks, summed by parts of the work.
 
-Stacks come from py-spy, which looks at a worker many times a second. It does not reliably tell a
-thread that runs from one that sleeps, so that waiting for a database counts as its driver's time;
-a worker that waits for its next request is known by its stack, and counts as idle.
+Stacks come from py-spy, which samples a worker many times a second. It does not reliably
+distinguish running from sleeping threads, so waiting for a database counts as time of its driver; a
+worker that waits for its next request is recognised by its stack and counts as idle.
 
-A sample counts for the innermost of its functions that belongs to one of PARTS, so that time in
-the standard library counts for its caller. Work of the interpreter itself, such as garbage
-collection that nobody asked for, counts where it happens.
+A sample counts for its innermost function that belongs to one of PARTS, so time in the standard
+library counts for its caller. Work of the interpreter, such as garbage collection, counts where it
+happens.
 """
 
 import re
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 OTHER = "other"
-# By file, the first that fits; within a library its caller does not count.
+# By file; the first match counts, and a library's callers are not considered.
 PARTS = (
     ("password hashing", r"keystone/common/password_hash|^passlib/|^bcrypt/"),
     ("SQL driver", r"^(pymysql|psycopg2?|sqlite3|MySQLdb)/|sqlalchemy/engine/default\.py"),
@@ -35,11 +35,11 @@ PARTS = (
     ),
     ("Keystone itself", r"^keystone/"),
 )
-# A worker whose innermost function is the web server's own has no request.
+# A worker whose innermost function is the web server's own is idle.
 _IDLE = re.compile(r"^(uwsgi|gunicorn/.*|granian/.*)$")
 _PARTS = tuple((name, re.compile(pattern)) for name, pattern in PARTS)
 _FRAME = re.compile(r"(?P<function>.*) \((?P<file>[^()]*?)(?::\d+)?\)$")
-LEAST_SHARE = 0.002  # of all samples; narrower frames of the flame graph are left out
+LEAST_SHARE = 0.002  # of all samples; narrower frames are omitted from the flame graph
 DEEPEST = 120
 
 
@@ -62,7 +62,7 @@ class ProfilePart:
 
 @dataclass(frozen=True, slots=True)
 class CpuProfile:
-    """What a profiler saw of the workers during one trial."""
+    """CPU profile of the workers during one trial."""
 
     seconds: float
     rate_hz: int  # samples per second and worker
@@ -75,7 +75,7 @@ class CpuProfile:
 
     @property
     def idle(self) -> float:
-        """Share of the workers' time in which they had no request."""
+        """Share of samples in which a worker was idle."""
         most = self.seconds * self.rate_hz * self.workers
         return max(1.0 - self.samples / most, 0.0) if most > 0 else 0.0
 
@@ -85,7 +85,7 @@ class CpuProfile:
 
 
 def read_folded(texts: Iterable[str]) -> Counter[tuple[str, ...]]:
-    """Return how often each stack was seen, the outermost function first, without line numbers."""
+    """Count stacks, with the outermost function first and without line numbers."""
     found: Counter[tuple[str, ...]] = Counter()
     for line in (line for text in texts for line in text.splitlines()):
         stack, _, count = line.rpartition(" ")
@@ -95,17 +95,17 @@ def read_folded(texts: Iterable[str]) -> Counter[tuple[str, ...]]:
 
 
 def busy(stacks: Mapping[tuple[str, ...], int]) -> dict[tuple[str, ...], int]:
-    """Return the stacks of workers that have a request."""
+    """Return the stacks of workers that handle a request."""
     return {stack: count for stack, count in stacks.items() if not _IDLE.search(_file(stack[-1]))}
 
 
 def folded(stacks: Mapping[tuple[str, ...], int]) -> str:
-    """Return stacks in the format that flame graph tools read."""
+    """Return stacks in the folded format of flame graph tools."""
     return "".join(f"{';'.join(stack)} {count}\n" for stack, count in sorted(stacks.items()))
 
 
 def parts(stacks: Mapping[tuple[str, ...], int]) -> tuple[ProfilePart, ...]:
-    """Sum samples by what the work is for, the largest first."""
+    """Sum samples by part of the work, the largest first."""
     sums: Counter[str] = Counter()
     for stack, count in stacks.items():
         sums[part_of(stack)] += count
@@ -113,7 +113,7 @@ def parts(stacks: Mapping[tuple[str, ...], int]) -> tuple[ProfilePart, ...]:
 
 
 def part_of(stack: Iterable[str]) -> str:
-    """Return what the innermost known function of a stack belongs to."""
+    """Return the part that the innermost known function of a stack belongs to."""
     for frame in reversed(tuple(stack)):
         file = _file(frame)
         for name, pattern in _PARTS:
@@ -123,7 +123,7 @@ def part_of(stack: Iterable[str]) -> str:
 
 
 def flame(stacks: Mapping[tuple[str, ...], int]) -> Frame:
-    """Return the tree of a flame graph; frames too narrow to be seen are left out."""
+    """Return the tree of a flame graph, without frames below LEAST_SHARE."""
     total = sum(stacks.values())
     return Frame("all workers", total, tuple(_children(stacks, 0, LEAST_SHARE * total)))
 

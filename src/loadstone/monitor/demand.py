@@ -1,4 +1,4 @@
-"""Operational analysis: how busy each resource is, and what one request costs of it.
+"""Operational analysis: utilisation of each resource, and its demand per request.
 
 Service demand D = U/X: busy seconds of a resource divided by completed requests (Denning and
 Buzen, The operational analysis of queueing network models, 1978). A resource of capacity c serves
@@ -16,11 +16,11 @@ from loadstone.monitor.roles import Role
 
 NEGLIGIBLE = 1e-9
 EDGES = 2  # readings before and after the load
-LEAST_REQUESTS = 20  # fewer do not tell what one costs
+LEAST_REQUESTS = 20  # with fewer, the demand per request is unknown
 
 
 class BottleneckKind(StrEnum):
-    """What kind of resource gives way."""
+    """Kind of the resource that saturates first."""
 
     CPU = "cpu"
     DISK = "disk"
@@ -53,7 +53,7 @@ PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_f
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is known of the service's configuration; None: unknown."""
+    """The known configuration of the service; None: unknown."""
 
     workers: int | None = None  # processes of Keystone, over all nodes
     threads: int | None = None  # of each worker
@@ -75,7 +75,7 @@ class ResourceUse:
 
     @property
     def is_time_shared(self) -> bool:
-        """Whether requests occupy it for a while, one after another."""
+        """Whether requests occupy it for a time, one after another."""
         if self.kind in (BottleneckKind.WORKERS, BottleneckKind.CONNECTIONS):
             return self.role == Role.KEYSTONE
         return self.kind in (BottleneckKind.CPU, BottleneckKind.DISK, BottleneckKind.BALANCER)
@@ -95,7 +95,7 @@ class ResourceUse:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was in use during a phase of load, and figures that tell why."""
+    """Resource usage during a phase of load, and figures that explain it."""
 
     duration_s: float
     requests: int
@@ -145,7 +145,7 @@ class _View:
         yield from self.services()
 
     def figures(self) -> Iterator[tuple[str, float | None]]:
-        """Yield what tells why a resource is busy, or why none is."""
+        """Yield figures that explain why a resource is busy, or why none is."""
         yield from self.machine_figures()
         yield from self.keystone_figures()
         yield from self.waits_for_cores()
@@ -175,7 +175,7 @@ class _View:
     def level(self, source: str, metric: str) -> float | None:
         """Return the mean of a gauge under load, or None if it was not read.
 
-        The first and the last reading are made before and after the load.
+        The first and the last reading are from before and after the load.
         """
         _, values = self.metrics.of(source, metric)
         if len(values) > EDGES + 1:
@@ -234,7 +234,7 @@ class _View:
                 yield self.shared(name, BottleneckKind.DISK, MACHINE, (share, 1.0), "disks")
 
     def machine_demand(self, host: str) -> float | None:
-        """Return the CPU of a request on one machine: what other programs use is not its cost."""
+        """Return the CPU per request on one machine, without that of other programs."""
         heads = tuple(
             head
             for role in NAMES
@@ -263,12 +263,12 @@ class _View:
         )
 
     def services(self) -> Iterator[ResourceUse]:
-        """Yield what the services themselves count: slots, connections, sessions."""
+        """Yield the services' own counters: slots, connections, sessions."""
         metrics = self.metrics
         slots = self.heads("uwsgi")
         count = self.means(slots, "slots")
         if count:
-            # The gauge is a look once a second; the seconds are exact, of requests that ended.
+            # The gauge is sampled once a second; the seconds are exact, for ended requests.
             busy = self.means(slots, "slots_busy") or 0.0
             running = self.total(slots, "running_seconds_total") or 0.0
             busy = min(max(running, busy), count)
@@ -305,7 +305,7 @@ class _View:
             )
 
     def balancer(self) -> Iterator[ResourceUse]:
-        """Yield the balancer's sessions: of the process, and of all servers that have a limit."""
+        """Yield the balancer's sessions: of the process, and of all servers with a limit."""
         limited = [
             (one, limit)
             for head in self.heads("haproxy")
@@ -335,7 +335,7 @@ class _View:
                 )
 
     def machine_figures(self) -> Iterator[tuple[str, float | None]]:
-        """Yield what the kernel says of waiting."""
+        """Yield the kernel's figures on waiting."""
         heads = self.heads(MACHINE)
         cores = tuple(core for head in heads for core in self.cores(head))
         count = max(len(cores), 1)
@@ -369,7 +369,7 @@ class _View:
         )
         if spent and count:
             own = spent[: int(count)]
-            # Of one worker on average: cores that it used, and threads that waited for a core.
+            # Averages per worker: cores used, and threads that waited for a core.
             yield "worker_cpu", sum(running for running, _ in own) / count
             yield "worker_cpu_wait", sum(waiting for _, waiting in own) / count
         yield "workers", count
@@ -382,7 +382,7 @@ class _View:
             yield f"{role.value}_cpu_wait", waiting
 
     def database_figures(self) -> Iterator[tuple[str, float | None]]:
-        """Yield what one request costs in the database and the cache, and who waits there."""
+        """Yield costs per request in database and cache, and how many sessions wait there."""
         sources = tuple(head for kind in DATABASES for head in self.heads(kind))
         for metric in PER_REQUEST:
             yield f"{metric}_per_request", self.per_request(sources, f"{metric}_total")

@@ -1,7 +1,7 @@
-"""Tells drift from overload: whether requests cost more at the end of a load than at its beginning.
+"""Distinguishes drift from overload: do requests cost more at the end of a load than at its start?
 
-Under overload work waits, and each request costs what it cost before. Under drift a request comes
-to cost more: tables and lists grow, caches overflow, workers swell. The first third of the load is
+Under overload work queues, and the cost of a request stays the same. Under drift the cost grows:
+tables and lists grow, caches overflow, workers use more memory. The first third of the load is
 compared with its last third.
 """
 
@@ -16,10 +16,10 @@ from loadstone.monitor.demand import NAMES, BottleneckKind, Observation, Setup, 
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
 
-LEAST_S = 30.0  # of a load in which growth is looked for
+LEAST_S = 30.0  # shortest load that is checked for growth
 LEAST_REQUESTS = 20  # in each third
-GREW = 1.25  # ratio of a cost at the end and at the beginning that is more than noise
-LEAST_DEMAND_S = 0.0005  # per request; less grows without being felt
+GREW = 1.25  # ratio of the cost at the end to that at the start above which it is not noise
+LEAST_DEMAND_S = 0.0005  # per request; growth of smaller demands has no noticeable effect
 LEAST_COUNT = 2.0  # per request
 SLOWER = 0.2  # of the mean response time, gained over the load
 MEMORY_GREW = 1.1
@@ -36,15 +36,15 @@ COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadCourse:
-    """How a load went, as its requests show it."""
+    """The course of a load, from its requests."""
 
     start_s: float  # Unix time of its first instant
     tick_s: float
-    ok: NDArray[np.int64]  # requests that ended well, by tick
+    ok: NDArray[np.int64]  # successful requests by tick
     response_s: float  # mean
     slope: float  # of the response time, in seconds per second
-    is_overloaded: bool  # more was offered than was completed, from the beginning
-    is_drifting: bool  # it was steady at first, and then no longer
+    is_overloaded: bool  # more was offered than was completed from the start
+    is_drifting: bool  # it was steady at first, then the backlog grew
 
     @property
     def duration_s(self) -> float:
@@ -53,13 +53,13 @@ class LoadCourse:
 
     @property
     def slower_s(self) -> float:
-        """How much longer a request takes at the end than at the beginning."""
+        """Difference of the response time between end and start of the load."""
         return self.slope * self.duration_s
 
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """What a request costs of something in the first and in the last third."""
+    """Cost per request of one kind in the first and in the last third."""
 
     name: str
     before: float
@@ -72,7 +72,7 @@ class CostChange:
 
 
 def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding, ...]:
-    """Return what grew during a load, and what that explains; nothing of a short load."""
+    """Return findings about what grew during a load; none for a short load."""
     if course.duration_s < LEAST_S:
         return ()
     third_s = course.duration_s / 3
@@ -87,12 +87,12 @@ def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding,
 
 
 def _third(metrics: Metrics, course: LoadCourse, from_s: float, setup: Setup) -> Observation | None:
-    """Observe the third of a load that begins at `from_s`; None: too little was read or ended."""
+    """Observe the third of a load that starts at `from_s`; None: too few readings or requests."""
     begin_s = course.start_s + from_s
     part = metrics.between(begin_s, begin_s + course.duration_s / 3)
     if part.duration_s <= 0:
         return None
-    # Requests are counted between the same two readings as what they cost.
+    # Requests are counted between the same two readings as their cost.
     ends_s = course.start_s + course.tick_s * (np.arange(len(course.ok)) + 1)
     counted = (ends_s > part.time_s[0]) & (ends_s <= part.time_s[-1])
     requests = int(course.ok[counted].sum())
@@ -100,7 +100,7 @@ def _third(metrics: Metrics, course: LoadCourse, from_s: float, setup: Setup) ->
 
 
 def _changes(first: Observation, last: Observation) -> Iterator[CostChange]:
-    """Yield what a request costs clearly more of at the end, the largest ratio first."""
+    """Yield the costs per request that clearly grew, the largest ratio first."""
     found = [*_demands(first, last), *_counts(first, last)]
     grown = [one for one in found if one.after >= GREW * one.before]
     yield from sorted(grown, key=lambda one: one.before / one.after)
@@ -163,7 +163,7 @@ def _drift(
 
 
 def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:
-    """Return rows inserted less rows deleted, by the statements that the databases count."""
+    """Return rows inserted minus rows deleted, from the databases' statement counters."""
     part = metrics.between(course.start_s, course.start_s + course.duration_s)
     counts = [
         (part.increase(source, inserts) or 0.0) - (part.increase(source, deletes) or 0.0)

@@ -1,4 +1,4 @@
-"""Requests to Keystone while a load runs, by kind, counted in Keystone's own access log."""
+"""Counts the requests to Keystone during a load by kind, from Keystone's access log."""
 
 import re
 import time
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-QUIET_S = 5.0  # without load, for the rate of requests that come anyway
-FLUSH_S = 0.3  # the log's writer may be behind the answers
-# What lab/uwsgi.py has written: ms since 1970 at which it began, method, path, status, User-Agent.
+QUIET_S = 5.0  # without load, to measure the idle rate of requests
+FLUSH_S = 0.3  # log lines may be written later than the responses
+# Log format of lab/uwsgi.py: start in ms since 1970, method, path, status, User-Agent.
 _LINE = re.compile(r"(\d+) ([A-Z]+) (\S+) (\d{3}) (.*)")
 _TOKENS = "/v3/auth/tokens"
 _ROOTS = ("", "/v3")
 
 
 class RequestKind(StrEnum):
-    """What a request asks for."""
+    """What a request does."""
 
     LOGIN = "login"  # by clients
     VALIDATION = "validation"
@@ -29,7 +29,7 @@ class RequestKind(StrEnum):
 
     @property
     def is_once(self) -> bool:
-        """Whether iterations do not cause it, but the services' own start or token."""
+        """Whether it is caused by a service's start or token instead of by iterations."""
         return self in (RequestKind.SERVICE_LOGIN, RequestKind.DISCOVERY)
 
 
@@ -47,7 +47,7 @@ class KindCount:
 
     kind: RequestKind
     count: int
-    idle: float  # of these, how many would have come without load
+    idle: float  # of these, the number expected without load
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class IdentityRequests:
 
     @property
     def bound_rps(self) -> float | None:
-        """Iterations per second at which these requests use up Keystone; None: N is not known.
+        """Iterations per second at which these requests saturate Keystone; None if N is unknown.
 
-        Each kind takes the share of Keystone that its rate is of its own N (utilisation law).
-        Logins and validations count; an N is needed of each of the two that occurs.
+        The utilisation by each kind is its rate divided by its N (utilisation law). Logins and
+        validations count; each of the two that occurs needs a known N.
         """
         known = {one.kind: one.rate_rps for one in self.capacities}
         used = 0.0
@@ -95,7 +95,7 @@ class IdentityRequests:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Request]:
-    """Yield the requests of an access log; lines that are none are left out."""
+    """Yield the requests of an access log; skip other lines."""
     for line in lines:
         found = _LINE.fullmatch(line.strip())
         if found is not None:
@@ -118,20 +118,20 @@ def kind_of(method: str, path: str, agent: str) -> RequestKind:
     return RequestKind.DISCOVERY if place in _ROOTS else RequestKind.OTHER
 
 
-# keystoneauth begins the User-Agent with the name of the program.
+# keystoneauth puts the program's name first in the User-Agent.
 _SERVICES = ("uwsgi ", "nova-")
 
 
 @dataclass(frozen=True, slots=True)
 class AccessLogs:
-    """The access logs of a Keystone, and what is in them without load."""
+    """The access logs of a Keystone, and their idle request rates."""
 
     paths: tuple[Path, ...]
     idle_rps: Mapping[RequestKind, float] = field(default_factory=dict)
 
     @classmethod
     def opened(cls, paths: Sequence[Path], say: Callable[[str], None]) -> "AccessLogs":
-        """Count for a while what comes without load."""
+        """Open the logs and measure the idle request rates for QUIET_S seconds."""
         say(f"counting for {QUIET_S:.0f} s what asks Keystone without load")
         began_s = time.time()
         time.sleep(QUIET_S)
@@ -148,11 +148,11 @@ class AccessLogs:
                 with path.open(errors="replace") as lines:
                     found.update(one.kind for one in parse(lines) if since_s <= one.at_s <= until_s)
             except FileNotFoundError:
-                continue  # nothing was asked yet
+                continue  # no request yet
         return found
 
     def caused(self, since_s: float, until_s: float, iterations: int) -> IdentityRequests:
-        """Return what a load between two moments caused."""
+        """Return the requests caused by a load between two Unix times."""
         counts = self.count(since_s, until_s)
         lasted_s = until_s - since_s
         kinds = tuple(

@@ -18,7 +18,7 @@ COUNTER = "_total"
 
 
 class Reading(NamedTuple):
-    """One value that a source gave."""
+    """One value read from a source."""
 
     source: str
     metric: str
@@ -36,7 +36,7 @@ class MetricNames(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """A table of readings in the order in which they were made."""
+    """A table of readings, ordered by time."""
 
     time_s: NDArray[np.float64]  # Unix time
     series: NDArray[np.uint32]  # index into `names`
@@ -58,9 +58,9 @@ class Metrics:
         return self.time_s[kept], self.value[kept]
 
     def increase(self, source: str, metric: str) -> float | None:
-        """Return by how much a counter grew, or None with fewer than two readings.
+        """Return the increase of a counter, or None with fewer than two readings.
 
-        A counter that is smaller than before was reset: what it shows since then has been added.
+        A value below the one before means that the counter was reset to 0.
         """
         _, values = self.of(source, metric)
         if len(values) < 2:
@@ -109,7 +109,7 @@ class Recorder:
         self._time_s, self._series, self._value = array("d"), array("I"), array("d")
 
     def add(self, time_s: float, readings: Iterable[Reading]) -> None:
-        """Add readings that were made at one time."""
+        """Add readings of one instant."""
         for source, metric, value, unit in readings:
             name = MetricNames(source, metric, unit)
             self._time_s.append(time_s)
@@ -119,9 +119,9 @@ class Recorder:
             self._thin()
 
     def metrics(self, since_s: float = 0.0) -> Metrics:
-        """Return a copy of what was collected since a Unix time, ordered by time."""
+        """Return a copy of the readings since a Unix time, ordered by time."""
         times = np.array(self._time_s, np.float64)
-        # A slow source adds its readings after those that began later.
+        # A slow source adds its readings later than sources whose read began after it.
         order = np.argsort(times, kind="stable")
         order = order[np.searchsorted(times[order], since_s) :]
         return Metrics(
@@ -132,7 +132,7 @@ class Recorder:
         )
 
     def _thin(self) -> None:
-        """Leave out every second instant; counters lose nothing by it."""
+        """Drop every second instant, which loses nothing of counters."""
         times = np.array(self._time_s)
         ordinal = np.unique(times, return_inverse=True)[1]
         kept = ordinal % 2 == 0

@@ -18,14 +18,14 @@ import numpy as np
 from loadstone.monitor.demand import MACHINE, NEGLIGIBLE, BottleneckKind, Observation, ResourceUse
 from loadstone.monitor.roles import Role
 
-# Assumed: what a request costs differs between low and full load (caches, batches, clock rate).
+# Assumed difference of a request's cost between low and full load (caches, batches, clock rate).
 MODEL_ERROR = 0.1
 CONFIDENCE_SIGMAS = 1.96
 MOST_CUSTOMERS = 512  # with more, workers are not the limit
 LEAST_REQUESTS = 5
-LEAST_CORES = 0.1  # that other work leaves to the service
+LEAST_CORES = 0.1  # assumed minimum that other work leaves to the service
 
-# Workers that mostly run are limited by CPU, though each waits a little, too.
+# Workers that mostly run are limited by CPU, although each also waits a little.
 CLEARLY_LESS = 0.8
 
 WORKERS = "Keystone's worker threads"
@@ -34,13 +34,13 @@ SESSIONS = "the balancer's sessions to its servers"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Capacity as a run at low load lets expect it."""
+    """Capacity predicted from a run at low load."""
 
     rate_rps: float
     low_rps: float
     high_rps: float
-    limit: str  # the resource that gives way first: "Keystone's CPU"
-    at_rps: float  # of the run that it rests on
+    limit: str  # the resource that saturates first: "Keystone's CPU"
+    at_rps: float  # rate of the run at low load
     requests: int
 
 
@@ -50,7 +50,7 @@ class LowLoadFigures:
 
     response_s: float  # mean, from the actual send
     spread_s: float  # standard deviation of it
-    cpu_s: float | None = None  # of a request, on all machines; None: too few requests to know
+    cpu_s: float | None = None  # of a request, on all machines; None: too few requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Host:
 
 
 def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
-    """Return the predicted capacity, or None where too little of the service was watched."""
+    """Return the predicted capacity, or None if too little of the service was watched."""
     hosts = tuple(_hosts(seen))
     if seen.requests < LEAST_REQUESTS or not any(host.demand_s > NEGLIGIBLE for host in hosts):
         return None
@@ -101,7 +101,7 @@ def cpu_s(seen: Observation) -> float | None:
 
 
 def side_by_side(seen: Observation) -> int:
-    """Return how many requests the service works on at once without waiting for a core."""
+    """Return how many requests the service can process in parallel without waiting for a core."""
     cores = sum(
         one.capacity for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)
     )
@@ -133,19 +133,19 @@ def throughput(customers: int, demands: list[tuple[float, float]], held_s: float
 
 
 def _hosts(seen: Observation) -> Iterator[_Host]:
-    """Yield the machines on which CPU was seen to be used by the service."""
+    """Yield the machines on which the service used CPU."""
     for machine in seen.uses:
         if (machine.kind, machine.role) != (BottleneckKind.CPU, MACHINE):
             continue
         host = machine.name.partition(" of ")[2]
-        # At low load the load generator mostly waits, watches and shows its progress, so that its
-        # CPU is no cost of requests: each takes it some 50 us.
+        # At low load the load generator mostly waits and shows progress, so its CPU is not a cost
+        # of requests (each costs it about 50 us).
         roles = tuple(one for one in seen.uses if _is_on(one, host) and one.role != Role.GENERATOR)
         demand_s = sum(one.demand_s or 0.0 for one in roles)
         if demand_s > NEGLIGIBLE:
             used = sum(one.busy for one in roles)
             yield _Host(machine.capacity, demand_s, max(machine.busy - used, 0.0), roles)
-        elif host and machine.demand_s:  # another machine, whose processes are not told apart
+        elif host and machine.demand_s:  # another machine, whose processes are not distinguished
             yield _Host(machine.capacity, machine.demand_s, 0.0, (machine,))
 
 
@@ -155,9 +155,9 @@ def _is_on(use: ResourceUse, host: str) -> bool:
 
 
 def _bounds(hosts: tuple[_Host, ...]) -> Iterator[tuple[str, float]]:
-    """Yield the rates at which a machine's cores, or a role's share of them, are all busy."""
+    """Yield the rates at which all cores of a machine, or all that a role may use, are busy."""
     for host in hosts:
-        # Where a machine's cores give way, the role that uses most of them is to be named.
+        # If a machine's cores are the limit, name the role that uses most of them.
         first = max(host.roles, key=lambda one: one.demand_s or 0.0)
         yield first.name, host.cores / host.demand_s
         for one in host.roles:
@@ -167,7 +167,7 @@ def _bounds(hosts: tuple[_Host, ...]) -> Iterator[tuple[str, float]]:
 
 
 def _customers(seen: Observation) -> tuple[int | None, str]:
-    """Return how many requests can be at work at once, and what says so."""
+    """Return how many requests can be processed at once, and the name of that limit."""
     workers = seen.figure("workers")
     slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     sessions = seen.use(BottleneckKind.BALANCER, Role.BALANCER)
@@ -187,7 +187,7 @@ def _customers(seen: Observation) -> tuple[int | None, str]:
 def _held_s(seen: Observation, low: LowLoadFigures) -> float:
     """Return how long a request holds a worker without waiting for a core.
 
-    That is its CPU, and what one alone takes longer than its CPU: disks, network.
+    That is its CPU time, plus the part of its lone response time that is not CPU: disks, network.
     """
     now_s = cpu_s(seen) or 0.0
     held_s = now_s + max(low.response_s - (low.cpu_s or now_s), 0.0)
@@ -198,7 +198,7 @@ def _held_s(seen: Observation, low: LowLoadFigures) -> float:
 
 
 def _waited_s(seen: Observation) -> float:
-    """Return how long a request waited for a core at low load: other programs had it."""
+    """Return how long a request waited for a core at low load because of other programs."""
     waiting, workers = seen.figure("worker_cpu_wait"), seen.figure("workers")
     if not waiting or not workers:
         return 0.0
@@ -210,7 +210,7 @@ def _left(host: _Host) -> float:
 
 
 def _least_rps(host: _Host, seen: Observation) -> float:
-    """Return the bound with what other work leaves, and with threads that share Python's lock."""
+    """Return the bound given other work, and threads that share Python's global lock."""
     workers = seen.figure("workers")
     locked = (
         min(one.capacity, workers) / one.demand_s

@@ -1,4 +1,4 @@
-"""What a trial keeps of its resources."""
+"""Resource usage of a trial."""
 
 from dataclasses import dataclass
 
@@ -16,15 +16,15 @@ POINT_S = 1.0  # between two points at least; sources are read once a second
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """How a resource's utilisation went."""
+    """Utilisation of a resource over time."""
 
     name: str
-    points: tuple[tuple[float, float], ...]  # seconds since the load began, share of the capacity
+    points: tuple[tuple[float, float], ...]  # seconds since the load's start, share of the capacity
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Use of resources in one trial, and what gave way."""
+    """Resource usage in one trial, and the bottleneck."""
 
     observation: Observation
     bottleneck: Bottleneck
@@ -36,46 +36,46 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A running monitor of a target, and what is known of the target's configuration."""
+    """A running monitor of a target, and the known configuration of the target."""
 
     monitor: Monitor
     setup: Setup
 
     def begin(self) -> "Watched":
-        """Read everything now, at the begin of a trial."""
-        return Watched(self, self.monitor.look())
+        """Read all sources at the start of a trial."""
+        return Watched(self, self.monitor.sample())
 
     def busiest(self, since_s: float) -> tuple[ResourceUse, ...]:
-        """Return what requests occupy, the busiest first, as read since a Unix time."""
+        """Return the resources that requests occupied since a Unix time, the busiest first."""
         seen = observe(self.monitor.metrics(since_s), 0, self.setup)
         return tuple(filter(_is_of_the_service, seen.uses))
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """What the trial itself says of the load."""
+    """Figures of the load, from the trial."""
 
     requests: int  # that ended
     is_generator_valid: bool
     is_overloaded: bool
-    between_s: tuple[float, float] | None = None  # the part that counts, Unix time; None: all of it
+    between_s: tuple[float, float] | None = None  # Unix times of the part to evaluate; None: all
 
 
 @dataclass(slots=True)
 class Watched:
-    """What was read during one trial."""
+    """The readings of one trial."""
 
     watch: Watch
     since_s: float  # Unix time
     metrics: Metrics = EMPTY
 
     def stop(self) -> None:
-        """Read everything again, at the end of the load."""
-        self.watch.monitor.look()
+        """Read all sources at the end of the load."""
+        self.watch.monitor.sample()
         self.metrics = self.watch.monitor.metrics(self.since_s)
 
     def resources(self, outcome: LoadFigures) -> Resources:
-        """Return the use of resources, and what gave way."""
+        """Return the resource usage and the bottleneck."""
         setup = self.watch.setup
         counted = self.metrics.between(*outcome.between_s) if outcome.between_s else self.metrics
         seen = observe(counted, outcome.requests, setup)
@@ -101,7 +101,7 @@ def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeli
     start_s, step_s = float(metrics.time_s[0]), metrics.duration_s / count
     for number in range(count):
         from_s = start_s + number * step_s
-        # One more interval of the sources, so that each counter was read twice.
+        # One more interval, so that each counter has two readings.
         part = observe(metrics.between(from_s - POINT_S, from_s + step_s), 0, setup)
         for use in part.uses:
             if use.name in points:
@@ -111,5 +111,5 @@ def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeli
 
 
 def _is_of_the_service(use: ResourceUse) -> bool:
-    """Whether requests occupy it for a while, and it is not the load generator's."""
+    """Return whether requests occupy it for a time and it is not the load generator's."""
     return use.is_time_shared and use.role != Role.GENERATOR

@@ -1,10 +1,10 @@
-"""Which role a part of a deployment plays."""
+"""Roles of processes in a deployment."""
 
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a process is there for."""
+    """Role of a process."""
 
     KEYSTONE = "keystone"
     WEB = "web"
@@ -42,7 +42,7 @@ def role_of(part: str, command: str = "") -> Role:
     return _OF_PART.get(kind, Role.OTHER)
 
 
-# Programs on other machines, by words of their command lines; the first that fits counts.
+# Programs on other machines, by words of their command lines; the first match counts.
 _OF_COMMAND = (
     (WSGI_DAEMON, Role.KEYSTONE),
     ("keystone", Role.KEYSTONE),
@@ -62,9 +62,9 @@ _OF_COMMAND = (
 
 def role_of_command(command: str) -> Role:
     """Return the role of a process by its command line."""
-    words = command.split()
+    arguments = command.split()
     # Of a script the interpreter comes first; PostgreSQL's backends are named "postgres: ...".
-    is_script = bool(words) and "python" in words[0]
-    program = " ".join(words[:3]) if is_script else " ".join(words[:1])
+    is_script = bool(arguments) and "python" in arguments[0]
+    program = " ".join(arguments[:3]) if is_script else " ".join(arguments[:1])
     program = program if not command.startswith(WSGI_DAEMON) else WSGI_DAEMON
     return next((role for word, role in _OF_COMMAND if word in program), Role.OTHER)

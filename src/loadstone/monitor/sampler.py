@@ -45,8 +45,7 @@ class _Group:
 class Monitor:
     """Reads its sources from its creation to `close`.
 
-    Nothing that a source does ends the run: a source that cannot be read is named once in
-    `missing` and left out.
+    A failing source never ends the run: it is listed once in `missing` and no longer read.
     """
 
     def __init__(self, sources: Sequence[Source], every_s: float = EVERY_S) -> None:
@@ -74,12 +73,12 @@ class Monitor:
 
     @property
     def missing(self) -> tuple[Missing, ...]:
-        """What could not be read, in that order."""
+        """The sources that could not be read, in the order of their failures."""
         return tuple(self._missing)
 
     @contextmanager
     def reading(self, sources: Sequence[Source]) -> Iterator[None]:
-        """Read further sources until the end, each in a thread of its own."""
+        """Read further sources within the context, each in a separate thread."""
         groups = [self._begin([one]) for one in sources]
         try:
             yield
@@ -90,7 +89,7 @@ class Monitor:
                         _close(one.source)
                     group.watched.clear()  # which ends its thread
 
-    def look(self) -> float:
+    def sample(self) -> float:
         """Read all local sources at this instant; return the Unix time of the reading."""
         now_s = time.time()
         for group in self._groups:
@@ -99,7 +98,7 @@ class Monitor:
         return now_s
 
     def metrics(self, since_s: float = 0.0) -> Metrics:
-        """Return what was read since a Unix time."""
+        """Return the readings since a Unix time."""
         with self._lock:
             return self._recorder.metrics(since_s)
 
@@ -127,7 +126,7 @@ class Monitor:
         due_s = time.monotonic()
         while group.watched and not self._over.is_set():
             self._read(group)
-            # Instants that have passed meanwhile are skipped.
+            # Skip instants that have passed meanwhile.
             due_s = max(due_s + self._every_s, time.monotonic())
             self._over.wait(max(due_s - time.monotonic(), 0.0))
 
@@ -143,17 +142,17 @@ class Monitor:
                 readings.append(Reading("monitor", "cpu_seconds_total", self._cpu_s, "s"))
                 self._recorder.add(now_s, readings)
 
-    def _read_one(self, group: _Group, one: _Watched) -> list[Reading]:
+    def _read_one(self, group: _Group, watched: _Watched) -> list[Reading]:
         try:
-            readings = list(one.source.read())
+            readings = list(watched.source.read())
         except Exception as problem:  # a monitor never ends a run
-            one.failures += 1
-            if not one.has_answered or one.failures >= MOST_FAILURES:
-                group.watched.remove(one)
-                self._missing.append(Missing(one.source.name, _why(problem)))
-                _close(one.source)
+            watched.failures += 1
+            if not watched.has_answered or watched.failures >= MOST_FAILURES:
+                group.watched.remove(watched)
+                self._missing.append(Missing(watched.source.name, _why(problem)))
+                _close(watched.source)
             return []
-        one.has_answered, one.failures = True, 0
+        watched.has_answered, watched.failures = True, 0
         return readings
 
 

@@ -24,7 +24,7 @@ class ServiceProcess:
 
     pid: int
     part: str  # of the deployment: "uwsgi", "postgres"
-    # Its processes come and go with the load (connections of a database), so an end is no event.
+    # Its processes vary with the load (connections of a database), so their end is not reported.
     is_elastic: bool = False
 
 
@@ -69,13 +69,13 @@ class ServiceCpu:
         self._orphans_s: dict[str, float] = {}  # by part; of processes that outlived their parents
         self._ended: list[EndedProcess] = []
         self._before_s = 0.0
-        self.look(0.0, is_first=True)
+        self.sample(0.0, is_first=True)
         self._before_s = self._total_s()
         self._ended.clear()  # zombies from before
 
     @property
     def cpu_s(self) -> float:
-        """CPU time since the first sample, user and system."""
+        """User and system CPU time since the first sample."""
         return max(self._total_s() - self._before_s, 0.0)
 
     @property
@@ -89,19 +89,19 @@ class ServiceCpu:
 
     @property
     def living(self) -> "tuple[tuple[psutil.Process, ServiceProcess], ...]":
-        """The processes that lived at the last sample."""
+        """The processes that were alive at the last sample."""
         return tuple((one, account.member) for one, account in self._living.items())
 
     @property
     def ended(self) -> tuple[EndedProcess, ...]:
-        """The processes that have ended, in that order."""
+        """The processes that have ended, in the order of their ends."""
         return tuple(self._ended)
 
-    def look(self, at_s: float, *, is_first: bool = False) -> None:
+    def sample(self, at_s: float, *, is_first: bool = False) -> None:
         """Sample the CPU time of each living process; `at_s` is the time since the first sample."""
         import psutil
 
-        present = dict(_found(self._members()))
+        present = dict(_find_processes(self._members()))
         # Zombies are no longer listed, but the kernel still has their CPU time.
         left = {one: account.member for one, account in self._living.items() if one not in present}
         reading = {one: member for one, member in left.items() if one.is_running()} | present
@@ -157,7 +157,9 @@ class ServiceCpu:
         return sum(self.parts_s.values())
 
 
-def _found(members: Iterable[ServiceProcess]) -> "Iterator[tuple[psutil.Process, ServiceProcess]]":
+def _find_processes(
+    members: Iterable[ServiceProcess],
+) -> "Iterator[tuple[psutil.Process, ServiceProcess]]":
     import psutil
 
     for member in members:

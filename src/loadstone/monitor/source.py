@@ -1,4 +1,4 @@
-"""Interface of what can be read once a second."""
+"""Interface of a source of readings."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -11,7 +11,7 @@ class Unreadable(Exception):
 
 
 class Source(Protocol):
-    """Something that gives readings."""
+    """A source of readings, read once a second."""
 
     @property
     def name(self) -> str:
@@ -19,7 +19,7 @@ class Source(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether a read may take long; such a source does not delay the others."""
+        """Whether a read may be slow; such a source is read in a separate thread."""
 
     def read(self) -> Iterable[Reading]:
         """Read all values; Unreadable or OSError if that is not possible."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from loadstone.monitor.service import EndedProcess, Members, ServiceCpu
 
 MOST_NAMED = 3  # list this many ended processes of one part; count more
-LOOK_EVERY_S = 1.0  # the CPU of a process that nobody waits for is known as of the last look
+SAMPLE_EVERY_S = 1.0  # CPU time after the last sample is lost if no parent waits for a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,20 @@ class Meter:
         is_here = members() is not None
         self._service = ServiceCpu(lambda: members() or ()) if is_here else None
         self._before = _snapshot()
-        self._looked_s = self._before.at_s
+        self._sampled_s = self._before.at_s
 
-    def look(self) -> None:
-        """Sample the service's processes, at most every LOOK_EVERY_S; call it during the load."""
+    def sample(self) -> None:
+        """Sample the service's processes, at most every SAMPLE_EVERY_S; call it during the load."""
         now_s = time.monotonic()
-        if self._service is not None and now_s - self._looked_s >= LOOK_EVERY_S:
-            self._looked_s = now_s
-            self._service.look(now_s - self._before.at_s)
+        if self._service is not None and now_s - self._sampled_s >= SAMPLE_EVERY_S:
+            self._sampled_s = now_s
+            self._service.sample(now_s - self._before.at_s)
 
     def usage(self) -> Usage:
         """Return the usage since the start."""
         before, after, service = self._before, _snapshot(), self._service
         if service is not None:
-            service.look(after.at_s - before.at_s)
+            service.sample(after.at_s - before.at_s)
         total = max(after.total_s - before.total_s, 1e-9)
         return Usage(
             wall_s=after.at_s - before.at_s,

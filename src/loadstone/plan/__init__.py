@@ -1,1 +1,1 @@
-"""What exactly is sent, and when."""
+"""Plans: which requests are sent, and when."""

@@ -1,4 +1,4 @@
-"""When the iterations of an open loop are due; the engine's instants, for those that are not it."""
+"""Due times of an open loop, identical to those of the Rust pacer, for Python callers."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import assert_never
 
 from loadstone.plan.load import OpenLoad, OpenLoop, ReplayLoad, Stage, StagedLoad
 
-_ROUNDING = 1e-9  # what sums of stages may be off by
+_ROUNDING = 1e-9  # tolerance for sums of stages
 _MASK = (1 << 64) - 1
 
 
@@ -29,7 +29,7 @@ def _staged(load: StagedLoad) -> Iterator[float]:
     counts = _even() if load.arrivals == "constant" else _poisson(load.seed)
     index, end_s = 0, load.duration_s
     for number, count in enumerate(counts):
-        # The last stage that has begun by then: after one at rate 0, not before it.
+        # The last stage that has begun by then, so iterations fall after a stage at rate 0.
         while index + 1 < len(pieces) and pieces[index + 1][1] <= count + _ROUNDING:
             index += 1
         begins_s, before, stage = pieces[index]
@@ -41,7 +41,7 @@ def _staged(load: StagedLoad) -> Iterator[float]:
 
 
 def _pieces(stages: tuple[Stage, ...]) -> list[tuple[float, float, Stage]]:
-    """Yield when each stage begins and how many iterations are due before it; then the end."""
+    """Return (start, iterations due before it, stage) for each stage and for the end."""
     pieces, begins_s, before = [], 0.0, 0.0
     for stage in stages:
         pieces.append((begins_s, before, stage))

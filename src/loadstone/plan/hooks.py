@@ -14,7 +14,7 @@ class SysCall:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """A fault of the service, as a sentence of os-faults."""
+    """A fault of the service, as an os-faults command."""
 
     sentence: str
 
@@ -47,7 +47,7 @@ class Hook:
 
 
 def has_faults(hooks: Iterable[Hook]) -> bool:
-    """Return whether a hook breaks something on purpose."""
+    """Return whether a hook injects a fault."""
     return any(isinstance(hook.action, FaultInjection) for hook in hooks)
 
 

@@ -1,4 +1,4 @@
-"""How hard: the schedule of iterations."""
+"""Loads: schedules of iterations."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ class OpenLoad:
     """Iterations are due at a rate, however slow the answers (open loop).
 
     Constant: iteration i is due at i / rate. Poisson: the gaps are exponential with mean 1 / rate,
-    the same for the same seed, as of many users who know nothing of each other. Ends after
-    `duration_s`, or after `iterations` in all where they are given and come first.
+    reproducible by the seed, as for many independent users. Ends after `duration_s` or
+    `iterations`, whichever is first.
     """
 
     rate_rps: float
@@ -24,7 +24,7 @@ class OpenLoad:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch in which the rate goes evenly from one value to another, or stays."""
+    """A period in which the rate changes linearly or is constant."""
 
     duration_s: float
     from_rps: float
@@ -32,16 +32,16 @@ class Stage:
 
     @property
     def count(self) -> float:
-        """How many iterations are due in it: the integral of the rate."""
+        """Number of iterations due in it: the integral of the rate."""
         return (self.from_rps + self.to_rps) / 2 * self.duration_s
 
 
 @dataclass(frozen=True, slots=True)
 class StagedLoad:
-    """Iterations are due at a rate that goes through stages: steps, ramps, pauses (open loop).
+    """Iterations are due at a rate that varies by stages: steps, ramps, pauses (open loop).
 
-    Iteration i is due when the integral of the rate reaches i: no bursts, no drift. Poisson
-    arrivals are those of a process of rate 1, its time stretched in the same way.
+    Iteration i is due when the integral of the rate reaches i, so there are no bursts and no drift.
+    Poisson arrivals are those of a process of rate 1 with its time scaled in the same way.
     """
 
     stages: tuple[Stage, ...]
@@ -58,7 +58,7 @@ class StagedLoad:
 
 @dataclass(frozen=True, slots=True)
 class ReplayLoad:
-    """Iterations are due when they were in a recording, in seconds from its start, ascending."""
+    """Iterations are due at recorded times, in seconds from the start, ascending."""
 
     offsets_s: tuple[float, ...] = field(repr=False)
     kind: Literal["replay"] = "replay"
@@ -73,7 +73,7 @@ class ReplayLoad:
 class ClosedLoad:
     """Each of `workers` starts its next iteration `think_s` after its last one ended (closed loop).
 
-    Ends after `duration_s`, or after `iterations` in all, whichever is given and comes first.
+    Ends after `duration_s` or `iterations`, whichever is first.
     """
 
     workers: int
@@ -85,10 +85,10 @@ class ClosedLoad:
 
 @dataclass(frozen=True, slots=True)
 class BandLoad:
-    """Open-loop arrivals that hold the number in flight (due and not ended) inside a band.
+    """Open-loop arrivals that keep the number in flight (due and not ended) within a band.
 
-    Arrivals come at `fill_rps` from the moment that in-flight falls to `low` until it reaches
-    `high`, and at `ebb_rps` from then until it falls to `low` again.
+    Arrivals come at `fill_rps` after the number in flight falls to `low`, and at `ebb_rps` after it
+    reaches `high`.
     """
 
     low: int
@@ -104,7 +104,7 @@ Load = OpenLoop | ClosedLoad | BandLoad
 
 
 def peak_rps(load: OpenLoop) -> float:
-    """Return the highest offered rate; of a recording, that of its busiest second."""
+    """Return the highest offered rate; for a recording, that of its busiest second."""
     match load:
         case OpenLoad():
             return load.rate_rps

@@ -1,4 +1,4 @@
-"""The plan: a value that can be stored, compared, sent to a worker and run again."""
+"""The plan of a load: a serialisable value that an engine runs."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Retries = Literal["unread", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How the server's certificate is checked and which one we show."""
+    """Verification of the server's certificate, and the client certificate."""
 
     verify: bool = True
     ca_file: str | None = None
@@ -24,7 +24,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where requests go: scheme, host, port, and TLS for https."""
+    """Destination of requests: scheme, host, port, and TLS for https."""
 
     scheme: Literal["http", "https"]
     host: str
@@ -34,42 +34,41 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one plan may use, and how long it waits."""
+    """Limits and time-outs of one plan."""
 
     max_connections: int = 256
     connect_timeout_s: float = 10.0
     request_timeout_s: float = 30.0
-    # From the moment that an iteration is taken up; None: without end. Steps that are always done
-    # are done after it, too.
+    # From the start of an iteration; None: no limit. Steps marked `always` are also sent after it.
     iteration_timeout_s: float | None = None
-    # After the schedule's end: how long outstanding requests may still take.
+    # Time for outstanding requests after the schedule's end.
     drain_s: float = 30.0
-    # Whatever the load asks for: iterations that begin per second at most, and for how long.
+    # Limits that override the load: iterations started per second, and seconds of load.
     max_rate_rps: float | None = None
     load_s: float | None = None
-    # The engine dials no address beyond loopback; only the gate clears it, at the user's word.
+    # The engine connects to loopback only; only the gate sets this to False, with the user's
+    # permission.
     loopback_only: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which threads send the load, each with its own connections and its part of the schedule.
+    """Threads that send the load, each with its own connections and its part of the schedule.
 
     Thread t is bound to core `cores[t mod n]`; without cores the kernel chooses.
     """
 
     threads: int = 1
     cores: tuple[int, ...] = ()
-    # What connections speak, never another version than this: a connection for each iteration in
-    # flight, or one a thread, whose streams carry all that are in flight.
+    # Exactly this HTTP version. HTTP/1.1: a connection per iteration in flight; HTTP/2: one per
+    # thread, with a stream per iteration in flight.
     http: Http = "1.1"
-    # Whether a new connection resumes the TLS session of an earlier one. None: where connections
-    # are kept; a connection for each iteration or request stands for a new client, and makes a full
-    # handshake.
+    # Whether a new connection resumes the TLS session of an earlier one. None: only if connections
+    # are kept; a connection per iteration or request represents a new client with a full handshake.
     tls_resumption: bool | None = None
-    # Which part of the load this engine sends (from 0), of how many. Part p of k sends iterations
-    # p, p + k, ... of the schedule. `max_rate_rps` is the limit of all parts together, the other
-    # limits are each part's own. A band cannot be divided.
+    # The part of the load that this engine sends (from 0), and the number of parts. Part p of k
+    # sends iterations p, p + k, ... of the schedule. `max_rate_rps` limits all parts together, the
+    # other limits apply to each part. A band cannot be divided.
     part: int = 0
     parts: int = 1
 
@@ -77,29 +76,29 @@ class Placement:
     def on(
         cls, cores: tuple[int, ...], http: Http = "1.1", tls_resumption: bool | None = None
     ) -> "Placement":
-        """Put a thread on each of these cores; without any, one thread anywhere."""
+        """Return one thread per core, each bound to it; without cores one unbound thread."""
         return cls(max(len(cores), 1), cores, http, tls_resumption)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One stretch of load, fully resolved: all that the engine needs."""
+    """One load, fully resolved: all that the engine needs."""
 
     origin: Origin
     steps: Steps
     load: Load
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     limits: Limits = Limits()
-    # A connection carries requests as long as the server keeps it, or those of one iteration, or
-    # one (which announces `Connection: close`); a new one costs its handshakes, as latency.
+    # A connection is used as long as the server keeps it open, or for one iteration, or for one
+    # request (with `Connection: close`). The handshakes of new connections count as latency.
     connection: Literal["kept", "iteration", "request"] = "kept"
     placement: Placement = Placement()
     seed: int = 0  # of the lengths of pauses, and of the mix
-    # Which of the steps an iteration takes; empty: all of them, they are one script.
+    # Weighted scripts, one of which an iteration takes; empty: all steps are one script.
     mix: tuple[WeightedScript, ...] = ()
-    # Which requests are sent a second time, on a fresh connection: those that the server cannot
-    # have read, since it closed the kept connection first; or none, so that each close counts as a
-    # failure (for measurements of faults).
+    # Requests that are sent again on a new connection: those that the server cannot have read,
+    # because it closed the kept connection first; or none, so that each close counts as a failure
+    # (for measurements of faults).
     retries: Retries = "unread"
 
     @property
@@ -111,11 +110,11 @@ class Plan:
         return self.connection == "kept" if wanted is None else wanted
 
     def to_json(self) -> str:
-        """Return the form in which the plan crosses to Rust; it holds secrets (columns)."""
+        """Return the JSON for the Rust engine; it contains secrets (columns)."""
         return json.dumps(asdict(self))
 
     def without_secrets(self) -> "Plan":
-        """Return the plan as it may be kept: of each column only its length."""
+        """Return the plan for storage, with only the length of each column."""
         return replace(
             self, columns={name: (f"{len(v)} values",) for name, v in self.columns.items()}
         )

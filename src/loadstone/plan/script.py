@@ -1,4 +1,4 @@
-"""What one iteration does: steps, each an HTTP request with holes to be filled, or a pause."""
+"""Script of an iteration: steps, each an HTTP request with placeholders, or a pause."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,16 +6,16 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Bytes that are the same in every request."""
+    """Literal text of a request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A hole filled from the plan's columns: row i mod n for iteration i, exactly as it stands.
+    """A placeholder for a value of a column of the plan: row i mod n for iteration i, unescaped.
 
-    A value that goes into a JSON body is JSON-escaped when the column is made, not when it is sent.
+    Values for a JSON body are JSON-escaped when the column is created, not when it is sent.
     """
 
     column: str
@@ -23,16 +23,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A hole filled with what an earlier step of the same iteration captured."""
+    """A placeholder for a value that an earlier step of the same iteration captured."""
 
     capture: str
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A hole filled with this prefix and the iteration's number, which is unique in its run.
+    """A placeholder for a prefix and the iteration's number, which is unique in its run.
 
-    Runs count from 0 each: what outlives a run needs a prefix of that run's own.
+    Every run counts from 0, so names that outlive a run need a prefix of that run.
     """
 
     iteration: str
@@ -44,7 +44,7 @@ Template = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True)
 class HeaderCapture:
-    """Keep a response header's value for later steps of the iteration."""
+    """Captures a response header's value for later steps of the iteration."""
 
     name: str
     header: str
@@ -53,9 +53,9 @@ class HeaderCapture:
 
 @dataclass(frozen=True, slots=True)
 class JsonCapture:
-    """Keep a text, number or truth value of a JSON answer for later steps of the iteration.
+    """Captures a string, number or boolean of a JSON response for later steps of the iteration.
 
-    `pointer` says where it stands (RFC 6901): "/token/user/id", "/users/0/name".
+    `pointer` is a JSON pointer (RFC 6901): "/token/user/id", "/users/0/name".
     """
 
     name: str
@@ -63,18 +63,18 @@ class JsonCapture:
     optional: bool = False
 
 
-# A step whose answer lacks what it captures ends with BAD_HTTP; so does one whose captured value
-# could not stand where a later step puts it (a space in a path). Where an optional one is absent,
-# the steps that need it are left out.
+# A step ends with BAD_HTTP if its response lacks the value to capture, or if the value is invalid
+# where a later step uses it (a space in a path). If an optional value is absent, the steps that
+# need it are skipped.
 Capture = HeaderCapture | JsonCapture
 
 
 @dataclass(frozen=True, slots=True)
 class StatusCondition:
-    """Holds when the last earlier step of this action was done and got one of these statuses.
+    """True if the last earlier step of this action was sent and got one of these statuses.
 
-    Statuses that decide must be among those that the earlier step expects: another one is a
-    failure, which ends the iteration.
+    The earlier step must list these statuses as expected: any other status is a failure, which ends
+    the iteration.
     """
 
     action: str
@@ -85,8 +85,8 @@ class StatusCondition:
 class Step:
     """One HTTP request; `action` is its name in results (Rally: atomic action).
 
-    A failed step ends its iteration: of the steps after it only those marked `always` are done,
-    where what they need was captured (the deletion of what an earlier step made).
+    A failed step ends its iteration: of the steps after it only those marked `always` are sent, if
+    the values they need were captured (such as deleting what an earlier step created).
     """
 
     action: str
@@ -102,15 +102,15 @@ class Step:
 
     @property
     def templates(self) -> tuple[Template, ...]:
-        """All that has holes."""
+        """All templates of the request."""
         return (self.path, self.body, *(value for _, value in self.headers))
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Waits between two bounds, evenly drawn (`Plan.seed`); a row of its own, without a status.
+    """A uniformly distributed wait (`Plan.seed`); it has a sample row without a status.
 
-    It counts in the iteration's duration, and occupies the iteration's connection or worker.
+    It is part of the iteration's duration, and occupies the iteration's connection or worker.
     """
 
     action: str
@@ -125,10 +125,10 @@ Steps = tuple[Step | Pause, ...]
 
 @dataclass(frozen=True, slots=True)
 class WeightedScript:
-    """The next `steps` of the plan are one script, taken with odds of weight / sum of weights.
+    """The next `steps` of the plan are one script, chosen with probability weight / sum of weights.
 
-    Which script an iteration takes hangs on `Plan.seed` and its number alone. Captures and
-    conditions do not reach from one script into another.
+    The choice depends only on `Plan.seed` and the iteration's number. Captures and conditions are
+    local to a script.
     """
 
     steps: int
@@ -136,11 +136,11 @@ class WeightedScript:
 
 
 def mixed(*scripts: tuple[Steps, float]) -> tuple[Steps, tuple[WeightedScript, ...]]:
-    """Return steps and mix of a plan for weighted scripts; actions count through them all."""
+    """Return steps and mix of a plan for weighted scripts; actions are numbered across scripts."""
     steps = tuple(step for script, _ in scripts for step in script)
     return steps, tuple(WeightedScript(len(script), weight) for script, weight in scripts)
 
 
 def text(value: str) -> Template:
-    """Return a template without holes."""
+    """Return a template without placeholders."""
     return (Text(value),)

@@ -1,7 +1,7 @@
 """A task's result as Rally's report JSON, format 1.2 (rally's exporter "json").
 
-Real Rally takes it in (`rally task import`) and shows it (`rally task report`). Its statistics are
-Rally's: failed iterations are in them, times are rounded to milliseconds.
+Rally can import it (`rally task import`) and report on it (`rally task report`). Statistics are
+computed as Rally does: with failed iterations, and times rounded to milliseconds.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.model import Failure, Trial
-from loadstone.analysis.stats import EndedIterations, Made, ended, made
+from loadstone.analysis.stats import ActionTimes, EndedIterations, action_times, ended
 from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
@@ -24,15 +24,15 @@ from loadstone.report.hooks import charts, hooks
 from loadstone.result import Measurement, Run
 
 SamplesOf = Callable[[Trial], Samples]
-FORMAT, RALLY = "1.2", "5.1.1"  # the version that the form was taken from
-OUTSIDE = "keystoneauth."  # what Rally counts to no action
+FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
+OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
-# A namespace of our own, so that a run is the same task whenever it is exported.
+# A fixed namespace, so that every export of a run has the same task id.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")
 
 
 def as_rally(run: Run, samples_of: SamplesOf) -> dict[str, Any]:
-    """Return the document; a workload whose samples are gone has its figures without iterations."""
+    """Return the document; a workload without samples has statistics but no iterations."""
     stamp = run.started_at[:19]
     workloads = [
         _workload(run, index, measurement, samples_of)
@@ -78,7 +78,7 @@ def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[st
 def _workload(
     run: Run, index: int, measurement: Measurement, samples_of: SamplesOf
 ) -> dict[str, Any]:
-    given = json.loads(measurement.spec)
+    spec = json.loads(measurement.spec)
     began_s = measurement.start_s
     table = _table(measurement, samples_of)
     outputs = {one.iteration: one for one in measurement.outputs}
@@ -88,9 +88,9 @@ def _workload(
     return {
         "uuid": _id(f"{run.run_id}/workload/{index}"),
         "description": measurement.description,
-        "runner": {name: settings or {} for name, settings in given["runner"].items()},
-        "hooks": list(hooks(measurement, given["hooks"])),
-        "scenario": {name: arguments or {} for name, arguments in given["scenario"].items()},
+        "runner": {name: settings or {} for name, settings in spec["runner"].items()},
+        "hooks": list(hooks(measurement, spec["hooks"])),
+        "scenario": {name: arguments or {} for name, arguments in spec["scenario"].items()},
         "min_duration": float(durations.min()) if len(durations) else None,
         "max_duration": float(durations.max()) if len(durations) else None,
         "start_time": began_s,
@@ -102,7 +102,7 @@ def _workload(
         "total_iteration_count": len(failed),
         "created_at": began or run.started_at[:19],
         "updated_at": (run.ended_at or run.started_at)[:19],
-        "contexts": given["contexts"],
+        "contexts": spec["contexts"],
         "contexts_results": [],
         "position": index,
         "pass_sla": measurement.checks_passed,
@@ -112,18 +112,18 @@ def _workload(
                 for row in measurement.checks
             ]
         },
-        "sla": given["sla"],
+        "sla": spec["sla"],
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What is known of a workload's iterations."""
+    """Iterations of a workload."""
 
     samples: Samples
     actions: tuple[str, ...]
     rows: EndedIterations
-    made: tuple[Made, ...]
+    action_times: tuple[ActionTimes, ...]
     failures: tuple[Failure, ...]
 
 
@@ -136,7 +136,7 @@ def _table(measurement: Measurement, samples_of: SamplesOf) -> _Table | None:
     except EnvironmentUnusable:
         return None
     rows = ended(samples, trial.actions)
-    own = made(samples, trial.actions, rows)
+    own = action_times(samples, trial.actions, rows)
     return _Table(samples, trial.actions, rows, own, trial.stats.failures)
 
 
@@ -150,13 +150,13 @@ def _statistics(table: _Table | None) -> dict[str, Any]:
         _row("idle_duration", rows.idle_s, rows.failed),
     ]
     atomics: dict[str, dict[str, Any]] = {}
-    for one in table.made:
-        there = one.count > 0
-        if not there.any() or one.name.startswith(OUTSIDE):
+    for action in table.action_times:
+        there = action.count > 0
+        if not there.any() or action.name.startswith(OUTSIDE):
             continue
-        outer, _, name = one.name.rpartition("/")
-        row = _row(name, one.seconds[there], one.failed[there], int(one.count.max()))
-        atomics[one.name] = row
+        outer, _, name = action.name.rpartition("/")
+        row = _row(name, action.seconds[there], action.failed[there], int(action.count.max()))
+        atomics[action.name] = row
         if outer in atomics:
             atomics[outer]["children"].append(row)
     return {"total": total, "atomics": [row for path, row in atomics.items() if "/" not in path]}
@@ -238,7 +238,7 @@ def _atomics(table: _Table, own: Sequence[int], began_s: float) -> list[dict[str
 
 
 def _nested(steps: Sequence[_Step], depth: int, covering: bool) -> list[dict[str, Any]]:
-    """Put steps in the order of their starts into the actions that they lie in."""
+    """Nest steps, ordered by start, into the actions that contain them."""
     groups: list[list[_Step]] = []
     for step in steps:
         is_next = groups and groups[-1][0].path[depth] == step.path[depth]

@@ -1,4 +1,4 @@
-"""Takes in what another store, or another tool, has measured."""
+"""Imports runs exported by another store or measured by Rally."""
 
 from pathlib import Path
 from zipfile import is_zipfile
@@ -8,6 +8,8 @@ from loadstone.store import bundle
 from loadstone.store.store import Store
 
 
-def take_in(store: Store, path: Path) -> tuple[str, ...]:
-    """Keep what the file holds, of whichever kind it is, and give the run ids."""
-    return (bundle.take_in(store, path),) if is_zipfile(path) else results.take_in(store, path)
+def import_file(store: Store, path: Path) -> tuple[str, ...]:
+    """Import a bundle or a file of Rally's results; return the run ids."""
+    return (
+        (bundle.import_run(store, path),) if is_zipfile(path) else results.import_file(store, path)
+    )

@@ -1,4 +1,4 @@
-"""Hooks of Rally's results: how they were set, and what came of them."""
+"""Hooks in Rally's results: their settings and their runs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -26,28 +26,28 @@ def _named(pair: Any) -> Any:
 
 
 def runs(workload: Mapping[str, Any]) -> Iterator[HookRun]:
-    """Return each time that a hook acted."""
+    """Yield the runs of each hook."""
     for number, hook in enumerate(workload.get("hooks") or []):
-        for one in hook.get("results") or []:
-            trigger = one["triggered_by"]
+        for result in hook.get("results") or []:
+            trigger = result["triggered_by"]
             yield HookRun(
                 hook=number,
                 unit=str(trigger["event_type"]),
                 value=int(trigger["value"]),
-                started_at_s=float(one["started_at"]),
-                finished_at_s=float(one["finished_at"]),
-                output=json.dumps(_output(one.get("output"))),
-                error=_error(one),
+                started_at_s=float(result["started_at"]),
+                finished_at_s=float(result["finished_at"]),
+                output=json.dumps(_output(result.get("output"))),
+                error=_error(result),
             )
 
 
-def _output(said: Any) -> Output:
-    return charts(said) or {"additive": [], "complete": []}
+def _output(output: Any) -> Output:
+    return charts(output) or {"additive": [], "complete": []}
 
 
-def _error(one: Mapping[str, Any]) -> tuple[str, str] | None:
-    error = one.get("error")
+def _error(result: Mapping[str, Any]) -> tuple[str, str] | None:
+    error = result.get("error")
     if error:
         return str(error.get("msg", "")), str(error.get("details", ""))
-    status = str(one["status"])
+    status = str(result["status"])
     return None if status == "success" else (status, "")

@@ -11,7 +11,7 @@ from loadstone.engine.callables.model import ITERATION, PAUSE, WAIT
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import NO_FIRST_BYTE, Samples
 
-# One byte numbers the actions; what is beyond counts in the iteration only.
+# An action's number has one byte; further actions count in the iteration only.
 MOST_ACTIONS = 250
 
 
@@ -25,14 +25,14 @@ class Table:
 
     @classmethod
     def of(cls, data: Sequence[Mapping[str, Any]]) -> Self:
-        """Read iterations of either of Rally's forms."""
+        """Read iterations in either of Rally's formats."""
         table = cls(min((float(one["timestamp"]) for one in data), default=0.0))
         for number, iteration in enumerate(data):
             table._iteration(number, iteration)
         return table
 
     def actions(self) -> tuple[str, ...]:
-        """Name the actions in the order of their numbers."""
+        """Return the actions' names in the order of their numbers."""
         return (*self.names, ITERATION)
 
     def samples(self) -> Samples:
@@ -66,7 +66,7 @@ class Table:
         for path, began_s, ended_s, is_failed in _actions(iteration["atomic_actions"], start_s):
             if path in self.names or len(self.names) < MOST_ACTIONS:
                 action = self.names.setdefault(path, len(self.names))
-                # Clocks step; what lies inside the iteration stays inside.
+                # Clocks step: keep actions inside their iteration.
                 at_s = (min(max(began_s, start_s), end_s), min(max(ended_s, start_s), end_s))
                 self._row(number, action, *at_s, is_failed)
         self._row(number, -1, start_s, end_s, bool(iteration.get("error")))
@@ -79,16 +79,16 @@ class Table:
 
 
 def _actions(
-    given: Sequence[Mapping[str, Any]] | Mapping[str, Any], start_s: float
+    actions: Sequence[Mapping[str, Any]] | Mapping[str, Any], start_s: float
 ) -> Iterator[tuple[str, float, float, bool]]:
-    """Return path, start, end and whether it failed; the old form has durations alone."""
-    if isinstance(given, Mapping):
-        for name, took_s in given.items():
+    """Yield path, start, end and whether it failed; the old form has only durations."""
+    if isinstance(actions, Mapping):
+        for name, took_s in actions.items():
             end_s = start_s + float(took_s or 0.0)
             yield name.replace("/", "-"), start_s, end_s, took_s is None
             start_s = end_s
         return
-    for action in given:
+    for action in actions:
         yield from _nested(action, "")
 
 

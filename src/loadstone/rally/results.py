@@ -1,4 +1,4 @@
-"""Rally's results, taken into the store as task runs: its report JSON and its old results JSON."""
+"""Imports Rally's results as task runs: its report JSON and its old results JSON."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ OTHER_CAUSES = "other causes"
 class _Task:
     """One task of Rally's, in the form of its report JSON."""
 
-    name: str  # its uuid, or what stands for it
+    name: str  # its uuid; old results: the digest of the file
     title: str
     status: str
     env: str
@@ -40,8 +40,8 @@ class _Task:
     workloads: tuple[tuple[str, Mapping[str, Any]], ...]  # subtask's title, workload
 
 
-def take_in(store: Store, path: Path) -> tuple[str, ...]:
-    """Keep each task that a file of Rally's holds, and give their run ids."""
+def import_file(store: Store, path: Path) -> tuple[str, ...]:
+    """Import every task of a file of Rally's results; return the run ids."""
     try:
         text = path.read_bytes()
         tasks = tuple(_tasks(json.loads(text), hashlib.sha256(text).hexdigest()))
@@ -68,7 +68,7 @@ def take_in(store: Store, path: Path) -> tuple[str, ...]:
 
 
 def _why(problem: Exception) -> str:
-    """Say in plain words what the file is not."""
+    """Explain why the file is not valid."""
     match problem:
         case UnicodeDecodeError():
             return "it is not text"
@@ -102,9 +102,9 @@ def _tasks(data: Any, digest: str) -> Iterator[_Task]:
         )
 
 
-def _of_old(one: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Return a workload of `rally task results` in the form of the report JSON."""
-    key, kw = one["key"], one["key"]["kw"]
+    key, kw = entry["key"], entry["key"]["kw"]
     runner = dict(kw.get("runner") or {"type": "serial"})
     workload = {
         "description": key.get("description", ""),
@@ -112,40 +112,40 @@ def _of_old(one: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         "runner": {runner.pop("type"): runner},
         "contexts": kw.get("context") or {},
         "sla": kw.get("sla") or {},
-        "hooks": one.get("hooks") or [],
-        "sla_results": {"sla": one["sla"]},
-        "full_duration": one["full_duration"],
-        "load_duration": one["load_duration"],
-        "data": one["result"],
+        "hooks": entry.get("hooks") or [],
+        "sla_results": {"sla": entry["sla"]},
+        "full_duration": entry["full_duration"],
+        "load_duration": entry["load_duration"],
+        "data": entry["result"],
     }
     return key["name"], workload
 
 
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
-    made = [_measurement(title, workload) for title, workload in task.workloads]
-    ends = [(one.trials[0].start_s, one.wall_s) for one, _ in made]
+    results = [_measurement(title, workload) for title, workload in task.workloads]
+    ends = [(one.trials[0].start_s, one.wall_s) for one, _ in results]
     began_s = min((start_s for start_s, _ in ends if start_s is not None), default=0.0)
     ended_s = max(((start_s or began_s) + wall_s for start_s, wall_s in ends), default=began_s)
-    began, ended = (datetime.fromtimestamp(at_s, UTC) for at_s in (began_s, ended_s))
+    begin, end = (datetime.fromtimestamp(at_s, UTC) for at_s in (began_s, ended_s))
     mark = hashlib.sha256(task.name.encode()).hexdigest()[:6]
     run = Run(
-        run_id=f"{began:%Y%m%d-%H%M}-{mark}",
+        run_id=f"{begin:%Y%m%d-%H%M}-{mark}",
         kind="task",
         status="finished" if task.status == "finished" else "interrupted",
-        started_at=began.isoformat(timespec="seconds"),
-        ended_at=ended.isoformat(timespec="seconds"),
-        measurements=tuple(one for one, _ in made),
+        started_at=begin.isoformat(timespec="seconds"),
+        ended_at=end.isoformat(timespec="seconds"),
+        measurements=tuple(one for one, _ in results),
         environment=Environment(
             machine=(), target=(("environment of Rally", task.env), ("Rally", task.rally))
         ),
         command=f"loadstone results import {path.name}",
         title=task.title,
     )
-    return run, tuple(samples for _, samples in made)
+    return run, tuple(samples for _, samples in results)
 
 
 def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:
-    spec = _given(workload)
+    spec = _spec(workload)
     data = workload["data"]
     table = Table.of(data)
     samples, actions = table.samples(), table.actions()
@@ -182,8 +182,8 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
     return measurement, samples
 
 
-def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the workload in the form in which our own are kept."""
+def _spec(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the workload's spec in the form of our own runs, secrets masked."""
     return {
         "scenario": masked_settings(_short(workload["scenario"])),
         "runner": _short(workload["runner"]),
@@ -194,13 +194,13 @@ def _given(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _secrets(tasks: Iterable[_Task]) -> frozenset[str]:
-    found = [
+    parts = [
         [list(_named(workload, key).values()) for key in ("scenario", "contexts")]
         + [result_hooks.configs(workload)]
         for task in tasks
         for _, workload in task.workloads
     ]
-    return secrets_in(found)
+    return secrets_in(parts)
 
 
 def _named(workload: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""A task's runner as the load that the engine makes."""
+"""Compiles a task's runner to the load of the engine."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -10,7 +10,7 @@ from loadstone.rally.task.model import Constant, ConstantForDuration, Ramp, Rps,
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How hard, how long an iteration may take, and how many may be in flight."""
+    """The load, the time-out of an iteration, and the limit on iterations in flight."""
 
     load: Load
     timeout_s: float | None = None
@@ -18,9 +18,9 @@ class Pacing:
 
 
 def pacing(runner: Runner, rally_processes: int | None = None) -> Pacing:
-    """Say how the engine drives what the runner asks for.
+    """Return the pacing for a runner.
 
-    With `rally_processes` a rate is kept as Rally keeps it in so many processes (it takes
+    With `rally_processes` a rate is paced as Rally does in that many processes (it takes
     min(CPUs, max_cpu_count, times, max_concurrency) of them), for comparison like for like.
     """
     match runner:
@@ -56,13 +56,13 @@ def _open(runner: Rps) -> Load:
 def stairs(ramp: Ramp, times: int) -> tuple[Stage, ...]:
     """Return the stages of a rate that rises in steps until `times` iterations are due."""
     stages: list[Stage] = []
-    left = float(times)
-    while left > 0:
+    remaining = float(times)
+    while remaining > 0:
         rate_rps = min(ramp.start_rps + len(stages) * ramp.step_rps, ramp.end_rps)
         is_top = rate_rps >= ramp.end_rps
-        lasts_s = left / rate_rps if is_top else min(ramp.stage_s, left / rate_rps)
+        lasts_s = remaining / rate_rps if is_top else min(ramp.stage_s, remaining / rate_rps)
         stages.append(Stage(lasts_s, rate_rps, rate_rps))
-        left = 0.0 if lasts_s == left / rate_rps else left - rate_rps * lasts_s
+        remaining = 0.0 if lasts_s == remaining / rate_rps else remaining - rate_rps * lasts_s
     return tuple(stages)
 
 

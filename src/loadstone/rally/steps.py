@@ -1,4 +1,4 @@
-"""A workload repeated at rising load, until its figures say that it is enough."""
+"""A workload repeated at rising load until a figure reaches its bound."""
 
 import re
 from collections.abc import Mapping
@@ -16,49 +16,49 @@ _UNTIL = re.compile(r"(success|median|p90|p95|p99)([<>])(\d+(?:\.\d+)?)(%|ms|s)"
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The figure at which the steps end."""
+    """The figure and the bound at which the steps end."""
 
     figure: str
     sign: Literal["<", ">"]
     bound: float  # a share, or seconds
 
     def is_reached(self, stats: Stats) -> bool:
-        """Return whether a step was the last; one in which nothing ended well is."""
+        """Return whether a step was the last, also because no iteration succeeded."""
         if not stats.ok:
             return True
         total = stats.total
-        found = {
+        value = {
             "success": total.success,
             "median": total.median_s,
             "p90": total.p90_s,
             "p95": total.p95_s,
             "p99": total.p99_s,
         }[self.figure]
-        return found < self.bound if self.sign == "<" else found > self.bound
+        return value < self.bound if self.sign == "<" else value > self.bound
 
 
 @dataclass(frozen=True, slots=True)
 class RisingLoad:
-    """What rises from one step to the next, by how much, and until when."""
+    """The setting that rises with each step, the increment, and the end."""
 
     setting: str  # "concurrency" or "rps"
     by: float
     until: Until
 
     def at(self, workload: Workload, number: int) -> Workload | None:
-        """Return the workload of a step, from 0; None: its runner can go no further."""
+        """Return the workload of a step, from 0; None if the runner cannot rise further."""
         runner = _risen(workload, self, number)
         if runner is None:
             return None
-        given = workload.spec["runner"]
-        if not isinstance(given, Mapping):
+        runners = workload.spec["runner"]
+        if not isinstance(runners, Mapping):
             raise AssertionError("a checked workload names its runner")
         risen = {self.setting: getattr(runner, _FIELD[self.setting])}
-        said = {
+        risen_runners = {
             name: {**(settings if isinstance(settings, Mapping) else {}), **risen}
-            for name, settings in given.items()
+            for name, settings in runners.items()
         }
-        return replace(workload, runner=runner, spec={**workload.spec, "runner": said})
+        return replace(workload, runner=runner, spec={**workload.spec, "runner": risen_runners})
 
 
 _FIELD = {"concurrency": "concurrency", "rps": "rate"}

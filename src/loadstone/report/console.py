@@ -1,4 +1,4 @@
-"""Where results are printed: a terminal, or a file; no figure of a table is cut."""
+"""Consoles for results, on a terminal or in a file. Tables are never truncated."""
 
 from typing import IO, Any
 
@@ -7,20 +7,20 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-WIDTH = 120  # of wide tables: Rally's is as wide
-LEAST_WIDTH = 80  # of a table, where it has so much in it
-# Wider than any table; a width to measure in.
+WIDTH = 120  # columns of wide tables, as in Rally
+LEAST_WIDTH = 80  # columns; a wider table gets at least this many
+# Wider than any table, to measure tables without wrapping.
 _UNBOUNDED = 10_000
 
 
 class WholeTables(Console):
-    """Cuts no figure: a table that needs more columns than there are is printed wider.
+    """Prints a table that does not fit wider than the console, instead of truncating cells.
 
-    rich would end a cell that does not fit with a dot for the digits that are lost.
+    rich would replace the digits that do not fit with an ellipsis.
     """
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print, in as many columns as the widest table needs."""
+        """Print with at least the width of the widest table."""
         needed = max((self._least_width(one) for one in objects), default=0)
         before = self._width
         try:
@@ -46,6 +46,6 @@ def console(file: IO[str] | None = None, width: int | None = None) -> Console:
 
 
 def wide(to: Console | None = None) -> Console:
-    """Return a console for wide tables: in a file their lines need not fold."""
+    """Return a console for wide tables: in a file, at least WIDTH columns."""
     to = to or console()
     return to if to.is_terminal else console(to.file, max(to.width, WIDTH))

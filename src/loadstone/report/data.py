@@ -23,7 +23,7 @@ def as_data(run: Run) -> dict[str, Any]:
 
     The measurement of a single search is at the top level, several are under `measurements`,
     the workloads of a task under `workloads`. `findings` are those of each measurement; where
-    there are several measurements they stand at the top, too, one after the other.
+    there are several measurements, they are also listed together at the top level.
     """
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -56,10 +56,10 @@ def as_data(run: Run) -> dict[str, Any]:
 
 def _findings(measurements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return all findings of several measurements, each once."""
-    every: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
     for one in measurements:
-        every += [found for found in one["findings"] or () if found not in every]
-    return every
+        findings += [found for found in one["findings"] or () if found not in findings]
+    return findings
 
 
 def _measurement(measurement: Measurement) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _measurement(measurement: Measurement) -> dict[str, Any]:
 
 
 def _observed(measurement: Measurement) -> dict[str, Any]:
-    """Return what was seen of resources and faults; their findings stand together."""
+    """Return resources and faults, with the findings of both in one list."""
     data = resources.of(measurement) | faults.as_data(measurement)
     found = resources.findings_as_data(faults.findings(measurement))
     return data | {"findings": [*(data["findings"] or ()), *found]} if found else data

@@ -1,4 +1,4 @@
-"""Faults and what they did, as tables and as data."""
+"""Effects of faults, as tables and as data."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.findings import Finding
 from loadstone.result import Measurement
 
-# Scenario -> sentence -> figure -> mean and the error that stands beside it: OpenStack's
+# Scenario -> sentence -> figure -> mean and its published error: OpenStack's
 # performance-docs, reliability testing, version 2 (Fuel, 2016/17), closed loops. Keystone's are of
 # five runs, Neutron's of three, Nova's of one. A fault that had no effect is not listed.
 PUBLISHED = {
@@ -64,10 +64,10 @@ PUBLISHED = {
         },
     },
 }
-# haproxy closes a kept connection silently where its server does: clients should ask again.
+# haproxy closes a keep-alive connection silently when its server does; clients should retry.
 CLOSED = WORDS[Outcome.CLOSED_EARLY]
 GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
-# Figure -> its words and unit.
+# Figure, label, unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
     ("unavailable_s", "half or more failed", "s"),
@@ -85,12 +85,12 @@ ROWS = (
 
 
 def effects(measurement: Measurement) -> tuple[FaultEffect, ...]:
-    """Return what the faults of all its trials did."""
+    """Return the effects of the faults in all trials."""
     return tuple(one for trial in measurement.trials for one in trial.faults)
 
 
 def as_data(measurement: Measurement) -> dict[str, Any]:
-    """Return `faults` and `faults_summary`; nothing where there was none."""
+    """Return `faults` and `faults_summary`; an empty dict without faults."""
     found = effects(measurement)
     if not found:
         return {}
@@ -105,19 +105,19 @@ def as_data(measurement: Measurement) -> dict[str, Any]:
 
 
 def findings(measurement: Measurement) -> tuple[Finding, ...]:
-    """Return what overloads showed, each once."""
+    """Return the findings about overload, without duplicates."""
     by_id = {found.id: found for one in effects(measurement) for found in one.findings}
     return tuple(by_id.values())
 
 
-def _effect(one: FaultEffect) -> dict[str, Any]:
-    data = asdict(one) | {"failed_share": one.failed_share}
-    del data["findings"]  # stand with the others of the measurement
+def _effect(effect: FaultEffect) -> dict[str, Any]:
+    data = asdict(effect) | {"failed_share": effect.failed_share}
+    del data["findings"]  # listed with the measurement's other findings
     return data
 
 
 def _published(scenario: str, action: str) -> dict[str, tuple[float, float]]:
-    """Return what was published of a fault under this very load."""
+    """Return the published figures of a fault under the same load."""
     return PUBLISHED.get(scenario, {}).get(action, {})
 
 
@@ -135,7 +135,7 @@ def _summary(summary: FaultSummary, scenario: str) -> dict[str, Any]:
 
 
 def parts(measurement: Measurement) -> Iterator[RenderableType]:
-    """Yield a table of each action over its repeats, and what clients were told."""
+    """Yield a table of each action over its repeats, and sentences about the effect on clients."""
     found = effects(measurement)
     for summary in summarize(found):
         own = [one for one in found if one.action == summary.action]
@@ -144,9 +144,9 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
 
 
 def over_workloads(measurements: Sequence[Measurement]) -> Iterator[RenderableType]:
-    """Yield a table of each action over the workloads that have it, where several do.
+    """Yield a table of each action that occurs in several workloads, over these workloads.
 
-    The published task files repeat a workload five times in place of one load.
+    The published task files list a workload five times instead of repeating the fault.
     """
     for scenario in dict.fromkeys(one.scenario for one in measurements):
         by_workload = [effects(one) for one in measurements if one.scenario == scenario]
@@ -159,18 +159,18 @@ def over_workloads(measurements: Sequence[Measurement]) -> Iterator[RenderableTy
 def rows(
     summary: FaultSummary, scenario: str
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the heads and rows of a table of one action: figure, mean, interval, published."""
+    """Return headers and rows of the table of one action: figure, mean, interval, published."""
     published = _published(scenario, summary.action)
     heads = ("mean", "95 % interval", *(("published 2017",) if published else ()))
     found = []
-    for name, words, unit in ROWS:
+    for name, label, unit in ROWS:
         one = summary.figure(name)
         if one is None:
             continue
-        row = [words, _value(one.mean, unit), _interval(one, unit)]
+        row = [label, _value(one.mean, unit), _interval(one, unit)]
         if published:
-            there = published.get(name)
-            row.append("" if there is None else f"{there[0]:g} +- {there[1]:g} {unit}".strip())
+            figure = published.get(name)
+            row.append("" if figure is None else f"{figure[0]:g} +- {figure[1]:g} {unit}".strip())
         found.append(tuple(row))
     return heads, tuple(found)
 
@@ -193,76 +193,76 @@ def _value(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {unit}".strip()
 
 
-def _interval(one: RepeatEstimate, unit: str) -> str:
-    if one.low is None or one.high is None:
+def _interval(estimate: RepeatEstimate, unit: str) -> str:
+    if estimate.low is None or estimate.high is None:
         return ""
-    return f"{_value(one.low, unit)} to {_value(one.high, unit)}"
+    return f"{_value(estimate.low, unit)} to {_value(estimate.high, unit)}"
 
 
-def sentences(summary: FaultSummary, own: list[FaultEffect]) -> Iterator[str]:
-    """Yield what clients saw."""
-    failed, due = sum(one.failed for one in own), sum(one.due for one in own)
-    if any(one.phases for one in own):
-        for one in own:
+def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
+    """Describe the effect of one action on clients, over its repeats."""
+    failed, due = sum(one.failed for one in repeats), sum(one.due for one in repeats)
+    if any(one.phases for one in repeats):
+        for one in repeats:
             yield changed(one)
             yield from phases(one)
     else:
         yield f"{failed:,} of {due:,} requests failed from the fault on."
-    logged = [one.logged_failures for one in own if one.logged_failures is not None]
-    if len(logged) == len(own):
-        counted = failed + sum(one.baseline_failed for one in own)
+    logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
+    if len(logged) == len(repeats):
+        total = failed + sum(one.baseline_failed for one in repeats)
         yield (
             f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
-            f"counted {counted:,}{_not_logged(own)}."
+            f"counted {total:,}{_not_logged(repeats)}."
         )
     kinds: dict[str, tuple[int, float]] = {}
-    for effect in own:
+    for effect in repeats:
         for kind in effect.errors:
             count, worst_s = kinds.get(kind.kind, (0, 0.0))
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
-    for words, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
-        yield f"{count:,} times: {words}, told after {worst_s:.2f} s at most."
-    for finding in {one.id: one for effect in own for one in effect.findings}.values():
+    for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
+        yield f"{count:,} times: {cause}, told after {worst_s:.2f} s at most."
+    for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
         yield f"{finding.sentence} Try: {finding.advice}"
     missing = summary.repeats - summary.recovered
     if missing:
         yield (
             f"{missing} of {summary.repeats} times it was not as before at the end, "
-            f"{max(one.observed_s for one in own):.0f} s after the fault."
+            f"{max(one.observed_s for one in repeats):.0f} s after the fault."
         )
 
 
-def _not_logged(own: list[FaultEffect]) -> str:
-    """Say of failures why haproxy's log may not have them."""
+def _not_logged(repeats: list[FaultEffect]) -> str:
+    """Return the failures that haproxy's log may lack, with the reason."""
     counts = {
         "closed without an answer, which it does not log": (CLOSED,),
         "given up by the client, which it logs as answered where an answer came later": GIVEN_UP,
     }
-    said = ""
-    for words, kinds in counts.items():
-        count = sum(kind.count for one in own for kind in one.errors if kind.kind in kinds)
-        said += f", {count:,} of them {words}" if count else ""
-    return said
+    clauses = ""
+    for text, kinds in counts.items():
+        count = sum(kind.count for one in repeats for kind in one.errors if kind.kind in kinds)
+        clauses += f", {count:,} of them {text}" if count else ""
+    return clauses
 
 
 def changed(effect: FaultEffect) -> str:
-    """Say in one sentence what a rolling change cost: failures and p99, and when."""
-    said = f"{effect.failed:,} of {effect.due:,} requests failed"
+    """Return one sentence on the cost of a rolling change: failures, p99, and when."""
+    text = f"{effect.failed:,} of {effect.due:,} requests failed"
     where = [f"{one.failed:,} while {one.words}" for one in effect.phases if one.failed]
     if where:
-        said += f" ({', '.join(where)})"
+        text += f" ({', '.join(where)})"
     usual_ms = 1000 * effect.baseline_p99_s
     known = [one for one in effect.phases if one.p99_s is not None]
     if not known:
-        return f"{said}."
+        return f"{text}."
     slow = [one for one in known if one.slow_s > 0]
     worst = max(slow or known, key=lambda one: one.p99_s or 0.0)
     worst_ms = 1000 * (worst.p99_s or 0.0)
     if not slow:
-        return f"{said}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
+        return f"{text}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
     lasted = f"{worst.slow_s:.0f}" if worst.slow_s >= 1 else f"{worst.slow_s:.1f}"
     return (
-        f"{said}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {lasted} s while "
+        f"{text}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {lasted} s while "
         f"{worst.words}."
     )
 

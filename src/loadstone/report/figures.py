@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from loadstone.monitor.demand import ResourceUse
 
-MISSING = "–"  # noqa: RUF001 (a dash, where a figure is not known)
+MISSING = "–"  # noqa: RUF001 (a dash, for an unknown figure)
 NOT_FOUND = "not found"
 
 
 class Capacity(Protocol):
-    """N with its interval; None where a side is not known."""
+    """N with its interval; None: unknown."""
 
     @property
     def rate_rps(self) -> float | None: ...  # noqa: D102
@@ -81,7 +81,7 @@ def seconds(value_s: float) -> str:
 
 
 def n(capacity: Capacity | None) -> str:
-    """Return N alone, with "at least" or "below" where only one side is known."""
+    """Return N alone, with "at least" or "below" if only one end is known."""
     if capacity is None:
         return NOT_FOUND
     rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
@@ -96,7 +96,7 @@ def n(capacity: Capacity | None) -> str:
 
 
 def interval(capacity: Capacity | None) -> str:
-    """Return the interval of N; a dash where a side is not known."""
+    """Return the interval of N; a dash if an end is unknown."""
     if capacity is None or capacity.low_rps is None or capacity.high_rps is None:
         return MISSING
     low, high = capacity.low_rps, capacity.high_rps
@@ -112,5 +112,5 @@ def margin(capacity: Capacity) -> str:
 
 
 def capacity(use: "ResourceUse") -> str:
-    """Return how much there is of a resource, with its unit."""
+    """Return the capacity of a resource with its unit."""
     return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"

@@ -7,24 +7,23 @@ from loadstone.result import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The worst lateness over the trials that count, the CPU over all of them.
+    """The worst send lag and the CPU usage over the valid trials; without any, over all trials.
 
-    The trials that count are those in which the generator was not the limit; where there are none,
-    all of them.
+    A trial is valid if the generator was not the limit.
     """
 
     lag_p50_ms: float
     lag_p99_ms: float
     lag_max_ms: float
-    cpu_share: float  # of one core per engine thread, over the trials that count
+    cpu_share: float  # of one core per engine thread
     cpu_share_max: float  # in the trial where it was highest
-    is_valid: bool  # N rests on trials in which the generator was not the limit
+    is_valid: bool  # N is based on valid trials
     invalid_trials: tuple[int, ...]
     reasons: tuple[str, ...]  # why it was the limit, trial by trial
 
 
 def generator_of(measurement: Measurement) -> Generator | None:
-    """Sum up the generator's health; None before the first trial, and of another tool's."""
+    """Summarise the generator's health; None without a trial of Loadstone's own generator."""
     known = [(trial, trial.health) for trial in measurement.trials if trial.health is not None]
     invalid = [(trial, health) for trial, health in known if not health.is_valid]
     valid = [health for _, health in known if health.is_valid]

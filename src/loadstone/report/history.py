@@ -1,4 +1,4 @@
-"""The history of a figure over runs: where it changed, by how much, and what changed there."""
+"""The history of a figure over runs: its change points, and the settings that changed there."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from loadstone.report.settings import SettingDifference, differences
 from loadstone.result import LAB, Environment, PastSearch
 
 HEADS = ("run", "N", "interval", "")
-# Parameters that say how hard a search tried, not what it searched for.
+# Parameters of the search's effort, not of the load that it searched with.
 _EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "connections allowed"})
 
 
@@ -28,7 +28,7 @@ class Change:
     ratio: float  # of the level after to the level before
     low: float  # its 95 % interval
     high: float
-    settings: tuple[SettingDifference, ...]  # that differ between the two runs
+    settings: tuple[SettingDifference, ...]  # differences between the two runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CapacityTrend:
 
     @property
     def known(self) -> int:
-        """In how many runs N was found."""
+        """Number of runs with an N."""
         return sum(run.capacity is not None and bool(run.capacity.rate_rps) for run in self.runs)
 
 
@@ -54,7 +54,7 @@ def changes(
     values: Sequence[float | None],
     facts_of: Callable[[str], Facts],
 ) -> tuple[Change, ...]:
-    """Return where the level of a figure changed over runs, oldest first.
+    """Return the change points of a figure over runs, oldest first.
 
     Runs without a figure are left out.
     """
@@ -68,7 +68,7 @@ def changes(
 
 
 def capacity_trends(searches: Sequence[PastSearch]) -> tuple[CapacityTrend, ...]:
-    """Group searches by target, scenario and what it is loaded with; the latest group first."""
+    """Group searches by target, scenario and load; the latest group first."""
     groups: dict[tuple[object, ...], list[PastSearch]] = {}
     for one in searches:
         groups.setdefault(_key(one), []).append(one)
@@ -149,7 +149,7 @@ def as_data(trend: CapacityTrend) -> dict[str, Any]:
 
 
 def facts(environment: Environment, parameters: Facts = ()) -> Facts:
-    """Return all settings of a run that are known."""
+    """Return all known settings of a run."""
     return (*environment.settings, *parameters)
 
 
@@ -165,8 +165,8 @@ def _trend(runs: list[PastSearch]) -> CapacityTrend:
 
 
 def _key(one: PastSearch) -> tuple[object, ...]:
-    asked = tuple(pair for pair in one.parameters if pair[0] not in _EFFORT)
-    return (_target(one), one.scenario, _base(one.title), asked)
+    parameters = tuple(pair for pair in one.parameters if pair[0] not in _EFFORT)
+    return (_target(one), one.scenario, _base(one.title), parameters)
 
 
 def _base(title: str) -> str:
@@ -176,8 +176,8 @@ def _base(title: str) -> str:
 
 
 def _target(one: PastSearch) -> str:
-    known = dict(one.environment.target)
-    return f"lab {known[LAB]}" if LAB in known else known.get("url", "")
+    target = dict(one.environment.target)
+    return f"lab {target[LAB]}" if LAB in target else target.get("url", "")
 
 
 def _percent(change: Change | None) -> str:

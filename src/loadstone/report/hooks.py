@@ -10,9 +10,9 @@ from loadstone.plan.hooks import HookRun
 from loadstone.result import Measurement
 
 
-def hooks(measurement: Measurement, given: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def hooks(measurement: Measurement, specs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield each hook of a workload with its results."""
-    for number, config in enumerate(given):
+    for number, config in enumerate(specs):
         own = [run for run in measurement.hook_runs if run.hook == number]
         yield {
             "config": {
@@ -28,7 +28,7 @@ def hooks(measurement: Measurement, given: Sequence[Mapping[str, Any]]) -> Itera
 def pair(one: Any) -> Any:
     """Return a name and its settings as a list of two.
 
-    Rally 5.1.1 writes a mapping, but neither its `task report` nor its export takes that back.
+    Rally 5.1.1 writes a mapping, but its own `task report` and export cannot read that.
     """
     return (
         next(([name, value] for name, value in one.items()), []) if isinstance(one, dict) else one
@@ -36,7 +36,7 @@ def pair(one: Any) -> Any:
 
 
 def charts(output: IterationOutput) -> dict[str, list[Any]]:
-    """Return what an iteration gave."""
+    """Return the charts that an iteration produced."""
     return {
         "additive": [json.loads(chart) for chart in output.additive],
         "complete": [json.loads(chart) for chart in output.complete],
@@ -44,7 +44,7 @@ def charts(output: IterationOutput) -> dict[str, list[Any]]:
 
 
 def result(run: HookRun) -> dict[str, Any]:
-    """Return one result."""
+    """Return the result of one hook run in Rally's format."""
     plain = {
         "status": run.status,
         "started_at": run.started_at_s,
@@ -53,6 +53,6 @@ def result(run: HookRun) -> dict[str, Any]:
         "output": json.loads(run.output),
     }
     if run.error is not None:
-        words, details = run.error
-        plain["error"] = {"etype": "n/a", "msg": words, "details": details}
+        message, details = run.error
+        plain["error"] = {"etype": "n/a", "msg": message, "details": details}
     return plain

@@ -1,4 +1,4 @@
-"""Requests to Keystone that iterations caused, as sentences and as data."""
+"""Keystone requests caused by iterations, as sentences and as data."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from loadstone.report import figures
 
 
 def lines(trial: Trial | None) -> Iterator[str]:
-    """Yield what one iteration costs Keystone, and how many of them per second it bears."""
+    """Yield the Keystone requests per iteration, and the iterations per second that it sustains."""
     found = trial.identity if trial else None
     if found is None or not found.iterations:
         return
@@ -35,7 +35,7 @@ def lines(trial: Trial | None) -> Iterator[str]:
 
 
 def as_data(found: IdentityRequests | None) -> dict[str, Any] | None:
-    """Return it as JSON-compatible data; null: there is no access log."""
+    """Return the requests as JSON-compatible data; None without an access log."""
     if found is None:
         return None
     return {

@@ -9,17 +9,17 @@ from loadstone.analysis.model import TrialState
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement, Run
-from loadstone.search.floor import FloorOutcome, floor_words, judge_floor
+from loadstone.search.floor import FloorOutcome, floor_message, judge_floor
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(run: Run) -> str:
-    """Return the document; a workload without a capacity is an error, for it was not measured.
+    """Return the document. A search without a capacity is an error: nothing was measured.
 
-    A degraded trial is no failure: a search looks for the rate at which the service gives way.
-    N below the rate of --fail-below is one.
+    A degraded trial of a search is no failure, as a search looks for the rate at which the service
+    degrades. An N below the rate of --fail-below is a failure.
     """
     each = [one for measurement in run.measurements for one in measurement.each]
     cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
@@ -65,14 +65,14 @@ def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
         _add_floor(case, measurement)
     else:
         _add_failure(case, measurement)
-    said = "\n".join(_said(measurement))
-    if said:
-        Xml.SubElement(case, "system-out").text = clean(said)
+    output = "\n".join(_output(measurement))
+    if output:
+        Xml.SubElement(case, "system-out").text = clean(output)
     return case
 
 
 def _missing(measurement: Measurement, run: Run) -> str | None:
-    """Return why the case was not measured, or None if it was."""
+    """Return why the case has no result, or None if it has one."""
     if measurement.spec:
         is_over = measurement.status not in ("running", "interrupted")
         return measurement.failure or (None if is_over else f"the workload is {measurement.status}")
@@ -80,25 +80,25 @@ def _missing(measurement: Measurement, run: Run) -> str | None:
     if (capacity and capacity.rate_rps is not None) or (not is_search and measurement.trials):
         return None
     generator = generator_of(measurement)
-    said = [run.failure] if run.failure else []
-    said += capacity.words if capacity else ()
-    said += generator.reasons if generator and not generator.is_valid else ()
-    return "; ".join(said) or f"the run is {run.status}"
+    reasons = [run.failure] if run.failure else []
+    reasons += capacity.words if capacity else ()
+    reasons += generator.reasons if generator and not generator.is_valid else ()
+    return "; ".join(reasons) or f"the run is {run.status}"
 
 
 def _add_floor(case: Xml.Element, measurement: Measurement) -> None:
-    """Add that N is below the rate of --fail-below, or that this cannot be told."""
+    """Add that N is below the rate of --fail-below, or that this is undecided."""
     least = measurement.least_rps
     if least is None:
         return
     kinds = {FloorOutcome.MISSED: "failure", FloorOutcome.UNDECIDED: "error"}
     if kind := kinds.get(judge_floor(measurement.capacity, least)):
-        message = clean(floor_words(measurement.capacity, least))
+        message = clean(floor_message(measurement.capacity, least))
         Xml.SubElement(case, kind, type="floor", message=message)
 
 
 def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
-    """Add what fell short: of a task's workload its SLA, as in Rally."""
+    """Add the missed SLA of a task's workload, as Rally does, or the degraded trial."""
     missed = [row for row in measurement.checks if not row.success]
     if missed:
         kinds = ", ".join(row.criterion for row in missed)
@@ -130,7 +130,7 @@ def _figures(measurement: Measurement) -> Iterator[tuple[str, float]]:
         yield "p99_s", stats.total.p99_s
 
 
-def _said(measurement: Measurement) -> tuple[str, ...]:
+def _output(measurement: Measurement) -> tuple[str, ...]:
     if not measurement.spec:
         return words.of(measurement)
     failures = measurement.stats.failures if measurement.stats else ()
@@ -154,5 +154,5 @@ def _properties(parent: Xml.Element, pairs: tuple[tuple[str, str], ...]) -> None
 
 
 def clean(text: str) -> str:
-    """Replace what XML cannot hold."""
+    """Replace characters that XML cannot hold."""
     return FORBIDDEN.sub("?", text)

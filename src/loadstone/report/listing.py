@@ -11,7 +11,7 @@ from rich.text import Text
 from loadstone.listing import Entry, MeasurementSummary, Performed
 from loadstone.report import figures
 
-# What a list of runs says of a target, and how.
+# Facts of the target in a list of runs, and their labels.
 CONFIGURATION = {
     "release": "{}",
     "web server": "{}",
@@ -22,17 +22,17 @@ CONFIGURATION = {
     "Rally": "Rally {}",
 }
 
-MOST_LISTED = 6  # workloads of a task that have a line each
-WIDE = 72  # columns in which a line fits without being folded
+MOST_LISTED = 6  # workloads of a task with a line each
+WIDE = 72  # columns in which a line fits without wrapping
 
 
 def listing(entries: Sequence[Entry], to: Console) -> None:
-    """Print the runs of a store: what each is, then a line per workload, or for a task of many."""
+    """Print the runs of a store, each with a line per workload or one line for many workloads."""
     for entry in entries:
         to.print(_about(entry), overflow="fold")
         if line := ": ".join(part for part in (entry.target, _configuration(entry)) if part):
             to.print(Padding(Text(line, "dim"), (0, 0, 0, 2)))
-        # Of a capacity N and its interval, of a task's workload its median, success and SLA.
+        # For a search N and its interval, for a workload of a task its median, success and SLA.
         table = Table.grid(padding=(0, 2, 0, 0))
         is_wide = to.width >= WIDE
         table.add_column(min_width=34 if is_wide else None, overflow="fold")
@@ -52,7 +52,7 @@ def _about(entry: Entry) -> Text:
 
 def _configuration(entry: Entry) -> str:
     facts = dict(entry.configuration)
-    # Without what stands in parentheses: `results show` has it.
+    # Without the part in parentheses, which `results show` has.
     known = (
         CONFIGURATION[name].format(facts[name].split(" (")[0])
         for name in CONFIGURATION
@@ -70,19 +70,19 @@ def _search(found: MeasurementSummary) -> tuple[str, str, str]:
     return found.title, f"N {number}", f"interval {figures.interval(found)}"
 
 
-def _workloads(every: Sequence[Performed]) -> list[tuple[str, str, str]]:
-    if len(every) <= MOST_LISTED:
-        return [_workload(performed) for performed in every]
-    failed = sum(not performed.pass_sla for performed in every)
+def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:
+    if len(workloads) <= MOST_LISTED:
+        return [_workload(performed) for performed in workloads]
+    failed = sum(not performed.pass_sla for performed in workloads)
     verdict = f"{failed} failed" if failed else "all held"
-    names = dict.fromkeys(performed.scenario for performed in every)
+    names = dict.fromkeys(performed.scenario for performed in workloads)
     others = f", {len(names) - 1} others" if len(names) > 1 else ""
-    return [(f"{len(every)} workloads: {next(iter(names))}{others}", "", verdict)]
+    return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict)]
 
 
 def _workload(performed: Performed) -> tuple[str, str, str]:
     if not performed.count and performed.pass_sla:
-        return performed.scenario, "", "nothing ended"  # interrupted, or still at work
+        return performed.scenario, "", "nothing ended"  # interrupted, or still running
     success = performed.ok / performed.count if performed.count else 0.0
     median_s = math.nan if performed.median_s is None else performed.median_s
     held = "held" if performed.pass_sla else "failed"

@@ -20,8 +20,8 @@ def now(
 ) -> str:
     """Return rate, throughput, latency, errors and time left of a phase of load in one line.
 
-    `count`: so many iterations end it; `at_most_s`: so many seconds from now end it at the latest.
-    If the load `is_paced`, iterations are due at a rate; otherwise answers start the next ones.
+    The load ends after `count` iterations, at the latest in `at_most_s` seconds. If it `is_paced`,
+    iterations are due at a rate (open loop); otherwise the end of one starts the next.
     """
     elapsed_s = max(progress.elapsed_s, 1e-9)
     ended = progress.ok + progress.failed
@@ -52,19 +52,19 @@ def busiest(uses: Iterable[ResourceUse]) -> str:
     return "  busy: " + " | ".join(f"{one.name} {100 * one.utilisation:.0f} %" for one in uses)
 
 
-def purpose(ask: TrialRequest) -> str:
-    """Say what a trial is for, and what the search would state if it ended before it."""
-    found = ask.so_far
+def purpose(request: TrialRequest) -> str:
+    """Return a trial's purpose, with the N that the search would report without it."""
+    found = request.so_far
     if found is None or found.rate_rps is None:
-        return ask.purpose
-    return f"{ask.purpose} | N so far {figures.n(found)} ({figures.interval(found)})"
+        return request.purpose
+    return f"{request.purpose} | N so far {figures.n(found)} ({figures.interval(found)})"
 
 
 def ended(trial: Trial) -> tuple[str, str, str]:
-    """Return a trial's number and rate, its verdict, and what it showed."""
+    """Return a trial's number and rate, its verdict, and its throughput with the reason."""
     rate = figures.MISSING if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
     why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
-    if trial_figures.is_without_rate(trial):  # that no constant rate was offered is the dash
+    if trial_figures.is_without_rate(trial):  # the dash shows that no constant rate was offered
         why = f"{trial.purpose}, mean {figures.plain_ms(trial.stats.total.mean_s * 1000)} ms"
     done = f"{trial.stats.throughput_rps:7.2f}/s done  {why}"
     return f"  {trial.number:>3}  {rate:>10}  ", trial_figures.verdict(trial), done

@@ -8,17 +8,17 @@ from loadstone.result import Measurement
 
 
 def of_measurements(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Name each measurement, with a number where two of one scenario would be alike."""
+    """Name each measurement; a number distinguishes equal names."""
     return _unique([(one.scenario, of_measurement(one)) for one in measurements])
 
 
 def of_each(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Name each of a workload's steps, taken apart by `Measurement.each`, with its load."""
+    """Name each step of a workload (of `Measurement.each`) with its load."""
     return _unique([(one.scenario, _with_load(one)) for one in measurements])
 
 
 def of_measurement(measurement: Measurement) -> str:
-    """Return what was measured: "token issue"; of a step of a study "token issue, serially"."""
+    """Return the title, as "token issue"; with a study's step "token issue, serially"."""
     step = dict(measurement.parameters).get("step")
     return f"{measurement.title}, {step}" if step else measurement.title
 
@@ -29,10 +29,10 @@ def _with_load(measurement: Measurement) -> str:
 
 
 def _unique(named: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    seen: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     names = []
     for scenario, name in named:
-        seen[scenario, name] += 1
-        number = seen[scenario, name]
+        counts[scenario, name] += 1
+        number = counts[scenario, name]
         names.append(name if number == 1 else f"{name} ({number})")
     return tuple(names)

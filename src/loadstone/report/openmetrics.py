@@ -78,7 +78,7 @@ HELP = {
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What a summary holds; seconds."""
+    """Values of a summary metric, in seconds."""
 
     quantiles: tuple[tuple[str, float], ...]
     count: int
@@ -89,7 +89,7 @@ Point = tuple[str, Labels, float | Distribution | None]
 
 
 def render(run: Run) -> str:
-    """Return the metrics of a run as text; what is not known is left out."""
+    """Return the metrics of a run as text; without unknown values."""
     from prometheus_client import CollectorRegistry, Metric
     from prometheus_client.openmetrics.exposition import generate_latest
 
@@ -99,8 +99,8 @@ def render(run: Run) -> str:
             kind = "summary" if isinstance(value, Distribution) else "gauge"
             unit = next((unit for unit in UNITS if name.endswith(f"_{unit}")), "")
             metrics[name] = Metric(PREFIX + name, HELP[name], kind, unit)
-        for suffix, own, number in _samples(value):
-            metrics[name].add_sample(PREFIX + name + suffix, labels | own, number)
+        for suffix, own_labels, number in _samples(value):
+            metrics[name].add_sample(PREFIX + name + suffix, labels | own_labels, number)
 
     class ResultCollector:
         def collect(self) -> list[Metric]:
@@ -117,7 +117,7 @@ def _samples(value: float | Distribution | None) -> Iterator[tuple[str, Labels, 
         case Distribution():
             if value.count:
                 for quantile, time_s in value.quantiles:
-                    if math.isfinite(time_s):  # the minimum of trials of before is not known
+                    if math.isfinite(time_s):  # trials of older versions have no minimum
                         yield "", {"quantile": quantile}, time_s
                 yield "_count", {}, float(value.count)
                 yield "_sum", {}, value.mean_s * value.count

@@ -1,4 +1,4 @@
-"""Predicted capacity in words and as data, beside the measured one."""
+"""Predicted capacity as sentences and as data, beside the measured one."""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from loadstone.result import Measurement
 from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity
 
-# What a request's demands at low load do not show, by the kind of limit that was found at N.
+# Effects that the demands at low load do not show, by the kind of limit found at N.
 SOFTWARE = {
     BottleneckKind.CONNECTIONS: "connections that requests wait for",
     BottleneckKind.LOCK: "a lock that requests wait for",
@@ -22,7 +22,7 @@ SOFTWARE = {
 
 
 def as_data(measurement: Measurement) -> dict[str, Any] | None:
-    """Return the prediction as JSON-compatible data, or None if none was made."""
+    """Return the prediction as JSON-compatible data, or None if there is none."""
     found = measurement.prediction
     if found is None:
         return None
@@ -33,12 +33,12 @@ def as_data(measurement: Measurement) -> dict[str, Any] | None:
         "limit": found.limit,
         "at_rps": found.at_rps,
         "requests": found.requests,
-        "words": list(words(measurement)),
+        "words": list(sentences(measurement)),
     }
 
 
-def words(measurement: Measurement) -> Iterator[str]:
-    """Say what was predicted, and what it means where the measured N is another."""
+def sentences(measurement: Measurement) -> Iterator[str]:
+    """Describe the prediction, and how a measured N differs from it."""
     found, trial = measurement.prediction, of_low_load(measurement.trials)
     if found is None:
         if trial is not None or measurement.policy == "prediction":
@@ -53,7 +53,7 @@ def words(measurement: Measurement) -> Iterator[str]:
 
 
 def headline(measurement: Measurement) -> str:
-    """Say the prediction in one sentence."""
+    """Describe the prediction in one sentence."""
     subject = measurement.title[:1].upper() + measurement.title[1:]
     found = measurement.prediction
     if found is None:

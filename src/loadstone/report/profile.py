@@ -1,4 +1,4 @@
-"""Where the workers' time goes, in words, as data and as a tree for the flame graph."""
+"""CPU profile of the workers as sentences, as data and as the tree of a flame graph."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ LEAST_SHARE = 0.01
 
 
 def as_data(measurement: Measurement) -> dict[str, Any] | None:
-    """Return the profile as JSON-compatible data, or None if none was made."""
+    """Return the profile as JSON-compatible data, or None if there is none."""
     trial = measurement.profiled
     if trial is None or trial.profile is None:
         return None
@@ -29,12 +29,12 @@ def as_data(measurement: Measurement) -> dict[str, Any] | None:
         "idle": found.idle,
         "profiler_cores": _cores(found),
         "file": found.file,
-        "words": list(words(measurement)),
+        "words": list(sentences(measurement)),
     }
 
 
-def words(measurement: Measurement) -> Iterator[str]:
-    """Say where the workers' time goes, and what looking at it cost."""
+def sentences(measurement: Measurement) -> Iterator[str]:
+    """Describe where the workers' time goes, and the cost of the profiler."""
     trial = measurement.profiled
     if trial is None or trial.profile is None:
         return
@@ -49,7 +49,7 @@ def words(measurement: Measurement) -> Iterator[str]:
 
 
 def tree(frame: Frame) -> dict[str, Any]:
-    """Return a flame graph's tree as d3-flame-graph reads it."""
+    """Return a flame graph's tree in the format of d3-flame-graph."""
     return {
         "name": frame.name,
         "value": frame.samples,

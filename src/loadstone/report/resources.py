@@ -1,4 +1,4 @@
-"""Use of resources, as data and as a table."""
+"""Use of resources as sentences, as data and as a table."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ FULL, NEAR = 0.9, 0.6  # shares from which a resource is shown in red and in yel
 
 
 def of(measurement: Measurement) -> dict[str, Any]:
-    """Return what gave way in a measurement as JSON-compatible data; null: nothing was watched."""
+    """Return bottleneck, bounds and findings as JSON-compatible data; null if not monitored."""
     found = measurement.resources
     if found is None:
         return {"bottleneck": None, "resources": None, "findings": None}
@@ -37,8 +37,8 @@ def of(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def words(measurement: Measurement) -> Iterator[str]:
-    """Say what the costs of a request allow at most, as it is and with one change."""
+def sentences(measurement: Measurement) -> Iterator[str]:
+    """Describe the upper bounds of throughput by the costs of a request, also with one change."""
     found = measurement.resources
     if found is None or found.bottleneck.kind not in (BottleneckKind.CPU, BottleneckKind.WORKERS):
         return
@@ -55,7 +55,7 @@ def words(measurement: Measurement) -> Iterator[str]:
 
 
 def _bounds(found: Resources) -> dict[str, Any] | None:
-    """Return upper bounds of throughput as JSON-compatible data; null: they are not known."""
+    """Return upper bounds of throughput as JSON-compatible data; null if unknown."""
     bounds = upper_bounds(found.observation)
     if bounds is None:
         return None
@@ -113,7 +113,7 @@ def findings_as_data(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def table(uses: Sequence[ResourceUse]) -> Table:
-    """Return a table of resources; demands and bounds only where requests were counted."""
+    """Return a table of resources; demands and bounds only if requests were counted."""
     found = Table(box=SIMPLE_HEAD, pad_edge=False)
     has_demand = any(one.demand_s is not None for one in uses)
     found.add_column("resource", no_wrap=True)
@@ -133,7 +133,7 @@ def table(uses: Sequence[ResourceUse]) -> Table:
 
 
 def cost(one: ResourceUse) -> str:
-    """Return what one request costs of a resource."""
+    """Return the demand of one request on a resource."""
     return "-" if one.demand_s is None else figures.milliseconds(one.demand_s * 1000)
 
 

@@ -8,20 +8,20 @@ from loadstone.result import LAB
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
-    """One setting and its values; None: not known of that side."""
+    """One setting and its values; None if unknown on that side."""
 
     name: str
     values: tuple[str | None, ...]
 
 
-# Facts that name an instance and say nothing of its configuration.
+# Facts that identify an instance and are no part of its configuration.
 IDENTITY = frozenset({"url", "name", "started", "port", LAB})
 
 
 def differences(
     sides: Iterable[Iterable[tuple[str, str]]], ignored: frozenset[str] = IDENTITY
 ) -> tuple[SettingDifference, ...]:
-    """Return the settings whose values are not the same on all sides, in the order of the facts."""
+    """Return the settings whose values differ between the sides, in the order of the facts."""
     facts: list[Mapping[str, str]] = [dict(side) for side in sides]
     names = dict.fromkeys(name for side in facts for name in side if name not in ignored)
     found = (SettingDifference(name, tuple(side.get(name) for side in facts)) for name in names)

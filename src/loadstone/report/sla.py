@@ -14,7 +14,7 @@ from loadstone.result import Run
 
 @dataclass(frozen=True, slots=True)
 class SlaRow:
-    """One rule of one workload; `position` is the workload's in its task, from 0."""
+    """One rule of one workload; `position` is the index of the workload in its task."""
 
     scenario: str
     position: int
@@ -30,15 +30,17 @@ def rows(run: Run) -> tuple[SlaRow, ...]:
     )
 
 
-def table(every: Sequence[SlaRow]) -> Table:
+def table(sla_rows: Sequence[SlaRow]) -> Table:
     """Return the rules as a table for a terminal."""
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    result = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("workload", "pos", "criterion", "status", "detail"):
-        shown.add_column(head, overflow="fold")
-    for row in every:
+        result.add_column(head, overflow="fold")
+    for row in sla_rows:
         verdict = Text("PASS", "green") if row.rule.success else Text("FAIL", "bold red")
-        shown.add_row(row.scenario, str(row.position), row.rule.criterion, verdict, row.rule.detail)
-    return shown
+        result.add_row(
+            row.scenario, str(row.position), row.rule.criterion, verdict, row.rule.detail
+        )
+    return result
 
 
 def as_data(row: SlaRow) -> dict[str, Any]:

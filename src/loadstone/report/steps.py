@@ -16,7 +16,7 @@ from loadstone.result import Measurement
 
 @dataclass(frozen=True, slots=True)
 class WorkloadStep:
-    """A workload at one load; `position` is its place in the task, from 0."""
+    """A workload at one load; `position` is its index in the task."""
 
     position: int
     value: float
@@ -25,7 +25,7 @@ class WorkloadStep:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One workload's steps; `setting` is what rose, as the runner has it."""
+    """Steps of one workload; `setting` is the runner's setting that rises."""
 
     setting: str
     steps: tuple[WorkloadStep, ...]
@@ -37,7 +37,7 @@ class Curve:
 
 
 def curves(measurements: Sequence[Measurement]) -> tuple[Curve, ...]:
-    """Return the curve of each workload that was repeated; a step without a load has no place."""
+    """Return the curve of each workload that was repeated; steps without a load are left out."""
     found, position = [], 0
     for measurement in measurements:
         each = measurement.each if measurement.spec else ()
@@ -50,13 +50,13 @@ def curves(measurements: Sequence[Measurement]) -> tuple[Curve, ...]:
 
 
 def load_of(measurement: Measurement) -> str:
-    """Say at which load a step was: "concurrency 20"."""
+    """Return the load of a step, as "concurrency 20"."""
     setting, value = setting_and_value(measurement)
     return f"{setting} {value:g}"
 
 
 def setting_and_value(measurement: Measurement) -> tuple[str, float]:
-    """Return what rises from step to step, and its value in this one: ("concurrency", 20.0)."""
+    """Return the setting that rises, and its value in this step: ("concurrency", 20.0)."""
     return _setting(measurement), _value(measurement)
 
 

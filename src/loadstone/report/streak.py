@@ -1,16 +1,16 @@
-"""Trials in a row that failed alike: a report shows them in one line."""
+"""Streaks of trials that failed alike, which a report shows in one line."""
 
 from collections.abc import Iterable, Iterator
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.report import figures
 
-LEAST = 3  # trials: fewer are shown one by one
-NEAR = 0.01  # of a rate: not another one
+LEAST = 3  # trials in a streak; fewer are shown one by one
+NEAR = 0.01  # relative difference of rates that count as equal
 
 
 def folded(trials: Iterable[Trial]) -> Iterator[tuple[Trial, ...]]:
-    """Yield every trial in order, alone or together with those that failed alike."""
+    """Yield the trials in order, as streaks of one or more that failed alike."""
     alike: list[Trial] = []
     for trial in trials:
         if alike and not _is_alike(alike[-1], trial):

@@ -1,4 +1,4 @@
-"""Results as tables on a terminal, readable at 80 columns; no colour where there is none."""
+"""Results as tables on a terminal, readable at 80 columns and without colour."""
 
 from collections.abc import Iterator, Sequence
 
@@ -46,7 +46,7 @@ def show(run: Run, to: Console) -> None:
     for part in (*faults.over_workloads(run.measurements), *tables(run.measurements)):
         wide(to).print(part)
     others = dict(run.environment.target).get(BESIDE)
-    if run.workloads and others is not None:  # the words of a search say it themselves
+    if run.workloads and others is not None:  # the sentences of a search mention it already
         to.print(Text(f"Measured at the same time as {others}.", "yellow"), soft_wrap=True)
     to.print(f"Run {run.run_id}, {run.status}{_fell_short(run)}.", style="dim")
     if run.failure:
@@ -58,15 +58,15 @@ def _fell_short(run: Run) -> str:
     count = len(run.workloads)
     failed = sum(one.failure is not None for one in run.workloads)
     broken = sum(one.failure is None and not one.checks_passed for one in run.workloads)
-    said = [
+    phrases = [
         *([f"{failed} of {count} workloads could not be carried out"] if failed else []),
         *([f"{broken} of {count} workloads broke their SLA"] if broken else []),
     ]
-    return f": {', '.join(said)}" if said else ""
+    return f": {', '.join(phrases)}" if phrases else ""
 
 
 def show_environment(run: Run, to: Console) -> None:
-    """Print on what and of what the result was measured."""
+    """Print the machine and the target of a run."""
     for title, pairs in (
         ("Measured", run.environment.target),
         ("on", run.environment.machine),
@@ -87,9 +87,9 @@ def _search(measurement: Measurement) -> Iterator[RenderableType]:
         yield Padding(_trials(measurement.trials), (0, 0, 0, 1))
         yield Padding(_why(measurement.trials), (0, 0, 1, 2))
     if measurement.resources:
-        shown = [one for one in measurement.resources.observation.uses if one.is_time_shared]
-        yield Padding(resources.table(shown[:MOST_RESOURCES]), (0, 0, 0, 1))
-    yield Padding(workload.points(words.shown(measurement)), (0, 0, 1, 2))
+        uses = [one for one in measurement.resources.observation.uses if one.is_time_shared]
+        yield Padding(resources.table(uses[:MOST_RESOURCES]), (0, 0, 0, 1))
+    yield Padding(workload.points(words.details(measurement)), (0, 0, 1, 2))
 
 
 def _number(measurement: Measurement) -> Text:
@@ -98,7 +98,7 @@ def _number(measurement: Measurement) -> Text:
     number = Text.assemble(("N: ", "bold"), (f"{figures.n(capacity)}{unit}", "bold cyan"))
     if capacity is not None and words.has_interval(capacity):
         number.append(f"   interval {figures.interval(capacity)}")
-        number.append(f"\n   {words.sureness(capacity)}", "dim")
+        number.append(f"\n   {words.confidence(capacity)}", "dim")
     return number
 
 

@@ -26,18 +26,18 @@ class Trend:
 
     config_id: str
     scenario: str
-    given: str  # JSON, of the latest
+    spec: str  # JSON, of the latest run
     runs: tuple[Performed, ...]  # oldest first
     changes: tuple[Change, ...] = ()  # of the median
 
     @property
     def known(self) -> int:
-        """In how many runs an iteration ended well."""
+        """Number of runs with a successful iteration."""
         return sum(bool(run.median_s) for run in self.runs)
 
 
 def trends(history: Sequence[Performed], run_of: Callable[[str], Run]) -> tuple[Trend, ...]:
-    """Group what was performed by its configuration, the one with the latest run first."""
+    """Group workloads by configuration, the one with the latest run first."""
     groups: dict[str, list[Performed]] = {}
     for performed in history:
         groups.setdefault(performed.config_id, []).append(performed)
@@ -58,10 +58,10 @@ def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) 
 
 def parts(trend: Trend) -> Iterator[RenderableType]:
     """Return a trend's tables for a terminal."""
-    given = json.loads(trend.given)
+    spec = json.loads(trend.spec)
     yield Text.assemble((trend.scenario, "bold"), f"  configuration {trend.config_id}")
     for name in ("runner", "contexts"):
-        yield Text(f"  {name}: {json.dumps(given[name])}", "dim")
+        yield Text(f"  {name}: {json.dumps(spec[name])}", "dim")
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("run", no_wrap=True)
     for name in HEADS:
@@ -84,12 +84,12 @@ def cells(run: Performed) -> tuple[str, ...]:
 
 
 def as_data(trend: Trend) -> dict[str, Any]:
-    """Return a trend in what JSON knows; durations in seconds, of successful iterations."""
+    """Return a trend as JSON values; durations of successful iterations, in seconds."""
     return {
         "kind": "workload",
         "config_id": trend.config_id,
         "scenario": trend.scenario,
-        "given": json.loads(trend.given),
+        "given": json.loads(trend.spec),
         "runs": [
             asdict(run) | {"success": run.ok / run.count if run.count else None}
             for run in trend.runs

@@ -1,4 +1,4 @@
-"""What tables show of a trial: its offered rate, its verdict, its failures."""
+"""A trial's offered rate, verdict and failures, as tables show them."""
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.report.figures import MISSING, rate
@@ -11,14 +11,14 @@ def offered(trial: Trial) -> str:
 
 
 def verdict(trial: Trial) -> str:
-    """Return a trial's verdict; one without a constant rate is not judged."""
+    """Return a trial's verdict; a trial without a constant rate has none."""
     if is_without_rate(trial):
         return "low load" if is_low_load(trial) else "saturated"
     return trial.verdict.state.value
 
 
 def is_without_rate(trial: Trial) -> bool:
-    """Return whether no constant rate was offered, so that there is nothing to judge."""
+    """Return whether no constant rate was offered, so that there is no verdict."""
     return trial.rate_rps is None and trial.verdict.state is TrialState.UNDECIDED
 
 

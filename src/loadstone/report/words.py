@@ -9,17 +9,17 @@ from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement
-from loadstone.search.floor import floor_words
+from loadstone.search.floor import floor_message
 from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity, CapacityKind
 
-# From here on the cores are the limit: what is left goes to the kernel's own bookkeeping.
+# From this usage on the cores are the limit; the rest goes to the kernel's own work.
 BUSY = 0.9
-# Below this, the service does not get to use the machine.
+# Below this usage, something other than the cores limits the service.
 IDLE = 0.7
 STOLEN = 0.02
 OTHERS = 0.1
-# A trial shows the machine "at N" from this share of N on.
+# A trial with at least this share of N shows the machine "at N".
 NEAR = 0.9
 # What limits the rate at N.
 LIMITS = {
@@ -28,25 +28,27 @@ LIMITS = {
     CapacityKind.OBJECTIVE: "the objective: answers get too slow",
     CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
-# A shorter trial shows that the service answers, not that it keeps up.
+# seconds; a shorter trial does not show that the service sustains the rate
 LEAST_S = 5.0
 
 
 def of(measurement: Measurement) -> tuple[str, ...]:
-    """Say all that one search showed, most important first."""
-    return tuple(dict.fromkeys((headline(measurement), *shown(measurement), *method(measurement))))
+    """Describe the whole result of a measurement, most important first."""
+    return tuple(
+        dict.fromkeys((headline(measurement), *details(measurement), *method(measurement)))
+    )
 
 
-def shown(measurement: Measurement) -> tuple[str, ...]:
-    """Describe what the figures show beside N itself."""
+def details(measurement: Measurement) -> tuple[str, ...]:
+    """Describe the result apart from N."""
     least = measurement.least_rps
-    said = [
-        *([floor_words(measurement.capacity, least)] if least is not None else []),
+    lines = [
+        *([floor_message(measurement.capacity, least)] if least is not None else []),
         *([measurement.resources.bottleneck.sentence] if measurement.resources else []),
         *(measurement.capacity.words if measurement.capacity else ()),
-        *prediction.words(measurement),
-        *resources.words(measurement),
-        *profile.words(measurement),
+        *prediction.sentences(measurement),
+        *resources.sentences(measurement),
+        *profile.sentences(measurement),
         *limit(measurement),
         *below(measurement),
         *above(measurement),
@@ -56,29 +58,29 @@ def shown(measurement: Measurement) -> tuple[str, ...]:
         *generator(measurement),
         *measurement.notes,
     ]
-    return tuple(dict.fromkeys(map(sentence, said)))
+    return tuple(dict.fromkeys(map(sentence, lines)))
 
 
-def sentence(words: str) -> str:
-    """Begin with a capital and end with a stop."""
-    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "!", "?", ")")) else ".")
+def sentence(text: str) -> str:
+    """Return a text with an initial capital and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ")")) else ".")
 
 
 def headline(measurement: Measurement) -> str:
-    """Say N or that there is none; of one phase of load, what came of it."""
+    """Return N, the prediction, or the result of one phase of load in a sentence."""
     match measurement.policy:
         case "search":
             return n(measurement)
         case "prediction":
             return prediction.headline(measurement)
         case "fixed" | "steps":
-            return stretch(measurement)
+            return phase(measurement)
         case _:
             assert_never(measurement.policy)
 
 
 def n(measurement: Measurement) -> str:
-    """Say N, or that there is none."""
+    """Return N, or that there is none, in a sentence."""
     capacity = measurement.capacity
     if capacity is None:
         return f"No capacity was found for {measurement.title}: the search did not come to its end."
@@ -96,7 +98,7 @@ def n(measurement: Measurement) -> str:
     return f"{subject}: N was not found."
 
 
-def stretch(measurement: Measurement) -> str:
+def phase(measurement: Measurement) -> str:
     """Describe the result of one phase of load."""
     subject = measurement.title[:1].upper() + measurement.title[1:]
     if not measurement.trials:
@@ -118,7 +120,7 @@ def has_interval(capacity: Capacity | None) -> bool:
     )
 
 
-def sureness(capacity: Capacity) -> str:
+def confidence(capacity: Capacity) -> str:
     """Describe the confidence of the interval."""
     if capacity.confidence <= 0:
         return "how sure is not known"
@@ -128,7 +130,7 @@ def sureness(capacity: Capacity) -> str:
 
 
 def limit(measurement: Measurement) -> Iterator[str]:
-    """Describe what one request costs and whether the CPU is what N rests on."""
+    """Describe the cost of a request, and whether the CPU limits N."""
     cost_s = measurement.cpu_per_request_s
     if cost_s is not None:
         yield (
@@ -136,7 +138,7 @@ def limit(measurement: Measurement) -> Iterator[str]:
             f"service's processes, over all trials."
         )
     near = at_n(measurement)
-    # Of a service elsewhere, this machine's cores say nothing.
+    # This machine's cores are irrelevant to a service elsewhere.
     if near is None or near.usage is None or near.usage.service_cpu_s is None:
         return
     usage = near.usage
@@ -232,7 +234,7 @@ def died(measurement: Measurement) -> Iterator[str]:
     for trial in measurement.trials:
         if trial.usage is not None:
             where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
-            yield from (f"{where} {words}" for words in deaths(trial.usage))
+            yield from (f"{where} {line}" for line in deaths(trial.usage))
 
 
 def protocol(measurement: Measurement) -> Iterator[str]:
@@ -244,7 +246,7 @@ def protocol(measurement: Measurement) -> Iterator[str]:
 
 
 def handshakes(*, resumed: bool) -> str:
-    """Describe what a new connection over TLS began with."""
+    """Describe the handshakes of new TLS connections."""
     if resumed:
         return "new connections resumed the TLS session of an earlier one"
     return "each new connection made a full TLS handshake"
@@ -260,7 +262,7 @@ def retried(count: int) -> str:
 
 
 def generator(measurement: Measurement) -> Iterator[str]:
-    """Describe whether the load generator can be trusted, and what it took from the service."""
+    """Describe whether the load generator was valid, and the CPU that it took from the service."""
     found = generator_of(measurement)
     if found is None:
         return
@@ -342,7 +344,7 @@ def at_n(measurement: Measurement) -> Trial | None:
         and t.stats.throughput_rps >= NEAR * n_rps
         and (t.rate_rps is None or t.rate_rps <= n_rps)
     ]
-    # A saturated service works at N exactly.
+    # A saturated service runs exactly at N.
     return max(near, key=lambda t: (t.rate_rps is None, t.stats.load_s), default=None)
 
 

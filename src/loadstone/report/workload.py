@@ -19,13 +19,13 @@ HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success",
 
 
 def parts(measurement: Measurement) -> Iterator[RenderableType]:
-    """Return a fixed load's tables for a terminal: of a task's workload, or of a study's step."""
+    """Return the tables of a fixed load for a terminal: a task's workload or a study's step."""
     if measurement.spec:
         yield Text.assemble((measurement.scenario, "bold"), "  ", (measurement.subtask, "dim"))
         yield Padding(Text("\n").join(_about(measurement)), (0, 0, 0, 2))
     else:
         yield Text.assemble((measurement.title, "bold"), "  ", (measurement.request, "dim"))
-        yield Padding(Text(words.stretch(measurement), "bold cyan"), (0, 0, 0, 2))
+        yield Padding(Text(words.phase(measurement), "bold cyan"), (0, 0, 0, 2))
     stats = measurement.stats
     if stats is None:
         yield Padding(Text(_without_stats(measurement), "red"), (0, 0, 0, 2))
@@ -36,21 +36,21 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
             yield Padding(_failures(stats), (0, 0, 1, 2))
     if measurement.checks:
         yield Padding(_sla(measurement), (0, 0, 1, 2))
-    given = json.loads(measurement.spec).get("hooks") if measurement.spec else None
-    if given and stats is not None:
-        yield Padding(_hooks(measurement, given), (0, 0, 1, 2))
+    hooks = json.loads(measurement.spec).get("hooks") if measurement.spec else None
+    if hooks and stats is not None:
+        yield Padding(_hooks(measurement, hooks), (0, 0, 1, 2))
     if not measurement.spec:
-        yield Padding(points(words.shown(measurement)), (0, 0, 1, 2))
+        yield Padding(points(words.details(measurement)), (0, 0, 1, 2))
 
 
 def _without_stats(measurement: Measurement) -> str:
-    if measurement.status == "running":  # it goes on, or was lost before it could be stored
+    if measurement.status == "running":  # still running, or killed before it could be stored
         return "running: no result is stored yet"
     return f"{measurement.status}: no iteration was made"
 
 
 def points(sentences: Sequence[str]) -> Table:
-    """Return sentences as a list."""
+    """Return sentences as a bulleted list."""
     table = Table.grid(padding=(0, 1, 0, 0))
     for sentence in sentences:
         table.add_row("-", sentence)
@@ -58,7 +58,7 @@ def points(sentences: Sequence[str]) -> Table:
 
 
 def _about(measurement: Measurement) -> Iterator[Text]:
-    """Yield what load a workload made, and in what it differs from others."""
+    """Yield a workload's load and its special settings."""
     runner = json.loads(measurement.spec)["runner"]
     yield Text(f"runner: {json.dumps(runner)}", "dim")
     if measurement.requests_as_rally:
@@ -80,13 +80,13 @@ def reduction(measurement: Measurement) -> str:
 
 def load_in_words(measurement: Measurement) -> str:
     """Describe a workload's load, from its runner."""
-    return load_of_given(measurement.spec)
+    return load_of_spec(measurement.spec)
 
 
-def load_of_given(text: str) -> str:
-    """Say the same of a workload as its file has it, JSON."""
-    ((name, given),) = json.loads(text)["runner"].items()
-    settings: dict[str, Any] = given or {}
+def load_of_spec(text: str) -> str:
+    """Describe the load of a workload from its spec in JSON."""
+    ((name, options),) = json.loads(text)["runner"].items()
+    settings: dict[str, Any] = options or {}
     return ", ".join(_load(name, settings)) or name
 
 
@@ -141,7 +141,7 @@ def cells(row: Durations) -> tuple[str, ...]:
 def _lines(measurement: Measurement, stats: Stats) -> Iterator[str]:
     if measurement.resources is not None:
         yield measurement.resources.bottleneck.sentence
-    yield from map(words.sentence, profile.words(measurement))
+    yield from map(words.sentence, profile.sentences(measurement))
     yield f"Load duration: {stats.load_s:.3f} s"
     if measurement.spec:
         yield f"Full duration: {measurement.wall_s:.3f} s"
@@ -185,17 +185,17 @@ def _sla(measurement: Measurement) -> Table:
     return table
 
 
-def _hooks(measurement: Measurement, given: Sequence[Mapping[str, Any]]) -> Table:
+def _hooks(measurement: Measurement, hooks: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for head in ("hook", "at", "status", "took s"):
         table.add_column(head, overflow="fold")
     for run in measurement.hook_runs:
-        command = _command(given[run.hook])
-        place = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
+        command = _command(hooks[run.hook])
+        moment = f"{run.value} s" if run.unit == "time" else f"iteration {run.value}"
         how = Text("failed: " + run.error[0], "red") if run.error else Text("success")
-        table.add_row(command, place, how, f"{run.finished_at_s - run.started_at_s:.3f}")
+        table.add_row(command, moment, how, f"{run.finished_at_s - run.started_at_s:.3f}")
     acted = {run.hook for run in measurement.hook_runs}
-    for number, hook in enumerate(given):
+    for number, hook in enumerate(hooks):
         if number not in acted:
             table.add_row(_command(hook), figures.MISSING, "its moment did not come", "")
     return table

@@ -1,1 +1,1 @@
-"""From verdicts to the capacity; knows nothing but a function that measures."""
+"""Searches for the capacity, by means of a function that runs trials."""

@@ -1,4 +1,4 @@
-"""Bracket, then bisect: the plain method, helped by what overloaded trials say of the capacity."""
+"""Brackets, then bisects, with the help of capacity estimates from overloaded trials."""
 
 import math
 from collections.abc import Generator
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
+from loadstone.search.confirmation import ROOM, SIGMAS, Known, height_s
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
 from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
 from loadstone.search.pool import Pool, estimate, saturated
-from loadstone.search.proof import ROOM, SIGMAS, Known, height_s
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
@@ -19,15 +19,15 @@ FIRST_DISTANCE = 0.08
 SHORTEST_S = 8.0
 LONGEST_S = 60.0
 RESERVE_S = 4.0  # for outstanding requests
-DISPERSION = 0.3  # of a service of which nothing is known yet
-NEAR = 0.25  # of the bracket: an estimate nearer to its ends is tried there, not beyond
-LEAST_POOL_S = 10.0  # saturated seconds that say more than the middle of a bracket
-BLUR = 3.0  # sigmas; with fewer the interval covers the truth less often than it says
+DISPERSION = 0.3  # assumed before a measurement
+NEAR = 0.25  # of the bracket: estimates closer to its ends are moved to this distance
+LEAST_POOL_S = 10.0  # saturated seconds from which an estimate is better than the middle
+BLUR = 3.0  # sigmas; with fewer the coverage is below the stated confidence
 CONFIDENCE = 0.8  # 76 to 100 % over families of simulated services, docs/methodology.md
 
 
 def bisect(settings: SearchSettings) -> Strategy:
-    """Search by trials that are sustained or not."""
+    """Search by bisection on the verdicts of trials."""
     session = Session(settings)
     return with_curve(session, guarded(session, _search(session)))
 
@@ -83,18 +83,18 @@ class _Bisection:
         distance = FIRST_DISTANCE
         if self._low is not None and self._high is not None:
             distance = (self._high - self._low) / self._high / 2
-        # Long enough for the backlog to move by well more than six requests, and than its walk.
+        # Long enough for the backlog to move by much more than six requests and its random walk.
         noise = self._known.dispersion + self._session.settings.arrival_dispersion
         walk_s = noise / self._known.rate_rps * (SIGMAS / distance) ** 2
         wanted_s = max(ROOM * self._known.least_height_s / distance, walk_s)
         most_s = min(LONGEST_S, self._session.left_s - RESERVE_S)
         seconds = min(most_s, max(SHORTEST_S, wanted_s))
         height = height_s(self._known, distance, seconds)
-        trial = yield from self._session.ask(
+        trial = yield from self._session.run_trial(
             OpenLoad(rate_rps, seconds), "bisect", alarm_s=height, rise_s=height
         )
         if trial.verdict.state is TrialState.SUSTAINED:
-            # Overload of less than this share goes unnoticed by a trial of this length.
+            # A trial of this length does not detect overload of less than this share.
             self._unnoticed = height / seconds
         self._learn(trial, rate_rps)
 
@@ -118,12 +118,12 @@ class _Bisection:
         if self._low is None:
             high = self._high or self._knee.throughput_rps
             if self._cause in (Cause.OVERLOAD, Cause.DRIFT):
-                # Noise may have failed what failed; so much did complete in saturation.
+                # Noise may have caused the failures, and this rate completed in saturation.
                 high = max(high, self._known.rate_rps + self._known.half_width_rps)
             return no_more_than(high, self._reasons)
         if self._high is None:
-            words = (f"at least {self._low:.4g}/s: no rate above it was tried long enough",)
-            return Capacity(self._low, self._low, None, CONFIDENCE, words)
+            notes = (f"at least {self._low:.4g}/s: no rate above it was tried long enough",)
+            return Capacity(self._low, self._low, None, CONFIDENCE, notes)
         low, high = sorted((self._low * (1 - self._unnoticed), self._high))
         middle = min(max(self._known.rate_rps, low), high)
         if self._pool.seconds < LEAST_POOL_S:
@@ -135,6 +135,6 @@ class _Bisection:
         return replace(found, words=("too near to the capacity to tell in the time given",))
 
     def _blur(self, rate_rps: float) -> float:
-        """Return how far off a rate may be and still be taken for the other side in one trial."""
+        """Return the distance at which one trial may put a rate on the wrong side of N."""
         noise = self._known.dispersion + self._session.settings.arrival_dispersion
         return BLUR * rate_rps * math.sqrt(noise / (self._known.rate_rps * LONGEST_S))

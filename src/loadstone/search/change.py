@@ -1,9 +1,9 @@
-"""Notices that the service itself changed while it was searched.
+"""Detects changes of the service itself during a search.
 
 A test for one change of the mean at an unknown instant: the cut with the least squares, and Wald's
 statistic there with a long-run variance (Andrews, "Tests for parameter instability and structural
 change with unknown change point", Econometrica 61, 1993). Its thresholds are set by simulation, so
-that bursts, stops and leaks are not taken for a change (docs/methodology.md).
+that bursts, stops and leaks do not count as a change (docs/methodology.md).
 """
 
 import math
@@ -18,27 +18,27 @@ from loadstone.search.pool import LAG_S, Counts, Pool
 
 BLOCK_S = 2.0
 WALD = 30.0  # 5.5 standard errors: the cut is the best of many, and blocks are correlated
-LEAST_STEP = 0.03  # of the level; what a leak or a cold start does in one search is smaller
+LEAST_STEP = 0.03  # of the level; the effect of a leak or a cold start in one search is smaller
 LEAST_S = 6.0  # on either side
-LEAST_LAST_S = 4.0  # of what may be a burst
-# A burst lasts up to 20 s and takes a tenth, and a few come one after the other. So the smaller a
-# step is, the longer the lower level must last to be one. The higher one need not, because noise
-# only slows.
+LEAST_LAST_S = 4.0  # after the cut, if it may be a burst
+# A burst lasts up to 20 s and takes a tenth of the rate, and a few may follow each other. So the
+# smaller a step, the longer the lower level must last to count. The higher level need not, because
+# noise only slows.
 LASTING_S = ((0.3, LEAST_S), (0.15, 26.0), (LEAST_STEP, 60.0))
-# But where it is a level that the service had before, noise is no explanation.
-RETURN = 0.15  # of the step, between the two
+# If the service had this level before, noise is no explanation.
+RETURN = 0.15  # of the step: largest difference between the two levels
 FRESH_S = 15.0  # of load
-RECENT_S = 60.0  # what was seen last
-# Quiet seconds come back between bursts, but not after a change.
+RECENT_S = 60.0  # the last saturated seconds
+# Quiet seconds return between bursts, but not after a change.
 QUIET_BLOCK = 3  # blocks
 QUIET_SHARE = 0.8
-QUIET_STEP = 0.4  # of the step: what it is at least between quiet seconds
-# Between the ramp, which is short and another kind of load, and the meter.
+QUIET_STEP = 0.4  # of the step: its minimum between quiet seconds
+# Between the ramp, which is short and a different kind of load, and the meter.
 LEAST_FALL = 0.3
 SIGMAS = 3.0
 SURE_SIGMAS = 2.0
-NEAR_S = 5.0  # two instants so near are told as one
-DISPERSION = 0.5  # of completions, on the safe side for a service of few requests
+NEAR_S = 5.0  # two instants within this time are reported as one
+DISPERSION = 0.5  # of completions, conservative for a service with few requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class LevelChange:
 
     before_rps: float
     after_rps: float
-    last_s: float  # when the level before was seen last
-    first_s: float  # when the level after was seen first
+    last_s: float  # last time at the level before
+    first_s: float  # first time at the level after
 
     @property
     def is_at_first(self) -> bool:
-        """Whether the service was faster for a few seconds only, at the beginning."""
+        """Whether the service was faster only for the first few seconds."""
         return self.after_rps < self.before_rps and self.last_s <= FRESH_S
 
     @property
     def instant(self) -> str:
-        """The seconds of load after which it came, in words."""
+        """The seconds of load after which it came, as text."""
         if self.first_s - self.last_s < NEAR_S:
             return f"{self.last_s:.0f} s"
         return f"{self.last_s:.0f} to {self.first_s:.0f} s"
@@ -65,22 +65,22 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The same in saturated seconds: the end of the level before, the beginning of the other."""
+    """A change in saturated seconds: the end of the level before, the start of the level after."""
 
     before_rps: float
     after_rps: float
     last_s: float
     first_s: float
-    after_s: float  # for which the level after was seen
-    lasts: bool  # the lower level, longer than a burst does
+    after_s: float  # seconds at the level after
+    lasts: bool  # the lower level lasts longer than a burst
 
     @property
     def half_width_rps(self) -> float:
-        """By how much the level after may be another one: few requests say it."""
+        """Half-width of the level after, from the number of its requests."""
         return SURE_SIGMAS * math.sqrt(DISPERSION * self.after_rps / self.after_s)
 
     def returns(self, earlier_rps: Sequence[float]) -> bool:
-        """Return whether the level after is one that the service had before."""
+        """Return whether the service had the level after before."""
         reach = RETURN * abs(self.after_rps - self.before_rps)
         return any(abs(self.after_rps - level) <= reach for level in earlier_rps)
 
@@ -91,14 +91,13 @@ def change(
     *,
     must_last: bool = True,
 ) -> Cut | None:
-    """Return the change of level that the chunks show, in the order of time; None: there is none.
+    """Return the change of level in chunks ordered by time; None: there is none.
 
-    Each chunk has the depth of its band: what differs between depths is no change. With
-    `must_last` it is one that has lasted longer than bursts do, or leads to one of the
-    `earlier_rps` that the service had before.
+    Each chunk has the depth of its band: a difference between depths is no change. With `must_last`
+    only changes count that last longer than bursts, or return to a level in `earlier_rps`.
     """
     seen, rates, ends_s = _blocks(chunks)
-    # Two changes hide each other: the second one is looked for in what was seen last.
+    # Two changes can mask each other, so the last seconds are also searched alone.
     for begin in dict.fromkeys((0, max(0, len(rates) - round(RECENT_S / BLOCK_S)))):
         least_s = LEAST_S if must_last else LEAST_LAST_S
         found = _change(seen[begin:], rates[begin:], ends_s[begin:], least_s)
@@ -127,7 +126,7 @@ def _change(seen: Counts, rates: Counts, ends_s: Counts, least_s: float) -> Cut 
 
 
 def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:
-    """Whether the ramp reached far more than was metered ever after."""
+    """Return whether the ramp reached far more than was metered afterwards."""
     if not completed or not metered.count:
         return False
     noise = math.sqrt(DISPERSION * (1 / completed + 1 / metered.count))
@@ -136,9 +135,9 @@ def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:
 
 
 def _blocks(chunks: Sequence[tuple[int, Pool]]) -> tuple[Counts, Counts, Counts]:
-    """Return completions per second in blocks, the same as if all bands were shallow, and the ends.
+    """Return completions per second in blocks, the same corrected for depth, and the blocks' ends.
 
-    Ends are saturated seconds since the beginning, remainders of stretches counted.
+    Ends are saturated seconds since the beginning, including remainders of periods.
     """
     width = round(BLOCK_S / TICK_S)
     rates: list[Counts] = []
@@ -162,8 +161,8 @@ def _blocks(chunks: Sequence[tuple[int, Pool]]) -> tuple[Counts, Counts, Counts]
 def _by_depth(chunks: Sequence[tuple[int, Pool]]) -> float:
     """Return how much more completes per second in the deeper band, by neighbouring chunks.
 
-    It is the middle one of the differences between neighbours, the smaller of two: most neighbours
-    lie on one side of a change.
+    It is the (lower) median of the differences between neighbours, because most neighbours are on
+    the same side of a change.
     """
     used = [(level, pool.count / pool.seconds) for level, pool in chunks if pool.seconds]
     gaps = [
@@ -184,7 +183,7 @@ def _is_clear(rates: Counts, cut: int) -> bool:
         return False
     rests = np.concatenate([before - level, after - later])
     variance = _long_run_variance(rests) * (1 / len(before) + 1 / len(after))
-    # One request more or less in a block is no evidence.
+    # A difference of one request per block is no evidence.
     grain = (1 / BLOCK_S) ** 2 / min(len(before), len(after))
     return (later - level) ** 2 >= WALD * max(variance, grain) and _stays(before, after)
 
@@ -208,7 +207,7 @@ def _long_run_variance(rests: Counts) -> float:
 
 
 def _stays(before: Counts, after: Counts) -> bool:
-    """Whether also the quiet seconds of the lower level are well below the higher one."""
+    """Return whether the quiet seconds of the lower level are also well below the higher one."""
     step = float(after.mean()) - float(before.mean())
     first, second = _smooth(before), _smooth(after)
     lower, higher = (first, second) if step > 0 else (second, first)

@@ -1,4 +1,4 @@
-"""Rates from a little load to a little too much, for the curve of throughput and latency."""
+"""Measures the curve of throughput and latency, from low load to slight overload."""
 
 from collections.abc import Generator, Iterable
 
@@ -9,17 +9,17 @@ from loadstone.search.session import Session
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1)  # of N
 ALARM_S = 2.0
-PURPOSE = "curve"  # how the purpose of a trial of the curve begins
+PURPOSE = "curve"  # start of the purpose of the curve's trials
 
 
 def of_curve(trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials that were made for the curve, all of one length, by rate."""
+    """Return the trials of the curve, all of one length, by rate."""
     found = [trial for trial in trials if trial.purpose.startswith(f"{PURPOSE}:")]
     return sorted(found, key=lambda trial: trial.rate_rps or 0.0)
 
 
 def with_curve(session: Session, body: Strategy) -> Strategy:
-    """Play `body`, then measure the curve up to what it found and a little beyond."""
+    """Run `body`, then measure the curve up to slightly beyond N."""
     found = yield from body
     if session.settings.curve_s > 0:
         yield from _curve(session, found)

@@ -1,4 +1,4 @@
-"""Meters saturated throughput at several depths of the backlog."""
+"""Measures saturated throughput at several depths of the backlog."""
 
 import math
 from collections import Counter
@@ -15,23 +15,23 @@ from loadstone.search.refusal import is_refusal
 from loadstone.search.rest import emptied
 from loadstone.search.session import Session
 
-# Arrivals while the band is filled and while it ebbs, over the capacity as estimated.
+# Arrival rates while the band fills and drains, over the estimated capacity.
 FILL = 2.0
 EBB = 0.7
 BAND_S = 0.4  # seconds of work between the marks of the band
 BAND = 4  # requests between them, at least
-SKIPPED = 4  # ticks in which the band is filled
-MOST_WORK_S = 10.0  # in flight: more would not be answered before requests time out
+SKIPPED = 4  # ticks in which the band fills
+MOST_WORK_S = 10.0  # in flight: with more, requests would time out
 USED = 8.0  # saturated seconds after which a deeper level counts
 LEAST_GAP = 0.015
-MOST_REFUSED = 3  # chunks in a row that end in errors
+MOST_REFUSED = 3  # consecutive chunks that end in errors
 REFUSED_SHARE = 0.02
 GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How much is kept in flight: the larger of the two."""
+    """Number in flight: the larger of `knees` times the knee and `work_s` seconds of work."""
 
     knees: float
     work_s: float
@@ -44,23 +44,23 @@ DEEPEST = len(LEVELS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What one band showed."""
+    """Result of one band."""
 
     level: int
     pool: Pool
     begin_s: float  # of the search's load
     in_flight: float | None = None  # mean
-    # False: it says when the service changed, and not how fast it is. A trial below N that fails
-    # is one in which noise was worse than usual.
+    # False: only used to detect changes, not to estimate the rate. In a failed trial below N, noise
+    # was worse than usual.
     is_counted: bool = True
 
 
 class LevelChanged(Exception):
-    """The service completes another rate than before, for good."""
+    """The service's capacity has changed lastingly."""
 
 
 class RequestsRefused(Exception):
-    """Requests are refused where the meter needs them accepted; carries the trial."""
+    """Requests are refused, so the meter cannot work; carries the trial."""
 
     def __init__(self, trial: Trial) -> None:
         super().__init__()
@@ -69,27 +69,27 @@ class RequestsRefused(Exception):
 
 @dataclass(slots=True)
 class Depths:
-    """Saturated completions per level, and the depth from which they count."""
+    """Saturated completions by level of depth, and the levels that count."""
 
     knee: Knee
     rate_rps: float
     most_in_flight: float
     chunks: list[Chunk] = field(default_factory=list)  # since the last change
-    steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in their order
-    bucket: LevelChange | None = None  # a limiter's, that was empty from then on; no change
-    top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest counts
+    steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in order
+    bucket: LevelChange | None = None  # when a limiter's bucket became empty, which is no change
+    top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest level counts
     count: int = 0
-    refused: int = 0  # chunks in a row
+    refused: int = 0  # consecutive refused chunks
     errors: Counter[str] = field(default_factory=Counter)
 
     def pool_of(self, level: int) -> Pool:
-        """Return the saturated stretches of one level."""
+        """Return the saturated periods of one level."""
         counted = (one.pool for one in self.chunks if one.level == level and one.is_counted)
         return sum(counted, Pool())
 
     @property
     def pool(self) -> Pool:
-        """The stretches that say what the capacity is."""
+        """The saturated periods from which capacity is estimated."""
         if self.top == DEEP:
             return self.pool_of(SHALLOW) + self.pool_of(DEEP)
         used = self.pool_of(self.top)
@@ -100,7 +100,7 @@ class Depths:
         return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
 
     def gap(self, shallow: int, deep: int) -> float:
-        """Return (deeper - shallower) throughput as a share, 0 where it is not significant."""
+        """Return (deeper - shallower) throughput as a share; 0 if it is not significant."""
         left, right = estimate(self.pool_of(shallow)), estimate(self.pool_of(deep))
         if left is None or right is None:
             return 0.0
@@ -111,18 +111,18 @@ class Depths:
     def meter(
         self, session: Session, seconds: float
     ) -> Generator[TrialRequest, Trial, ThroughputEstimate | None]:
-        """Hold one band for a while, shallow and deep in turn, and take what it shows."""
+        """Run one band, shallow and deep in turn, and add its completions."""
         level = self.top if self.top > DEEP else self.count % 2
         low, high = self._marks(level)
         if level > DEEP:
             session.raise_connections(high)
         slow_s = 1.5 * LEVELS[level].work_s if level > DEEP else 0.0  # a deep band fills slowly
         rate_rps = self.rate_rps
-        # The mean rate is the capacity, whatever the two are; the ceiling bounds the filling too.
+        # The mean rate is the capacity, whatever the two rates; the ceiling also limits filling.
         fill_rps = min(FILL * rate_rps, session.settings.ceiling_rps)
         load = BandLoad(low, high, fill_rps, min(EBB * rate_rps, fill_rps), seconds + slow_s)
         begin_s = session.spent_s
-        trial = yield from session.ask(load, f"meter with {low} to {high} in flight")
+        trial = yield from session.run_trial(load, f"meter with {low} to {high} in flight")
         least = 0.6 * low if level > DEEP else self.knee.in_flight
         self._take(trial, level, least, begin_s, session.settle_s)
         self._require_accepted(trial)
@@ -134,7 +134,7 @@ class Depths:
         return found
 
     def _require_accepted(self, trial: Trial) -> None:
-        """Raise RequestsRefused where a band cannot be held because requests are refused."""
+        """Raise RequestsRefused if a band cannot be kept because requests are refused."""
         is_bad = trial.verdict.cause is Cause.ERRORS
         self.refused = self.refused + 1 if is_bad else 0
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
@@ -148,18 +148,18 @@ class Depths:
     def add(
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
     ) -> None:
-        """Take the saturated part of an overloaded trial at a constant rate."""
+        """Add the saturated part of an overloaded constant-rate trial."""
         least = max(4, 2 * self.knee.in_flight)
         pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
         if self.bucket is not None:
             pool = emptied(pool, self.bucket)
-        # It is saturated towards its end.
+        # The trial is saturated towards its end.
         begin_s += len(trial.timeline.ok) * TICK_S - pool.seconds
         self.chunks.append(Chunk(SHALLOW, pool, begin_s, is_counted=is_counted))
         self.require_level()
 
     def fell(self) -> LevelChange | None:
-        """Return the fall from what the ramp reached to what was metered; None: there was none."""
+        """Return the drop from the ramp's throughput to the metered one; None: there is none."""
         if self.steps or self.bucket or self.top > DEEP or self.gap(SHALLOW, DEEP) != 0:
             return None
         seen = sum((chunk.pool for chunk in self.chunks), Pool())
@@ -171,13 +171,13 @@ class Depths:
         )
 
     def recent(self) -> Cut | None:
-        """Return the change to another rate in the last seconds: a burst, or the service."""
+        """Return a change of the rate in the last seconds, by a noise burst or by the service."""
         if self.top > DEEP:
             return None
         return change([(one.level, one.pool) for one in self.chunks], must_last=False)
 
     def require_level(self) -> None:
-        """Raise LevelChanged once the service has changed, and keep what came after only."""
+        """Raise LevelChanged if the service has changed, after dropping earlier chunks."""
         if self.top > DEEP:
             return
         earlier = [step.before_rps for step in self.steps]
@@ -187,7 +187,7 @@ class Depths:
         last_s = next(begin + at for begin, at, length in self._at(found.last_s) if at <= length)
         first_s = next(begin + at for begin, at, length in self._at(found.first_s) if at < length)
         self.steps.append(LevelChange(found.before_rps, found.after_rps, last_s, first_s))
-        # An empty bucket makes nothing faster: then it was a change, too.
+        # An empty bucket cannot make the service faster, so the earlier step was a change, too.
         if self.bucket is not None and found.after_rps > found.before_rps:
             self.steps.insert(0, self.bucket)
             self.bucket = None
@@ -196,7 +196,7 @@ class Depths:
         raise LevelChanged
 
     def _at(self, seconds: float) -> Iterator[tuple[float, float, float]]:
-        """For each chunk its begin, where in it so many saturated seconds end, and its length."""
+        """Yield each chunk's begin, the end of `seconds` saturated seconds in it, its length."""
         for chunk in self.chunks:
             yield chunk.begin_s, seconds, chunk.pool.seconds
             seconds -= chunk.pool.seconds
@@ -232,9 +232,9 @@ class Depths:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether more completed in the deep band, and it may have been the service that changed.
+        """Whether the deep band completed more, which may be depth or a change of the service.
 
-        A shallow band afterwards tells: it completes less again, or as much.
+        A shallow band afterwards decides: it completes less again if it is depth.
         """
         return self.top == DEEP and self.gap(SHALLOW, DEEP) > 0 and not self._was_shallow_again
 
@@ -253,7 +253,7 @@ class Depths:
 
 
 def _later(chunks: list[Chunk], cut_s: float) -> list[Chunk]:
-    """Return what was seen after so many saturated seconds."""
+    """Return the chunks after `cut_s` saturated seconds."""
     kept = []
     for chunk in chunks:
         seconds = chunk.pool.seconds

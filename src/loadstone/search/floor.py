@@ -1,4 +1,4 @@
-"""The least rate that N is asked to reach: `capacity --fail-below`."""
+"""Minimum rate that N must reach: `capacity --fail-below`."""
 
 from enum import StrEnum
 from typing import assert_never
@@ -7,7 +7,7 @@ from loadstone.search.model import Capacity
 
 
 class FloorOutcome(StrEnum):
-    """What the interval of N says about the rate that was asked for."""
+    """Position of the interval of N relative to the required rate."""
 
     REACHED = "reached"
     MISSED = "missed"
@@ -15,7 +15,7 @@ class FloorOutcome(StrEnum):
 
 
 def judge_floor(capacity: Capacity | None, least_rps: float) -> FloorOutcome:
-    """Return whether all of the interval of N lies at or above `least_rps`, or below it."""
+    """Return whether the whole interval of N is at or above `least_rps`, or below it."""
     low = capacity.low_rps if capacity else None
     high = capacity.high_rps if capacity else None
     if low is not None and low >= least_rps:
@@ -25,18 +25,18 @@ def judge_floor(capacity: Capacity | None, least_rps: float) -> FloorOutcome:
     return FloorOutcome.UNDECIDED
 
 
-def floor_words(capacity: Capacity | None, least_rps: float) -> str:
+def floor_message(capacity: Capacity | None, least_rps: float) -> str:
     """Return the outcome as a sentence."""
     outcome = judge_floor(capacity, least_rps)
-    asked = f"the {least_rps:g}/s of --fail-below"
+    floor = f"the {least_rps:g}/s of --fail-below"
     match outcome:
         case FloorOutcome.REACHED:
-            return f"the service bears {asked}: the lower bound of N is not below it"
+            return f"the service bears {floor}: the lower bound of N is not below it"
         case FloorOutcome.MISSED:
-            return f"the service does not bear {asked}: the upper bound of N is below it"
+            return f"the service does not bear {floor}: the upper bound of N is below it"
         case FloorOutcome.UNDECIDED:
             return (
-                f"whether the service bears {asked} cannot be told: the interval of N contains it, "
+                f"whether the service bears {floor} cannot be told: the interval of N contains it, "
                 "or has no bound on that side; a longer --budget narrows the interval, and a "
                 "higher --max-rate lifts the bound of the load that is allowed"
             )

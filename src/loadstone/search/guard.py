@@ -1,4 +1,4 @@
-"""How a search ends that cannot end with a number, and what every statement must agree with."""
+"""Handles searches that end without N, and makes results consistent with all trials."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ from loadstone.search.session import (
     Session,
 )
 
-CHANGED = "the capacity changed during the search"  # how the words on a change begin
+CHANGED = "the capacity changed during the search"  # start of notes on a change
 
 
 def guarded(session: Session, body: Strategy) -> Strategy:
-    """Play `body`; where nothing can be measured, say so instead of giving a number."""
+    """Run `body`; if nothing can be measured, return the reason instead of N."""
     try:
         found = yield from body
     except BudgetSpent:
@@ -30,32 +30,32 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         found = _only_errors(session, errors)
         return replace(found, words=(*found.words, *session.changes))
     agreed = _met(session, session.evidence.agreed(found))
-    is_said = any(CHANGED in word for word in agreed.words)
-    changes = () if is_said else session.changes
+    is_noted = any(CHANGED in note for note in agreed.words)
+    changes = () if is_noted else session.changes
     return replace(agreed, words=(*agreed.words, *changes, *session.notes))
 
 
 def _met(session: Session, found: Capacity) -> Capacity:
-    """Withhold N where latency objectives were asked for and no trial met them."""
+    """Withhold N if there are latency objectives and no trial met them."""
     is_met = session.sustained_rps is not None or not session.settings.has_objectives
     if is_met or found.rate_rps is None:
         return found
-    words = ("no rate was seen to meet the objectives: a longer budget would tell", *found.words)
-    return Capacity(None, None, found.high_rps, 0.0, words)
+    notes = ("no rate was seen to meet the objectives: a longer budget would tell", *found.words)
+    return Capacity(None, None, found.high_rps, 0.0, notes)
 
 
 def at_least(ceiling_rps: float) -> Capacity:
-    """State that the ceiling was sustained, and no more."""
-    words = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
-    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, words, CapacityKind.CEILING)
+    """Return the result that the ceiling was sustained."""
+    notes = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
+    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, notes, CapacityKind.CEILING)
 
 
 def no_more_than(
     high_rps: float, reasons: tuple[str, ...], causes: tuple[Cause, ...] = ()
 ) -> Capacity:
-    """State that no rate was sustained."""
-    words = (f"no more than {high_rps:.4g}/s: no rate was sustained in the time given", *reasons)
-    return Capacity(None, None, high_rps, 0.0, words, causes=causes)
+    """Return the result that no rate was sustained."""
+    notes = (f"no more than {high_rps:.4g}/s: no rate was sustained in the time given", *reasons)
+    return Capacity(None, None, high_rps, 0.0, notes, causes=causes)
 
 
 def _so_far(session: Session) -> Capacity:
@@ -74,12 +74,12 @@ def _so_far(session: Session) -> Capacity:
 
 def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
     held = max(session.sustained_rps or 0.0, limit.throughput_rps)
-    words = (
+    notes = (
         f"at least {held:.4g}/s: all {limit.connections} connections were in use and the service "
         f"had no queue; --max-connections {4 * limit.connections} would tell more",
         *map(str, limit.args),
     )
-    return Capacity(held, held, None, 0.95, words, CapacityKind.CEILING)
+    return Capacity(held, held, None, 0.95, notes, CapacityKind.CEILING)
 
 
 def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity:
@@ -87,14 +87,14 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
     failed = session.evidence.failed_rps
     is_held = held is not None and (failed is None or failed > held)
     at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
-    words = ("the load generator was the limit, not the service", *limit.args, *at_least)
+    notes = ("the load generator was the limit, not the service", *limit.args, *at_least)
     low = held if is_held else None
-    return Capacity(None, low, None, 0.0, words, causes=(Cause.GENERATOR,))
+    return Capacity(None, low, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
 
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
     held = session.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
     what = "stopped answering in mid-search" if session.has_answered else "answers errors only"
-    words = (f"the service {what}", *errors.args, *before)
-    return Capacity(None, None, None, 0.0, words, causes=(Cause.ERRORS,))
+    notes = (f"the service {what}", *errors.args, *before)
+    return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))

@@ -1,9 +1,9 @@
 """A phase at low load, from which capacity is predicted.
 
-Requests come in bursts of about a second, with as many at a time as the service can work on side
-by side, and long pauses in between. What a request costs within a burst is what it costs under full
-load: where cores idle between requests each takes more CPU time. Therefore they come a little
-faster in a burst than the service ends them; how long one takes without queueing is known from
+Requests come in bursts of about a second, with as many at a time as the service can process in
+parallel, and long pauses in between. A request costs the same within a burst as under full load;
+with cores that idle between requests it would take more CPU time. Therefore requests in a burst
+come slightly faster than the service completes them; the response time without queueing is measured
 before.
 """
 
@@ -16,9 +16,9 @@ from loadstone.search.model import Strategy, TrialRequest
 
 ALONE_S = 4.0
 LOW_S = 30.0
-SHARE = 0.3  # of what one request after the other makes
+SHARE = 0.3  # of the throughput of one request after the other
 BURST_S = 1.0
-PACE = 0.75  # of the time that a request takes alone, until the next ones begin
+PACE = 0.75  # interval between groups of requests, as a share of the lone response time
 LEAST_BURSTS = 3
 MOST_AT_ONCE = 16
 PURPOSE = "low load"  # of the trial that capacity is predicted from
@@ -27,7 +27,7 @@ LOAD_S = ALONE_S + LOW_S
 
 
 def is_low_load(trial: Trial) -> bool:
-    """Return whether a trial was made for a prediction, and asked little of the service."""
+    """Return whether a trial was made at low load for a prediction."""
     return trial.purpose in (ALONE, PURPOSE)
 
 
@@ -42,7 +42,7 @@ def of_requests_alone(trials: Iterable[Trial]) -> Trial | None:
 
 
 def low_load(ceiling_rps: float) -> Generator[TrialRequest, Trial, None]:
-    """Measure what one request after the other makes, then load with a share of that."""
+    """Measure the throughput of one request after the other, then load with a share of it."""
     trial = yield TrialRequest(ClosedLoad(1, ALONE_S), ALONE)
     if trial.stats.ok:
         seen = trial.resources.observation if trial.resources else None
@@ -51,16 +51,16 @@ def low_load(ceiling_rps: float) -> Generator[TrialRequest, Trial, None]:
 
 
 def after_low_load(ceiling_rps: float, search: Strategy) -> Strategy:
-    """Load little, then search."""
+    """Run the phase at low load, then search."""
     yield from low_load(ceiling_rps)
     return (yield from search)
 
 
 def _bursts(at_once: int, each_s: float, ceiling_rps: float) -> ReplayLoad:
-    """Return bursts in which so many requests begin when the ones before have almost ended.
+    """Return bursts in which `at_once` requests begin when the previous ones have almost ended.
 
-    On average over bursts and pauses the rate is `SHARE` of what one request after the other makes;
-    within a burst it is at most the highest one allowed.
+    The average rate over bursts and pauses is `SHARE` of the throughput of one request after the
+    other; within a burst the rate is at most the ceiling.
     """
     round_s = max(PACE * each_s, at_once / ceiling_rps)
     rate_rps = min(SHARE / each_s, ceiling_rps)

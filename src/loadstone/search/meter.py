@@ -1,15 +1,16 @@
 """Meter: while every worker is busy, completions per second are the capacity.
 
 1 ramp    a short closed loop finds saturation and the knee
-2 meter   the number in flight is held in a band; completions are counted, shallow and deep in turn
-3 below   a constant rate a little below must be sustained, from a drained state
-4 meter   on, until the interval is narrow enough or the budget is spent
-5 above   a constant rate a little above must diverge
-6 state   they agree: the meter's rate and interval; they do not: the trials win, words say why
+2 meter   the number in flight is kept in a band; completions are counted, shallow and deep in turn
+3 below   a constant rate slightly below must be sustained, from a drained state
+4 meter   until the interval is narrow enough or the budget is spent
+5 above   a constant rate slightly above must diverge
+6 state   if they agree: the meter's rate and interval; else the trials decide, with notes on why
 """
 
 from dataclasses import dataclass, replace
 
+from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import Depths, LevelChanged, RequestsRefused
 from loadstone.search.guard import at_least, guarded
@@ -19,19 +20,18 @@ from loadstone.search.refusal import is_refusal, refusal
 from loadstone.search.rest import is_bucket
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
-from loadstone.search.sides import Part, Sides
 from loadstone.search.statement import changes, state
 
 DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
 LONE_S = 1.5
-FULL_BUDGET_S = 285.0  # at which the lengths below are as they are
+FULL_BUDGET_S = 285.0  # budget for which the lengths below are defined
 SMALL_BUDGET_S = 240.0
-ENOUGH = 0.84  # of a full budget; the rest is for proofs that noise spoils
+ENOUGH = 0.84  # of a full budget; the rest is for repeating trials that fail by noise
 ENOUGH_SMALL = 0.95
 ENOUGH_CHANGED = 0.97
 SHORTER = 0.4
-WATCHED = 0.94  # of what is enough: slow noise shows itself only to who watches that long
+WATCHED = 0.94  # of what is enough: slow noise is only detected in that time
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Lengths:
     chunk_s: float
     below_s: float
     above_s: float
-    watch_s: float  # so much load even if the interval is narrow sooner
-    enough_s: float  # and no more metering than so much
+    watch_s: float  # minimum load, even if the interval is narrow sooner
+    enough_s: float  # maximum load for metering
 
     @staticmethod
     def within(budget_s: float) -> "Lengths":
@@ -58,7 +58,7 @@ class Lengths:
         )
 
     def after_a_change(self, budget_s: float) -> "Lengths":
-        """Return shorter proofs: what changed once may change again, which metering shows."""
+        """Return shorter confirming trials, to meter longer in case the service changes again."""
         enough_s = ENOUGH_CHANGED * budget_s
         return replace(
             self,
@@ -70,7 +70,7 @@ class Lengths:
 
 
 def meter(settings: SearchSettings) -> Strategy:
-    """Search by metering saturation, with a trial on either side as proof."""
+    """Search by metering saturation, confirmed by a trial on either side."""
     session = Session(settings)
     return with_curve(session, guarded(session, _search(session)))
 
@@ -92,22 +92,22 @@ class _Meter:
         self._session = session
         self._lengths = Lengths.within(session.settings.budget_s)
         self._depths = Depths(knee, knee.throughput_rps, knee.most_in_flight)
-        self._sides = Sides(session, self._depths)
+        self._bracket = Bracket(session, self._depths)
         session.so_far = self._state
 
     def run(self) -> Strategy:
-        """Meter and prove; begin again when the service has changed."""
+        """Meter and confirm; start again when the service has changed."""
         while True:
             try:
                 yield from self._measure()
                 return self._state()
             except LevelChanged:
                 self._session.evidence.forget()
-                self._sides = Sides(self._session, self._depths)
+                self._bracket = Bracket(self._session, self._depths)
                 yield from self._rest()
 
     def _rest(self) -> Part:
-        """Find out whether the service became slower, or a limiter's bucket was empty."""
+        """Determine whether the service became slower or a limiter's bucket became empty."""
         depths = self._depths
         steps = depths.steps or [step for step in (depths.fell(),) if step]
         self._session.changes = changes(steps)
@@ -117,7 +117,7 @@ class _Meter:
 
     def _measure(self) -> Part:
         session, lengths = self._session, self._lengths
-        depths, sides = self._depths, self._sides
+        depths, bracket = self._depths, self._bracket
         if depths.steps:  # less time is left, and all of it is needed
             lengths = lengths.after_a_change(session.settings.budget_s)
         if session.pace < 1 and not depths.count:  # one longer chunk instead of two
@@ -127,23 +127,23 @@ class _Meter:
                 yield from depths.meter(session, lengths.chunk_s)
         if depths.fell() is not None:
             yield from self._rest()
-        yield from sides.prove_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
+        yield from bracket.confirm_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
         reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
-        while session.left_s > reserve_s and _wants_more(session, lengths, sides):
+        while session.left_s > reserve_s and _wants_more(session, lengths, bracket):
             yield from depths.meter(session, lengths.chunk_s)
-        if sides.high is None:
-            yield from sides.prove_above(lengths.above_s, lengths.chunk_s)
-        while _wants_more(session, lengths, sides):
+        if bracket.high is None:
+            yield from bracket.confirm_above(lengths.above_s, lengths.chunk_s)
+        while _wants_more(session, lengths, bracket):
             yield from depths.meter(session, _fitting_s(session, lengths))
 
     def _state(self) -> Capacity:
-        return state(self._depths, self._sides)
+        return state(self._depths, self._bracket)
 
 
-def _wants_more(session: Session, lengths: Lengths, sides: Sides) -> bool:
-    if sides.is_limited or session.spent_s > lengths.enough_s - LEAST_CHUNK_S - DRAIN_S:
+def _wants_more(session: Session, lengths: Lengths, bracket: Bracket) -> bool:
+    if bracket.is_limited or session.spent_s > lengths.enough_s - LEAST_CHUNK_S - DRAIN_S:
         return False
-    return session.spent_s < lengths.watch_s or not sides.is_narrow
+    return session.spent_s < lengths.watch_s or not bracket.is_narrow
 
 
 def _fitting_s(session: Session, lengths: Lengths) -> float:

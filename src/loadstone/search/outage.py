@@ -1,4 +1,4 @@
-"""Notices that a service was gone for a part of a trial: restarted, or cut off."""
+"""Detects that a service was unavailable for a part of a trial: restarted, or cut off."""
 
 from itertools import pairwise
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from loadstone.analysis.model import TICK_S, Trial
 
-REFUSED = "connection refused"  # nobody listens: not what an overloaded service does
+REFUSED = "connection refused"  # nobody listens, unlike with an overloaded service
 DELIBERATE = ("403 ", "429 ")
-DROPPED = 0.5  # of the usual answers in a tick: fewer where the service was gone for a part of it
-LEAST_MISSED = 8.0  # answers at the pace of the rest of the trial: fewer may be missing by chance
+DROPPED = 0.5  # of the usual responses in a tick; with fewer it was unavailable for a part of it
+LEAST_MISSED = 8.0  # missing responses, at the trial's usual rate; fewer may be chance
 
 
 def outage_s(trial: Trial) -> float:
-    """Return the longest period in which requests failed and none ended well; 0: there was none.
+    """Return the longest period with failures and without a success; 0: there was none.
 
-    A service that is overloaded or refuses some goes on answering others meanwhile.
+    An overloaded service, or one that refuses some requests, still answers others meanwhile.
     """
     counts = trial.timeline
     is_silent = (counts.ok == 0).astype(np.int8)
@@ -28,9 +28,9 @@ def outage_s(trial: Trial) -> float:
 
 
 def is_refused(trial: Trial) -> bool:
-    """Return whether nobody accepted connections for a part of the trial.
+    """Return whether connections were refused because nobody listened for a part of the trial.
 
-    Where others are served as well as ever meanwhile, it is a limit on connections.
+    If other requests are served normally meanwhile, it is a limit on connections.
     """
     counts = trial.timeline
     if all(name != REFUSED for name, _ in trial.stats.errors):
@@ -38,7 +38,7 @@ def is_refused(trial: Trial) -> bool:
     usual = float(np.median(counts.ok)) if len(counts.ok) else 0.0
     if (counts.ok[counts.failed > 0] <= DROPPED * usual).any():
         return True
-    # A trial that the failures end has no tick of them in full: what came after the last one.
+    # A trial that is stopped by the failures has no full tick of them: use the rest after the last.
     rest_ticks = trial.stats.load_s / TICK_S - len(counts.ok)
     rest_ok = trial.stats.ok - int(counts.ok.sum())
     rest_failed = trial.stats.failed - int(counts.failed.sum())
@@ -46,6 +46,6 @@ def is_refused(trial: Trial) -> bool:
 
 
 def is_deliberate(trial: Trial) -> bool:
-    """Return whether all failures are answers by which a service refuses: it is there."""
+    """Return whether all failures are responses that refuse a request, so the service is up."""
     errors = trial.stats.errors
     return bool(errors) and all(name.startswith(DELIBERATE) for name, _ in errors)

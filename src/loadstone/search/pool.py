@@ -1,4 +1,4 @@
-"""Completions while the service was saturated: each such second says what the capacity is."""
+"""Completions while the service was saturated, from which capacity is estimated."""
 
 import math
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ThroughputEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Stretches of ticks in which every worker was busy: completions per tick."""
+    """Completions per tick in periods in which every worker was busy."""
 
     stretches: tuple[Counts, ...] = ()
 
@@ -46,11 +46,11 @@ class Pool:
 
     @property
     def count(self) -> float:
-        """Completions in them."""
+        """Completions in the saturated seconds."""
         return float(sum(stretch.sum() for stretch in self.stretches))
 
     def after(self, seconds: float) -> "Pool":
-        """Return what comes after so many saturated seconds."""
+        """Return the part after so many saturated seconds."""
         left = round(seconds / TICK_S)
         kept = []
         for stretch in self.stretches:
@@ -72,7 +72,7 @@ class Pool:
 def saturated(
     counts: Ticks, least_in_flight: float, skip_s: float = 1.0, *, only_ok: bool = False
 ) -> Pool:
-    """Take the ticks that began and ended with at least so many in flight."""
+    """Return the ticks that began and ended with at least `least_in_flight` in flight."""
     full = counts.in_flight >= least_in_flight
     both = full & np.concatenate([[False], full[:-1]])
     both[: round(skip_s / TICK_S)] = False
@@ -89,7 +89,7 @@ def saturated(
 
 
 def estimate(pool: Pool) -> ThroughputEstimate | None:
-    """Return the rate with its interval; None while too little is known.
+    """Return the rate with its interval; None with too few blocks.
 
     Newey-West variance of 2-s blocks with lags to 20 s, t with as many degrees of freedom as there
     are independent blocks; never narrower than 0.85 of the plain t interval over 10-s blocks.
@@ -105,7 +105,7 @@ def estimate(pool: Pool) -> ThroughputEstimate | None:
     half_width = max(
         half_width,
         LONG_SHARE * _plain_half_width(pool.blocks(LONG_BLOCK_S)),
-        # A stretch begins and ends somewhere between two completions.
+        # A period begins and ends somewhere between two completions.
         math.sqrt(len(pool.stretches)) / pool.seconds,
     )
     return ThroughputEstimate(rate, half_width, variance * BLOCK_S / rate if rate else 0.0)

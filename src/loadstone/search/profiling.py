@@ -1,4 +1,4 @@
-"""Trials at N after a search: one with a profiler beside it, one without."""
+"""Runs trials near N after a search: one with a profiler, one without."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ WITHOUT = "the same without the profiler"
 
 
 def with_profile(ceiling_rps: float, search: Strategy) -> Strategy:
-    """Search, then load with nearly N twice: without and with the profiler."""
+    """Search, then run two trials at nearly N: without and with the profiler."""
     found = yield from search
     n_rps = found.rate_rps or found.low_rps
     if n_rps:
@@ -25,5 +25,5 @@ def with_profile(ceiling_rps: float, search: Strategy) -> Strategy:
 
 
 def without_profiler(trials: Iterable[Trial]) -> Trial | None:
-    """Return the trial that the profiled one is compared with, or None if there is none."""
+    """Return the trial to compare the profiled one with, or None."""
     return next((trial for trial in trials if trial.purpose == WITHOUT), None)

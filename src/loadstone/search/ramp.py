@@ -1,4 +1,4 @@
-"""Finds saturation: more and more workers in a closed loop until no more gets done."""
+"""Finds saturation: raises the workers of a closed loop until throughput stops rising."""
 
 import math
 from collections.abc import Generator
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
 from loadstone.search.model import TrialRequest
 from loadstone.search.outage import is_deliberate
-from loadstone.search.proof import NEAREST, PATIENCE_S, SHARE, Known
 from loadstone.search.session import (
     CONNECTIONS,
     SLOW_S,
@@ -20,17 +20,17 @@ from loadstone.search.session import (
 FIRST_RPS = 4.0
 FIRST_S = 1.5
 STEP = 4
-REQUESTS = 40  # wanted per step, within its shortest and longest length
+REQUESTS = 40  # target per step, within its shortest and longest length
 SHORTEST_S = 2.0
 LONGEST_S = 4.0
 RESPONSES = 3.0  # response times that a step lasts at least
-SLOW_RESPONSES = 2.0  # the same where an answer takes long
-# Unloaded: a step with one worker would show nothing that is not known.
+SLOW_RESPONSES = 2.0  # the same if responses are slow
+# Unloaded, so a step with one worker would show nothing new.
 ALONE_S = 0.2
-ALIKE = 1.3  # ratio of the slowest to the median answer below which nothing queued
+ALIKE = 1.3  # ratio of the slowest to the median response below which nothing queued
 GROWTH = 1.10  # less than this for four times the workers: saturated
 QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
-REFUSALS = 0.1  # share of errors that tells of a full queue rather than of a few bad requests
+REFUSALS = 0.1  # share of errors that indicates a full queue, not a few bad requests
 NEAR_CEILING = 0.9  # of the highest rate allowed
 CEILING_S = 12.0
 CEILING_SHARE = 0.2  # of the budget, for the trial that confirms the ceiling
@@ -45,14 +45,14 @@ class Knee:
     throughput_rps: float
     response_s: float  # unloaded
     most_in_flight: float  # more brings errors
-    is_saturated: bool  # False: the ceiling held
-    completed: float = 0.0  # requests that the throughput was counted from
-    at_s: float = 0.0  # of the search's load, when it was seen
+    is_saturated: bool  # False: the ceiling was sustained
+    completed: float = 0.0  # requests that the throughput was computed from
+    at_s: float = 0.0  # time of the search's load
     refused: Trial | None = None  # the step in which requests were refused
 
     @property
     def in_flight(self) -> int:
-        """So many keep every worker busy (Little's law, with a quarter to spare)."""
+        """Number in flight that keeps every worker busy (Little's law, with a quarter to spare)."""
         return max(2, math.ceil(1.25 * self.throughput_rps * self.response_s))
 
 
@@ -69,13 +69,13 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         if _upper_rps(workers, response_s, best.rate_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
         load = ClosedLoad(workers, _step_s(session, workers, response_s))
-        trial = yield from session.ask(load, f"ramp: {workers} at a time")
+        trial = yield from session.run_trial(load, f"ramp: {workers} at a time")
         if workers == 1 and trial.stats.ok:
             response_s = trial.stats.service.mean_s
         reached = throughput(trial, response_s)
         rate_rps = reached.rate_rps
         refuses = _refuses(trial)
-        # It could not go faster, or was not allowed to; refusals come fast, and are no ceiling.
+        # The load could not or must not be faster; fast refusals do not count as the ceiling.
         if not refuses and (trial.ceiling or rate_rps > NEAR_CEILING * ceiling_rps):
             return (yield from _at_ceiling(session, response_s))
         stops = rate_rps < GROWTH * best.rate_rps or workers > QUEUEING * rate_rps * response_s
@@ -95,13 +95,13 @@ def _refuses(trial: Trial) -> bool:
 
 
 def _least_rps(trial: Trial) -> float:
-    """Return one request in the trial's time, where none ended well."""
+    """Return the rate of one request per trial, for a trial without a success."""
     return 1 / trial.stats.load_s
 
 
 def _is_long(session: Session, workers: int) -> bool:
-    """Whether a slow service, in which work queued at once, has cost enough of the budget."""
-    if session.response_s:  # answers are slow, but nothing queues: not saturated yet
+    """Return whether a slow service with immediate queueing has used enough of the budget."""
+    if session.response_s:  # responses are slow, but nothing queues: not saturated yet
         return False
     return workers > STEP and session.spent_s > RAMP_SHARE * session.settings.budget_s
 
@@ -110,7 +110,7 @@ def _next_workers(session: Session, trial: Trial, workers: int) -> int:
     most = session.settings.max_connections
     if workers >= most:
         raise ConnectionsWereLimit(trial, most)
-    # The usual number is tried before more connections are opened.
+    # Try the default number before opening more connections.
     more = STEP * workers
     return min(CONNECTIONS if workers < CONNECTIONS < more else more, most)
 
@@ -118,13 +118,13 @@ def _next_workers(session: Session, trial: Trial, workers: int) -> int:
 def _first_look(
     session: Session,
 ) -> Generator[TrialRequest, Trial, tuple[float, int, Trial | None]]:
-    """Return the unloaded response time, how many workers to begin with, and the trial if refused.
+    """Return the unloaded response time, the first number of workers, and the trial if refused.
 
-    It is refused where a limiter allows even fewer requests than the first rate.
+    It is refused if a limiter allows even fewer requests than the first rate.
     """
     ceiling_rps = session.settings.ceiling_rps
     first = OpenLoad(min(FIRST_RPS, ceiling_rps), session.pace * FIRST_S)
-    trial = yield from session.ask(first, "does it answer")
+    trial = yield from session.run_trial(first, "does it answer")
     stats = trial.stats
     if stats.ok and is_deliberate(trial):
         return stats.service.mean_s, 1, trial
@@ -135,21 +135,21 @@ def _first_look(
         return response_s, 1, None
     if response_s < SLOW_S or stats.service.max_s > ALIKE * stats.service.median_s:
         return response_s, STEP, None
-    # Answers are slow and nothing queued: the first rate was far below the capacity.
+    # Responses are slow and nothing queued: the first rate was far below the capacity.
     session.response_s = response_s
     return response_s, max(STEP, math.ceil(STEP * first.rate_rps * response_s)), None
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Throughput:
-    """Completions per second, and how many they were."""
+    """Completions per second, and their number."""
 
     rate_rps: float
     completed: float
 
 
 def throughput(trial: Trial, response_s: float) -> Throughput:
-    """Return the completions after the first quarter, and after the first can end."""
+    """Return the completions after the first quarter, and after the first possible end."""
     slow = math.floor if response_s >= SLOW_S else lambda ticks: math.ceil(ticks) - 1
     skip = max(len(trial.timeline.ok) // 4, slow(response_s / TICK_S))
     ok = trial.timeline.ok[skip:]
@@ -164,7 +164,7 @@ def _step_s(session: Session, workers: int, response_s: float) -> float:
 
 
 def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
-    """Return the most that so many workers can reach: no answer comes sooner than unloaded."""
+    """Return the highest throughput of so many workers, given the unloaded response time."""
     alone = workers / response_s
     return min(alone, STEP * before_rps) if before_rps else alone
 
@@ -174,7 +174,7 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, 
     known = Known(rate_rps, 0.0, 1.0)
     for longest_s in (CEILING_S, max(CEILING_S, CEILING_SHARE * session.settings.budget_s)):
         height_s = max(known.least_height_s, SHARE * NEAREST * longest_s)
-        trial = yield from session.ask(
+        trial = yield from session.run_trial(
             OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
         )
         if trial.verdict.state is not TrialState.SUSTAINED:

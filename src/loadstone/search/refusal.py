@@ -1,12 +1,12 @@
-"""N of a service that refuses requests before it saturates: a limiter, a short queue.
+"""Finds N of a service that refuses requests before it saturates: a limiter, a short queue.
 
-1 flood    a constant rate well above what is accepted: what is accepted then is a limiter's rate
-2 above    a little above that must be refused, at once, while the limiter's bucket is empty
-3 below    a little below must not be
-4 narrow   where they disagree (refusals come by chance, from a short queue), rates between
+1 flood    a constant rate well above the accepted rate, which then is a limiter's rate
+2 above    slightly above it requests must be refused, at once, while the limiter's bucket is empty
+3 below    slightly below it none must be refused
+4 narrow   if they disagree (a short queue refuses by chance), try rates in between
 
-A limiter that counts what it refuses, or locks everyone out, accepts nothing while it is flooded.
-Then every trial after a refusal begins with a pause that is long enough for it to forget.
+A limiter that counts refused requests, or locks everyone out, accepts nothing while it is flooded.
+Then every trial after a refusal begins with a pause that is long enough for the limiter to reset.
 """
 
 import math
@@ -27,27 +27,27 @@ from loadstone.search.session import OnlyErrors, Refusals, Session
 from loadstone.search.sprt import Decision, Sprt
 from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, tried
 
-SERVED_WELL = 3.0  # response time over the unloaded one that only a queue explains
+SERVED_WELL = 3.0  # response time over the unloaded one above which requests must have queued
 WAITED = 1.5  # response time over the unloaded one: accepted requests wait in a queue
-REFUSED_SHARE = 0.02  # of a trial: fewer may be the odd bad request
-FLOOD = 1.3  # times what was accepted
+REFUSED_SHARE = 0.02  # of a trial; fewer refusals may be single bad requests
+FLOOD = 1.3  # times the accepted rate
 FLOOD_S = 4.0  # of refusals
 FLOOD_REQUESTS = 100.0  # accepted
 LONGEST_FLOOD_S = 30.0
-LEAST_FLOODED = 0.05  # share refused that shows the accepted rate to be the limiter's
+LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limiter's
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
 LONGEST_S = 60.0
 SHORTEST_S = 2.0
 RESERVE_S = 3.0
 LEAST_RPS = 0.25  # accepted before the first flood, at least
-FORGETS_S = 10.0  # before the first flood, in which most limiters forget the ramp
+FORGETS_S = 10.0  # pause before the first flood, in which most limiters reset
 MOST_FLOODS = 12
-MOST_FLOODED = 0.5  # of a flood: where less is accepted, a lower rate must confirm it
+MOST_FLOODED = 0.5  # of a flood: if less is accepted, a lower rate must confirm it
 MORE_PASSED = 1.15
 MUCH_MORE = 5.0
-LEAST_SILENT_RPS = 4.0  # above which a second without any is no chance
-AGAIN = 3.0  # times as long, where a flood was refused only at its end
+LEAST_SILENT_RPS = 4.0  # rate above which a second without any is not chance
+AGAIN = 3.0  # times as long, if a flood was refused only at its end
 LEAST_ACCEPTED = 0.02  # of a flood
 CONTRADICTED = 0.9  # of a lower rate that held
 UNEVEN_REQUESTS = 3  # between two ticks
@@ -55,24 +55,24 @@ UNEVEN = 0.15  # of the mean
 FIRST_REST_S = 1.0
 REST_GROWTH = 3.0
 LONGEST_REST_S = 60.0
-MORE = 2.1  # times as many requests as filled a limiter: a whole window is among them
+MORE = 2.1  # times as many requests as filled a limiter, to include a whole window
 ENOUGH = 1.9
-CHANCE = 0.1  # of so many refusals where no more is refused than is allowed
+CHANCE = 0.1  # probability of so many refusals at the allowed share
 LEAST_RESTED = 8.0  # requests
-SURE_RESTED = 3.0  # one request more than a window accepts, in three windows
+SURE_RESTED = 3.0  # windows, to detect one request more than a window accepts
 SURE_AT_LOW = 200.0  # requests
 ROOMS = 10.0  # times as many as filled a limiter
-LEAST_FLOW = 0.9  # of the highest rate that held
+LEAST_FLOW = 0.9  # of the highest sustained rate
 MOST_WIDTH = 0.05
 LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
-IDLE_S = 0.2  # between two trials, in which a limiter's bucket fills
+IDLE_S = 0.2  # pause between trials, in which a limiter's bucket fills
 PROOF_SHARE = 0.2  # of the budget
 WIDTH = 0.01  # half an interval over N
 CONFIDENCE = 0.95
 LEAST_HALF_WIDTH = 0.005
 NARROW = 0.03  # between the highest good and the lowest bad rate
 SURE = 15.0  # refusals at a rate above a hard limit by the gap
-MOST_SHARE = 0.05  # refused; beyond it the odds rise otherwise than near N
+MOST_SHARE = 0.05  # refused; with more, the odds no longer rise as near N
 MOST_LOGIT = math.log(MOST_SHARE / (1 - MOST_SHARE))
 MOST_COUNT = 200
 FARTHEST = 0.4  # of the lowest rate refused: the first step down
@@ -81,7 +81,7 @@ STEEPNESS = np.geomspace(5.0, 1000.0, 28)  # of the odds of a refusal, per logar
 
 
 def is_refusal(trial: Trial, response_s: float) -> bool:
-    """Whether requests are refused while those accepted are served as well as ever."""
+    """Return whether requests are refused while accepted ones are served normally."""
     stats = trial.stats
     if stats.failed < REFUSED_SHARE * stats.due:
         return False
@@ -91,7 +91,7 @@ def is_refusal(trial: Trial, response_s: float) -> bool:
 
 
 def refusal(session: Session, refused: Trial, knee: Knee) -> Strategy:
-    """Find the highest rate of which no more is refused than is allowed."""
+    """Find the highest rate with no more than the allowed share of refusals."""
     return (yield from _Refusal(session, refused, knee).run())
 
 
@@ -100,39 +100,39 @@ class _Refusal:
         self._session = session
         self._knee = knee
         self._sprt = Sprt(session.settings.error_share)
-        self._refused = refused  # the trial that says how
-        # The first rate of the ramp was accepted, unless it is what was refused.
+        self._refused = refused  # a trial with refusals
+        # The first rate of the ramp was accepted, unless it is the refused one.
         self._first_rps = 0.0 if refused.rate_rps else FIRST_RPS
         self._tried: list[Tried] = []
         self._limiter_rps: float | None = None
-        self._fill_s = IDLE_S  # of work that gathers before requests are refused
-        self._grain = 0.0  # half-width of that, as a share
+        self._fill_s = IDLE_S  # seconds of work that queue before requests are refused
+        self._grain = 0.0  # half-width of the limiter's rate, as a share
         self._is_even = False
-        self._waits = False  # what is accepted while it is flooded
+        self._waits = False  # accepted requests wait in a queue during a flood
         self._burst = 0.0  # requests that pass before the first refusal
-        self._fills: list[Fill] = []  # of a limiter that remembers
-        self._rest_s = 0.0  # pause after which a limiter has forgotten the load before
+        self._fills: list[Fill] = []  # of a limiter with memory
+        self._rest_s = 0.0  # pause after which a limiter has reset
         self._is_rest_known = False
         self._was_refused = True  # in the last trial
         self._has_paused = False  # before the last trial
-        self._overall_rps = 0.0  # accepted in the last flood, its beginning included
+        self._overall_rps = 0.0  # accepted in the last flood, including its beginning
         if not refused.stats.ok:
             self._rest_s = FIRST_REST_S
         session.so_far = self._state
 
     @property
     def _remembers(self) -> bool:
-        """Whether a limiter refuses because of what came before a trial."""
+        """Whether a limiter's refusals depend on the load before a trial."""
         return self._rest_s > 0
 
     def run(self) -> Strategy:
-        """Flood, prove on both sides, and narrow where that does not agree."""
+        """Flood, confirm on both sides, and narrow down if they disagree."""
         yield from self._flood(self._accepted_rps())
         if self._remembers:
             yield from self._fill_up()
         elif self._limiter_rps is not None:
             below_s = PROOF_SHARE * self._session.settings.budget_s
-            # Where it is not refused, the rest is for rates between it and the flood.
+            # At most half of the time: if it is not refused, rates up to the flood are tried next.
             above_s = min(max(1.0 / ABOVE, below_s), self._session.left_s / 2)
             # What has flowed into the bucket since must flow out again.
             above_rps = self._limiter_rps * (1 + ABOVE)
@@ -143,21 +143,21 @@ class _Refusal:
         while self._session.left_s > SHORTEST_S + RESERVE_S and not self._is_done():
             rate_rps, requests = self._next()
             low, _, high = self._bracket()
-            # What waits before it is refused must have had the time to gather.
+            # The queue must have had the time to fill.
             fill_s = self._fill_s / max(WIDTH, high / low - 1) if low else 0.0
             seconds = max(requests / rate_rps, fill_s)
             yield from self._try(rate_rps, "refusals", seconds, is_short=True)
         return self._state()
 
     def _accepted_rps(self) -> float:
-        """Return what was accepted per second, as far as it is known before the first flood."""
+        """Return the accepted rate, as estimated before the first flood."""
         stats = self._refused.stats
-        # A trial that was stopped at once has no throughput, which leaves out its first instants.
+        # A trial that was stopped at once has no throughput, because its first ticks are skipped.
         at_once_rps = stats.ok / stats.load_s if stats.load_s else 0.0
         return stats.throughput_rps or at_once_rps or self._knee.throughput_rps
 
     def _flood(self, accepted_rps: float) -> Generator[TrialRequest, Trial, None]:
-        """Measure what is accepted while requests are refused all the time."""
+        """Measure the accepted rate while requests are refused all the time."""
         ceiling_rps = self._session.settings.ceiling_rps
         rate_rps = min(max(accepted_rps * FLOOD, self._first_rps, LEAST_RPS), ceiling_rps)
         wanted_s = 2 * FLOOD_S
@@ -166,7 +166,7 @@ class _Refusal:
                 return
             seconds = min(LONGEST_FLOOD_S, wanted_s)
             load = OpenLoad(rate_rps, seconds)
-            trial, is_rested = yield from self._offer(load, "flood", tolerates=True)
+            trial, is_rested = yield from self._offer_rate(load, "flood", tolerates=True)
             one = self._take(trial, rate_rps, is_rested=is_rested)
             wanted_s = 2 * FLOOD_S
             if one.refused <= LEAST_FLOODED * one.requests:
@@ -187,7 +187,7 @@ class _Refusal:
                 return
 
     def _flooded(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> float | None:
-        """Return what a limiter accepts per second while it is flooded, if the trial shows that."""
+        """Return the rate that a limiter accepts while it is flooded; None if inconclusive."""
         service = trial.stats.service
         self._fill_s = max(IDLE_S, service.p99_s - self._knee.response_s)
         self._overall_rps = trial.stats.throughput_rps
@@ -203,7 +203,7 @@ class _Refusal:
         good = self._bracket()[0]
         is_silent = bool(((ok[1:] == 0) & (ok[:-1] == 0)).any()) and accepted_rps > LEAST_SILENT_RPS
         if is_silent or accepted_rps < max(LEAST_ACCEPTED * rate_rps, CONTRADICTED * (good or 0.0)):
-            # It accepts nothing for a second, or less than at a lower rate: it remembers.
+            # It accepts nothing for a second, or less than at a lower rate: it counts refusals.
             self._rest_s = max(self._rest_s, FIRST_REST_S)
             return None
         self._limiter_rps = accepted_rps
@@ -219,10 +219,10 @@ class _Refusal:
         return accepted_rps
 
     def _repeat(self, hot: Tried) -> Generator[TrialRequest, Trial, None]:
-        """Offer a rate again after a pause: a limiter that remembers accepts much more then."""
+        """Offer a rate again after a pause, when a limiter with memory accepts much more."""
         self._rest_s = FORGETS_S
         load = OpenLoad(hot.rate_rps, LONGEST_FLOOD_S)
-        trial, _ = yield from self._offer(load, "again")
+        trial, _ = yield from self._offer_rate(load, "again")
         accepted = hot.requests - hot.refused
         if self._rest_s == FORGETS_S and trial.stats.ok <= MUCH_MORE * max(accepted, MUCH_MORE):
             self._rest_s = 0.0
@@ -233,9 +233,9 @@ class _Refusal:
         yield from self._fill_up()
 
     def _fill_up(self) -> Generator[TrialRequest, Trial, None]:
-        """Flood the limiter from rest: how many requests it accepts at first, and after what rest.
+        """Flood the limiter from rest to find how many requests it accepts, and after which pause.
 
-        The rest is long enough when a longer one lets no more of them pass.
+        The pause is long enough if more requests are not accepted after a longer one.
         """
         # At a rate only just refused, almost all would pass after any rest.
         rate_rps = min(FLOOD * self._bracket()[2], self._session.settings.ceiling_rps)
@@ -244,7 +244,7 @@ class _Refusal:
         while self._session.left_s > FLOOD_S:
             before = self._room
             load = OpenLoad(rate_rps, LONGEST_FLOOD_S)
-            trial, _ = yield from self._offer(load, "from rest")
+            trial, _ = yield from self._offer_rate(load, "from rest")
             self._fills = []
             self._take(trial, rate_rps, is_rested=True)
             is_enough = before > 0 and self._room <= MORE_PASSED * before
@@ -255,20 +255,20 @@ class _Refusal:
             enough_s = self._rest_s
             self._rest_s = min(LONGEST_REST_S, REST_GROWTH * self._rest_s)
 
-    def _offer(
+    def _offer_rate(
         self, load: OpenLoad, purpose: str, *, tolerates: bool = False
     ) -> Generator[TrialRequest, Trial, tuple[Trial, bool]]:
-        """Offer a rate, after a longer and longer pause until something is accepted.
+        """Offer a rate, with longer pauses until something is accepted.
 
         Return the trial, and whether the service was at rest before it.
         """
-        refusals = Refusals(self._how(), tolerates)
+        refusals = Refusals(self._error(), tolerates)
         while True:
             pause_s = self._rest_s if self._was_refused else 0.0
             if not self._tried:
                 pause_s = max(pause_s, FORGETS_S)
             after = f" after a pause of {pause_s:.0f} s" if pause_s else ""
-            trial = yield from self._session.ask(
+            trial = yield from self._session.run_trial(
                 load, purpose + after, pause_s=pause_s, refusals=refusals
             )
             self._has_paused = pause_s > 0
@@ -285,14 +285,14 @@ class _Refusal:
     def _try(
         self, rate_rps: float, purpose: str, least_s: float, *, is_short: bool = False
     ) -> Generator[TrialRequest, Trial, None]:
-        """Offer a rate until it is clear whether too much of it is refused."""
+        """Offer a rate until it is decided whether too much of it is refused."""
         rate_rps = min(rate_rps, self._session.settings.ceiling_rps)
         requests = refused = 0
         while self._session.left_s > SHORTEST_S:
             enough_s = self._sprt.least_requests / rate_rps
             wanted_s = max(SHORTEST_S, least_s if is_short else max(least_s, enough_s))
             seconds = min(LONGEST_S, wanted_s, self._session.left_s)
-            trial, is_rested = yield from self._offer(OpenLoad(rate_rps, seconds), purpose)
+            trial, is_rested = yield from self._offer_rate(OpenLoad(rate_rps, seconds), purpose)
             one = self._take(trial, rate_rps, is_rested=is_rested)
             requests += one.requests
             refused += one.refused
@@ -318,7 +318,7 @@ class _Refusal:
 
     @property
     def _is_limiter(self) -> bool:
-        """Whether a little below what the flood accepted held, and a little above did not."""
+        """Whether slightly below the accepted rate was sustained, and slightly above was not."""
         low, bad, _ = self._bracket()
         known = self._limiter_rps
         if known is None or low is None or bad is None:
@@ -329,7 +329,7 @@ class _Refusal:
 
     @property
     def _is_hard(self) -> bool:
-        """Whether a little above N far too much is refused, as by a limiter."""
+        """Whether far too much is refused slightly above N, as by a limiter."""
         bad = self._bracket()[1]
         return any(
             one.rate_rps == bad and (one.is_saturated or one.refused > MOST_SHARE * one.requests)
@@ -358,7 +358,7 @@ class _Refusal:
         if low is None:
             return high * (1 - FARTHEST), enough / 4
         gap = high / low - 1
-        if gap > NARROW:  # a rate in the middle is clearly good or clearly bad
+        if gap > NARROW:  # a rate in the middle is expected to be clearly good or bad
             return math.sqrt(low * high), min(enough, SURE / gap)
         below, middle, above = self._interval()
         # In turn on either side of the middle: both sides are wanted.
@@ -385,7 +385,7 @@ class _Refusal:
         return math.sqrt(low * high), max(most, SURE_RESTED / gap, LEAST_RESTED)
 
     def _sure_at(self, rate_rps: float | None) -> float:
-        """Return how many requests show that a rate is good, which a full bucket may hide."""
+        """Return how many requests show that a rate is good in spite of a full bucket."""
         most = LONGEST_S * (rate_rps or 0.0)
         return max(SURE_AT_LOW, min(ROOMS * self._room, most))
 
@@ -393,7 +393,7 @@ class _Refusal:
         return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
 
     def _bucket(self) -> Bucket | None:
-        """Return the bucket that empties at rates above N, where that is what limits."""
+        """Return the bucket that empties at rates above N, if it is the limit."""
         low, bad, _ = self._bracket()
         if bad is None:
             return None
@@ -416,13 +416,13 @@ class _Refusal:
 
     @property
     def _room(self) -> float:
-        """Requests that a limiter which was at rest accepts before it refuses the first."""
+        """Requests that a limiter at rest accepts before its first refusal."""
         if not self._remembers or not self._fills:
             return 0.0
         return max(self._fills, key=lambda one: one.rate_rps).most
 
     def _is_enough(self, one: Tried) -> bool:
-        """Whether so many requests would have filled a limiter, in whichever window."""
+        """Return whether a trial had enough requests to fill a limiter in any window."""
         return one.requests >= ENOUGH * self._room
 
     def _is_bad(self, one: Tried) -> bool:
@@ -446,7 +446,7 @@ class _Refusal:
         logit = math.log(allowed / (1 - allowed)) + STEEPNESS[:, None, None] * np.log(
             rates[None, None, :] / at[None, :, None]
         )
-        # Of rates that are far too high it only counts that they are.
+        # Rates that are far too high only count as such.
         logit = np.where(f >= MOST_SHARE * n, np.minimum(logit, MOST_LOGIT), logit)
         # log(1 + exp(x)), without overflow.
         likelihood = (f * logit - n * np.logaddexp(0.0, logit)).sum(axis=2)
@@ -464,7 +464,7 @@ class _Refusal:
         if low is None:
             has_held = any(one.requests and not one.refused for one in self._tried)
             tail = "no lower rate was tried for long enough" if has_held else "at every rate tried"
-            return no_more_than(bound, (f"refuses with {self._how()}: {tail}",), (Cause.ERRORS,))
+            return no_more_than(bound, (f"refuses with {self._error()}: {tail}",), (Cause.ERRORS,))
         below, middle, above = self._interval()
         # The odds of a refusal do not rise exactly as a power of the rate.
         below, above = below - WIDTH * middle, above + WIDTH * middle
@@ -487,32 +487,32 @@ class _Refusal:
             below, above = min(below, low), max(above, bad)
             middle = math.sqrt(low * bad) if self._is_hard else middle
         below, above = min(below, middle), max(above, middle)
-        words = (self._words(low, bad), *self._burst_words(), *self._rest_words())
+        notes = (self._summary(low, bad), *self._burst_notes(), *self._rest_notes())
         kind = CapacityKind.SATURATION if self._saturates_at(bad) else CapacityKind.REFUSAL
-        return Capacity(middle, below, above, CONFIDENCE, words, kind)
+        return Capacity(middle, below, above, CONFIDENCE, notes, kind)
 
     def _saturates_at(self, rate_rps: float) -> bool:
         at_rate = [one for one in self._tried if one.rate_rps == rate_rps]
         return all(one.is_saturated for one in at_rate)
 
-    def _words(self, low: float, bad: float) -> str:
+    def _summary(self, low: float, bad: float) -> str:
         good = sum(one.requests for one in self._tried if one.rate_rps == low)
         refused = sum(one.refused for one in self._tried if one.rate_rps == low)
         at_bad = [one for one in self._tried if one.rate_rps == bad]
         if self._saturates_at(bad):
-            return f"work queues from {bad:.4g}/s on, and with a long queue {self._how()} begins"
+            return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
         none = "none" if not refused else f"{refused}"
         return (
-            f"refuses with {self._how()} before it saturates: at {low:.4g}/s {none} of {good:,} "
+            f"refuses with {self._error()} before it saturates: at {low:.4g}/s {none} of {good:,} "
             f"was refused, at {bad:.4g}/s {share:.1%}"
         )
 
-    def _how(self) -> str:
+    def _error(self) -> str:
         errors = self._refused.stats.errors
         return errors[0][0] if errors else "an error"
 
-    def _rest_words(self) -> tuple[str, ...]:
+    def _rest_notes(self) -> tuple[str, ...]:
         if not self._remembers:
             return ()
         return (
@@ -520,7 +520,7 @@ class _Refusal:
             f"pause of {self._rest_s:.0f} s",
         )
 
-    def _burst_words(self) -> tuple[str, ...]:
+    def _burst_notes(self) -> tuple[str, ...]:
         if self._limiter_rps is None or self._burst < max(5.0, 0.1 * self._limiter_rps):
             return ()
         what = "a queue" if self._waits else "a bucket"
@@ -528,16 +528,16 @@ class _Refusal:
 
 
 def _accepted_rps(ok: NDArray[np.int64]) -> float:
-    """Return what is accepted per second, over whole windows where a limiter counts in windows."""
+    """Return the accepted rate, over whole windows if a limiter counts in windows."""
     begins = np.flatnonzero((ok[1:] > 0) & (ok[:-1] == 0)) + 1
     whole = ok[begins[0] : begins[-1]] if len(begins) > 1 else ok
     return float(whole.mean()) / TICK_S
 
 
 def _limited(one: Tried) -> tuple[float, float]:
-    """Return requests and refusals, as few of them as say that far too much is refused.
+    """Return requests and refusals, limited to what shows that far too much is refused.
 
-    So it is, in the end, where the backlog grew.
+    A growing backlog counts as such, because it leads to refusals.
     """
     if not one.is_saturated and one.refused <= MOST_SHARE * one.requests:
         return float(one.requests), float(one.refused)

@@ -1,4 +1,4 @@
-"""What several searches of one service say together."""
+"""Combines the results of several searches of one service."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ LEAST = 2
 def combined(searches: Sequence[Capacity]) -> Capacity:
     """Return the geometric mean of their N, with an interval that covers the spread between them.
 
-    Student's t over the logarithms of the N (rates scatter in proportion), one value a search, with
-    one degree of freedom less: noise slower than a search is seen between searches only (Kalibera &
+    Student's t over the logarithms of the N (errors are proportional), one value per search, with
+    one degree of freedom less: noise slower than a search only shows between searches (Kalibera &
     Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: the highest level that varies is
-    the one to repeat). Never narrower than what the searches' own intervals, taken as independent,
-    leave: few searches may agree by luck.
+    the one to repeat). Never narrower than the combination of the searches' own intervals as
+    independent ones: few searches may agree by chance.
     """
     known = [one for one in searches if None not in (one.rate_rps, one.low_rps, one.high_rps)]
     if len(known) < LEAST:
@@ -28,12 +28,12 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     ups = [math.log((one.high_rps or 0.0) / (one.rate_rps or 1e-9)) for one in known]
     low = min(found.low or found.mean, found.mean * math.exp(-_left(downs)))
     high = max(found.high or found.mean, found.mean * math.exp(_left(ups)))
-    words = (_spread(known), *_without(searches, known), *_words(known))
-    return Capacity(found.mean, low, high, CONFIDENCE, words)
+    notes = (_spread(known), *_without(searches, known), *_shared_notes(known))
+    return Capacity(found.mean, low, high, CONFIDENCE, notes)
 
 
 def _left(halves: Sequence[float]) -> float:
-    """Return the half-width of a mean of independent values with these half-widths."""
+    """Return the half-width of the mean of independent values with these half-widths."""
     return math.hypot(*halves) / len(halves)
 
 
@@ -51,23 +51,23 @@ def _without(searches: Sequence[Capacity], known: Sequence[Capacity]) -> tuple[s
     return (f"{len(missing)} of {len(searches)} searches found no interval: {why}",)
 
 
-def _words(known: Sequence[Capacity]) -> tuple[str, ...]:
-    """Return the messages of single searches, each with the searches that gave it."""
-    said: dict[str, list[str]] = {}
+def _shared_notes(known: Sequence[Capacity]) -> tuple[str, ...]:
+    """Return the distinct notes of the searches, each with the numbers of its searches."""
+    numbers_by_note: dict[str, list[str]] = {}
     for number, one in enumerate(known, 1):
-        for words in one.words:
-            said.setdefault(words, []).append(str(number))
-    return tuple(f"{words} (of {', '.join(which)})" for words, which in said.items())
+        for note in one.words:
+            numbers_by_note.setdefault(note, []).append(str(number))
+    return tuple(f"{note} (of {', '.join(numbers)})" for note, numbers in numbers_by_note.items())
 
 
 def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:
-    """Return the result where no two searches have an interval."""
+    """Return the result if fewer than two searches have an interval."""
     rated = [one for one in searches if one.rate_rps is not None]
     if not rated:
         return Capacity(None, None, None, 0.0, _without(searches, ()))
     least = known[0] if known else min(rated, key=lambda one: one.rate_rps or 0.0)
     others = [one for one in searches if one is not least]
-    words = tuple(dict.fromkeys(one.words[0] for one in others if one.words))
+    notes = tuple(dict.fromkeys(one.words[0] for one in others if one.words))
     count = f"{len(known)} of {len(searches)} searches found an interval, so nothing is combined"
-    said = tuple(dict.fromkeys((*least.words, count, *words)))
-    return Capacity(least.rate_rps, least.low_rps, least.high_rps, least.confidence, said)
+    all_notes = tuple(dict.fromkeys((*least.words, count, *notes)))
+    return Capacity(least.rate_rps, least.low_rps, least.high_rps, least.confidence, all_notes)

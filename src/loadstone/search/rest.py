@@ -1,4 +1,4 @@
-"""Tells a service that became slower from a limiter whose bucket is empty: that fills at rest."""
+"""Distinguishes a service that became slower from a limiter whose bucket is empty."""
 
 from collections.abc import Generator
 
@@ -18,9 +18,9 @@ LONGEST_PAUSE_S = 60.0
 
 
 def pause_s(step: LevelChange) -> float:
-    """Return how long a bucket that was empty at the step takes to be full again.
+    """Return how long a bucket that became empty at the step takes to fill again.
 
-    It lost `before - after` a second for as long as there was load, and gains `after` a second.
+    It lost `before - after` per second under load, and gains `after` per second.
     """
     return (step.before_rps / step.after_rps - 1) * step.last_s + MARGIN_S
 
@@ -28,15 +28,15 @@ def pause_s(step: LevelChange) -> float:
 def is_bucket(
     session: Session, knee: Knee, step: LevelChange
 ) -> Generator[TrialRequest, Trial, bool]:
-    """Saturate the service after a pause: whether it is as fast again as before the step.
+    """Saturate the service after a pause; return whether it is as fast again as before the step.
 
-    Only a step at first is asked about: a bucket empties as soon as there is load.
+    Only a step at the start is considered, because a bucket empties as soon as there is load.
     """
     pause = pause_s(step)
     if not step.is_at_first or pause > LONGEST_PAUSE_S or session.left_s < SECONDS:
         return False
     load = ClosedLoad(knee.in_flight, max(SECONDS, RESPONSES * knee.response_s))
-    trial = yield from session.ask(
+    trial = yield from session.run_trial(
         load, f"as fast again after a pause of {pause:.0f} s?", pause_s=pause
     )
     rate_rps = throughput(trial, knee.response_s).rate_rps
@@ -44,7 +44,7 @@ def is_bucket(
 
 
 def emptied(pool: Pool, bucket: LevelChange) -> Pool:
-    """Return what was seen after the bucket, which fills whenever there is less load, was empty."""
+    """Return the part of a pool after the bucket, which fills at less load, became empty."""
     blocks = pool.blocks(BLOCK_S)
     if not blocks:
         return Pool()

@@ -1,4 +1,4 @@
-"""Plays a strategy against whatever measures."""
+"""Runs a strategy with a function that runs trials."""
 
 from dataclasses import replace
 
@@ -8,13 +8,13 @@ from loadstone.search.model import Capacity, Measure, Strategy
 
 
 def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial, ...]]:
-    """Return the capacity that the strategy found and every trial, numbered from 1."""
+    """Return the capacity and all trials of a strategy, numbered from 1."""
     trials: list[Trial] = []
     try:
-        ask = next(strategy)
+        request = next(strategy)
         while True:
-            trials.append(replace(measure(ask), number=len(trials) + 1))
-            ask = strategy.send(trials[-1])
+            trials.append(replace(measure(request), number=len(trials) + 1))
+            request = strategy.send(trials[-1])
     except LoadTimeUsed as used:
         strategy.close()
         return Capacity(None, None, None, 0.0, (str(used),)), tuple(trials)

@@ -1,4 +1,4 @@
-"""What all strategies do alike: keep within their limits, and end where nothing can be measured."""
+"""Common part of all strategies: budget, connections, retries and evidence of a search."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
@@ -11,66 +11,66 @@ from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.outage import is_deliberate, is_refused, outage_s
 from loadstone.search.settings import SearchSettings
 
-Asking = Generator[TrialRequest, Trial, Trial]
+TrialRun = Generator[TrialRequest, Trial, Trial]
 LEAST_PACE = 0.5
 UNHURRIED_S = 60.0
-RESTART_S = 5.0  # a service that went away may come back
+RESTART_S = 5.0  # pause for a service that may be restarting
 TRIES = 2  # a generator that is late once may have been disturbed; twice, it is too weak
-LEAST_LOAD_S = 0.5  # less load than this shows nothing
-CONNECTIONS = 256  # at the beginning; more are opened when these are the limit
-MORE_CONNECTIONS = 4  # times as many, when they are
-SLOW_S = 0.5  # unloaded response time from which on trials wait for the first answers
+LEAST_LOAD_S = 0.5  # a shorter load is useless
+CONNECTIONS = 256  # initially; more are opened if these are the limit
+MORE_CONNECTIONS = 4  # factor by which they are raised
+SLOW_S = 0.5  # unloaded response time from which trials wait for the first responses
 SLOW_SHARE = 1.2  # of the unloaded response time
 
 
 class GeneratorWasLimit(Exception):
-    """Trials came out invalid; carries the reasons."""
+    """Trials were invalid because of the load generator; carries the reasons."""
 
 
 class ConnectionsWereLimit(Exception):
-    """As many connections as are allowed were in use, and the service had no queue."""
+    """All allowed connections were in use, and the service had no queue."""
 
     def __init__(self, trial: Trial, connections: int) -> None:
         super().__init__(*trial.verdict.reasons)
-        ok = trial.timeline.ok[len(trial.timeline.ok) // 2 :]  # the first answers had come by then
+        ok = trial.timeline.ok[len(trial.timeline.ok) // 2 :]  # after the first responses
         self.throughput_rps = float(ok.mean()) / TICK_S if len(ok) else 0.0
         self.connections = connections
 
 
 class OnlyErrors(Exception):
-    """Nothing ends well: the service fails, or is gone; carries the reasons."""
+    """No request succeeds: the service fails or is unavailable; carries the reasons."""
 
 
 class BudgetSpent(Exception):
-    """No load may be made any more."""
+    """No load time is left in the budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """A service that is known to refuse: a trial in which it refused everything is one too."""
+    """A service that is known to refuse requests: a trial with refusals only is valid, too."""
 
-    error: str  # by which it refuses
-    are_tolerated: bool = False  # the trial goes on however many there are
+    error: str  # of a refusal
+    are_tolerated: bool = False  # the trial continues however many there are
 
 
 class Session:
-    """One search's budget, its connections, and what its trials have shown."""
+    """Budget, connections and evidence of one search."""
 
     def __init__(self, settings: SearchSettings) -> None:
         self.settings = settings
         self.spent_s = 0.0
         self.connections = min(CONNECTIONS, settings.max_connections)
-        self.response_s = 0.0  # unloaded, where answers are slow though nothing queues
+        self.response_s = 0.0  # unloaded, if responses are slow although nothing queues
         self.has_answered = False
-        self.notes: tuple[str, ...] = ()  # what happened, to be said whatever is found
-        self.changes: tuple[str, ...] = ()  # of the service's capacity, in words
+        self.notes: tuple[str, ...] = ()  # added to the result in any case
+        self.changes: tuple[str, ...] = ()  # notes on changes of the service's capacity
         self.evidence = TrialEvidence()
-        # What would be stated if the search ended here.
+        # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
 
     @property
     def pace(self) -> float:
-        """How much of their usual length the parts may last: less when the budget is tiny."""
+        """Factor for the length of the parts, below 1 for a tiny budget."""
         return min(1.0, max(LEAST_PACE, self.settings.budget_s / UNHURRIED_S))
 
     @property
@@ -80,30 +80,30 @@ class Session:
 
     @property
     def sustained_rps(self) -> float | None:
-        """The highest rate seen to hold."""
+        """The highest sustained rate so far."""
         return self.evidence.sustained_rps
 
     @property
     def settle_s(self) -> float:
-        """Seconds until a trial has its first answers, and the number in flight is settled."""
+        """Seconds until a trial has its first responses and the number in flight is settled."""
         if self.response_s < SLOW_S:
             return SETTLED_S
         return SETTLED_S + SLOW_SHARE * self.response_s
 
     @property
     def wait_s(self) -> float:
-        """What a trial costs beyond the seconds in which it is judged: 0 unless answers are slow.
+        """Seconds of a trial outside its judged part: 0 unless responses are slow.
 
-        It is the time until the first answers, and the time until the last ones.
+        These are the time until the first responses, and the time until the last ones.
         """
         return 2 * (self.settle_s - SETTLED_S)
 
     def raise_connections(self, wanted: int) -> None:
-        """Open as many connections as are wanted and allowed."""
+        """Raise the number of connections to `wanted`, within the user's limit."""
         allowed = min(wanted, self.settings.max_connections)
         self.connections = max(self.connections, allowed)
 
-    def ask(
+    def run_trial(
         self,
         load: Load,
         purpose: str,
@@ -112,18 +112,18 @@ class Session:
         pause_s: float = 0.0,
         *,
         refusals: Refusals | None = None,
-    ) -> Asking:
-        """Ask for a trial, again if the generator was the limit or the service went away.
+    ) -> TrialRun:
+        """Run a trial; repeat it if the generator was the limit or the service was unavailable.
 
-        With `refusals` it is the caller who takes the trial as evidence.
+        With `refusals` the caller records the trial as evidence.
         """
         reasons: tuple[str, ...] = ()
         tries = 0
         while tries < TRIES:
-            ask = TrialRequest(self._fitting(load), purpose, alarm_s, rise_s, pause_s)
+            request = TrialRequest(self._fitting(load), purpose, alarm_s, rise_s, pause_s)
             if refusals is not None:
-                ask = replace(ask, tolerates_errors=refusals.are_tolerated)
-            trial = yield self._completed(ask)
+                request = replace(request, tolerates_errors=refusals.are_tolerated)
+            trial = yield self._with_limits(request)
             self.spent_s += trial.stats.load_s
             if trial.verdict.cause is Cause.CONNECTIONS:
                 self._raise_further(trial)
@@ -141,18 +141,18 @@ class Session:
             reasons = trial.verdict.reasons
         raise GeneratorWasLimit(*(reasons or self.notes))
 
-    def _completed(self, ask: TrialRequest) -> TrialRequest:
-        if isinstance(ask.load, ClosedLoad):
-            self.raise_connections(ask.load.workers)
+    def _with_limits(self, request: TrialRequest) -> TrialRequest:
+        if isinstance(request.load, ClosedLoad):
+            self.raise_connections(request.load.workers)
         return replace(
-            ask,
+            request,
             max_connections=self.connections,
             settle_s=self.settle_s,
             so_far=self.so_far(),
         )
 
     def _fitting(self, load: Load) -> Load:
-        """Return the load as long as it takes to settle, and no longer than the budget allows."""
+        """Return the load, extended by the settling time and limited to the budget."""
         if self.left_s < LEAST_LOAD_S:
             raise BudgetSpent
         if isinstance(load, StagedLoad | ReplayLoad):  # no search asks for these
@@ -169,7 +169,7 @@ class Session:
         self.raise_connections(MORE_CONNECTIONS * self.connections)
 
     def _gone(self, trial: Trial, refusals: Refusals | None) -> float | None:
-        """Return how long to wait for a service that was gone; None: it was there."""
+        """Return how long to wait for a service that was unavailable; None: it was available."""
         error = refusals.error if refusals else ""
         if all(name == error for name, _ in trial.stats.errors):
             return None

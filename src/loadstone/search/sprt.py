@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LEVEL = 0.05  # of either error
-LEAST_BAD = 0.005  # a smaller share of failures is not told from the allowed one
+LEAST_BAD = 0.005  # a smaller share of failures is not distinguished from the allowed one
 BAD = 3.0  # times the allowed share
 
 
 class Decision(StrEnum):
-    """What the requests so far show."""
+    """Decision from the requests so far."""
 
     GOOD = "good"
     BAD = "bad"
@@ -22,22 +22,22 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sprt:
-    """Tests whether no more than the allowed share fails, or as much as the bad one."""
+    """Tests the allowed share of failures against the bad share."""
 
     allowed: float
 
     @property
     def bad(self) -> float:
-        """The share that must be told from the allowed one."""
+        """The share that must be distinguished from the allowed one."""
         return min(0.9, max(LEAST_BAD, BAD * self.allowed))
 
     @property
     def least_requests(self) -> int:
-        """So many requests without a failure are needed to call a rate good."""
+        """Number of requests without a failure after which a rate is good."""
         return math.ceil(_BOUND / -self._of_success)
 
     def decide(self, requests: int, failed: int) -> Decision:
-        """Decide by the likelihood ratio of what was counted so far."""
+        """Decide by the likelihood ratio of the counts so far."""
         ratio = failed * self._of_failure + (requests - failed) * self._of_success
         if ratio >= _BOUND:
             return Decision.BAD

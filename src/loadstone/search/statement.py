@@ -1,73 +1,73 @@
-"""What a metered search may claim."""
+"""Computes the result of a metered search."""
 
 import math
 
 from loadstone.analysis.model import Cause
+from loadstone.search.bracket import Bracket, Flag
 from loadstone.search.change import LevelChange
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import ThroughputEstimate, estimate
-from loadstone.search.sides import Flag, Sides
 
 CONFIDENCE = 0.95
-OVERLAP = 1.5  # half-widths by which bracket and meter may miss each other and still agree
+OVERLAP = 1.5  # half-widths by which bracket and meter may differ and still agree
 HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECTIVE}
-# Of N: what slow noise and drift move unseen during one search. Without it the interval covers a
-# service that slows by 0.1 % a minute in 88 runs of 100, with it in 97 (docs/methodology.md).
+# Share of N for slow noise and drift that one search cannot detect. For a service that slows by
+# 0.1 % a minute, the coverage is 97 of 100 runs with it and 88 without (docs/methodology.md).
 ALLOWANCE = 0.004
-# Of N, on the low side: noise only ever slows a service, and a burst that is rarer than one in a
-# search was not seen by it.
+# Share of N on the low side: noise only slows a service, and a search misses bursts that are rarer
+# than one per search.
 UNSEEN = 0.007
-ERRORS_SEEN = 0.02  # of N, on the low side, where requests failed in saturation or a little below
-# A search that metered for less time than this saw fewer bursts.
+ERRORS_SEEN = 0.02  # share of N on the low side, if requests failed in saturation or slightly below
+# A search that metered for less time than this has seen fewer bursts.
 LONG_S = 120.0
 UNSEEN_POWER = 0.7
-MOST_AFTER = 0.1  # half-width over N after a change, in which it may still be going on
+MOST_AFTER = 0.1  # half-width over N after a change; with more, the change may be still going on
 TOO_LITTLE = "too little was seen after it: measure again"
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
-def state(depths: Depths, sides: Sides) -> Capacity:
-    """Return N with its interval and the words that limit it."""
+def state(depths: Depths, bracket: Bracket) -> Capacity:
+    """Return N with its interval and notes."""
     found = estimate(depths.pool)
     steps = _steps(depths)
     if found is None:
-        return _changed(steps) if steps else _unmetered(depths, sides)
-    words = (*changes(steps), *_bucket_words(depths), *_words(depths, sides, found))
-    if sides.flags & HARD:
-        return _contradicted(depths, sides, found, words)
+        return _changed(steps) if steps else _unmetered(depths, bracket)
+    notes = (*changes(steps), *_bucket_notes(depths), *_notes(depths, bracket, found))
+    if bracket.flags & HARD:
+        return _contradicted(depths, bracket, found, notes)
     half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
     low = found.rate_rps - half_width - unseen * found.rate_rps
-    low = min(low, sides.spoiled or low)
-    if depths.errors or sides.has_failures:  # a little lower, few enough fail to be allowed
+    low = min(low, bracket.spoiled or low)
+    if depths.errors or bracket.has_failures:  # slightly lower, the allowed share fails
         low -= ERRORS_SEEN * found.rate_rps
-    # What held twice above the meter's interval does not contradict it, but may be the truth.
-    high = max(found.rate_rps + half_width, sides.steady or 0.0)
+    # A rate above the meter's interval that was sustained twice may be the true capacity.
+    high = max(found.rate_rps + half_width, bracket.steady or 0.0)
     low, high = _for_depth(depths, found, low, high)
     recent = depths.recent()
     if recent is not None:
         last, reach = recent.after_rps, recent.half_width_rps
         low, high = min(low, last - reach), max(high, last + reach)
-        words = (*words, f"{last:.4g}/s at last: a burst of noise, or the service changed")
+        notes = (*notes, f"{last:.4g}/s at last: a burst of noise, or the service changed")
     if steps and found.half_width_rps > MOST_AFTER * found.rate_rps:
-        return Capacity(None, max(0.0, low), None, 0.0, (*words, TOO_LITTLE), causes=(Cause.DRIFT,))
-    words = (*words, *_more_time(found, low, high))
-    # It changed once, and held what was too much since: it may have become faster again.
-    is_open = bool(steps) and sides.passed is not None and sides.high is None
+        return Capacity(None, max(0.0, low), None, 0.0, (*notes, TOO_LITTLE), causes=(Cause.DRIFT,))
+    notes = (*notes, *_more_time(found, low, high))
+    # After a change, a rate above the new level was sustained: it may have become faster again.
+    is_open = bool(steps) and bracket.passed is not None and bracket.high is None
     most = None if is_open else high
-    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, words, CapacityKind.SATURATION)
+    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
 
 
 def _steps(depths: Depths) -> list[LevelChange]:
-    """Return how the service changed, what the ramp reached included."""
+    """Return the changes of the service, including the one from the ramp's level."""
     fell = depths.fell()
     return depths.steps if fell is None else [fell]
 
 
 def changes(steps: list[LevelChange]) -> tuple[str, ...]:
-    """Say which levels there were, and when they ended."""
+    """Describe the levels of the service, and when they ended."""
     if not steps:
         return ()
     before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
@@ -77,7 +77,7 @@ def changes(steps: list[LevelChange]) -> tuple[str, ...]:
     )
 
 
-def _bucket_words(depths: Depths) -> tuple[str, ...]:
+def _bucket_notes(depths: Depths) -> tuple[str, ...]:
     step = depths.bucket
     if step is None:
         return ()
@@ -89,56 +89,56 @@ def _bucket_words(depths: Depths) -> tuple[str, ...]:
 
 def _changed(steps: list[LevelChange]) -> Capacity:
     last = steps[-1]
-    # Within the few seconds that were seen it may still have been changing.
+    # Within the few seconds after the change it may still have been changing.
     is_faster = last.after_rps > last.before_rps
     low, high = (last.before_rps, None) if is_faster else (None, last.before_rps)
-    words = (*changes(steps), TOO_LITTLE)
-    return Capacity(None, low, high, 0.0, words, causes=(Cause.DRIFT,))
+    notes = (*changes(steps), TOO_LITTLE)
+    return Capacity(None, low, high, 0.0, notes, causes=(Cause.DRIFT,))
 
 
-def _unmetered(depths: Depths, sides: Sides) -> Capacity:
-    """State what trials at constant rates showed where saturation was too short to be metered."""
-    words = ("saturation was too short to be metered", *sides.reasons)
-    if sides.low is None:
-        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
-        return no_more_than(sides.high or depths.rate_rps, words, causes)
-    high = sides.high or max(sides.low, depths.rate_rps)
-    rate = (sides.low + high) / 2
-    return Capacity(rate, sides.low, high, CONFIDENCE, words, _kind(sides))
+def _unmetered(depths: Depths, bracket: Bracket) -> Capacity:
+    """Return the result of constant-rate trials, if saturation was too short to be metered."""
+    notes = ("saturation was too short to be metered", *bracket.reasons)
+    if bracket.low is None:
+        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in bracket.flags else ()
+        return no_more_than(bracket.high or depths.rate_rps, notes, causes)
+    high = bracket.high or max(bracket.low, depths.rate_rps)
+    rate = (bracket.low + high) / 2
+    return Capacity(rate, bracket.low, high, CONFIDENCE, notes, _kind(bracket))
 
 
-def _kind(sides: Sides) -> CapacityKind:
-    if Flag.OBJECTIVE in sides.flags:
+def _kind(bracket: Bracket) -> CapacityKind:
+    if Flag.OBJECTIVE in bracket.flags:
         return CapacityKind.OBJECTIVE
-    return CapacityKind.REFUSAL if Flag.ERRORS_BELOW in sides.flags else CapacityKind.SATURATION
+    return CapacityKind.REFUSAL if Flag.ERRORS_BELOW in bracket.flags else CapacityKind.SATURATION
 
 
 def _contradicted(
-    depths: Depths, sides: Sides, found: ThroughputEstimate, words: tuple[str, ...]
+    depths: Depths, bracket: Bracket, found: ThroughputEstimate, notes: tuple[str, ...]
 ) -> Capacity:
     half_width = found.half_width_rps
-    # What failed, noise or a slow queue may have failed: so much did complete in saturation.
+    # Noise or a slow queue may have caused the failures, and this rate completed in saturation.
     _, most = _for_depth(depths, found, found.rate_rps - half_width, found.rate_rps + half_width)
-    if sides.low is None:
-        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in sides.flags else ()
-        failed = sides.high or found.rate_rps
-        high = failed if sides.is_limited else max(failed, most)
-        return no_more_than(high, (*words, *sides.reasons), causes)
+    if bracket.low is None:
+        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in bracket.flags else ()
+        failed = bracket.high or found.rate_rps
+        high = failed if bracket.is_limited else max(failed, most)
+        return no_more_than(high, (*notes, *bracket.reasons), causes)
     reach = OVERLAP * found.half_width_rps
-    high = sides.high if sides.high is not None else found.rate_rps + found.half_width_rps
-    agrees = sides.low <= found.rate_rps + reach and high >= found.rate_rps - reach
-    if agrees and not sides.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE}:
-        rate = min(max(found.rate_rps, sides.low), high)
-        low = min(sides.low, found.rate_rps - found.half_width_rps)
+    high = bracket.high if bracket.high is not None else found.rate_rps + found.half_width_rps
+    agrees = bracket.low <= found.rate_rps + reach and high >= found.rate_rps - reach
+    if agrees and not bracket.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE}:
+        rate = min(max(found.rate_rps, bracket.low), high)
+        low = min(bracket.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
-        return Capacity(rate, max(0.0, low), high, CONFIDENCE, words, CapacityKind.SATURATION)
-    low, high = sorted((sides.low, high))
+        return Capacity(rate, max(0.0, low), high, CONFIDENCE, notes, CapacityKind.SATURATION)
+    low, high = sorted((bracket.low, high))
     rate = (low + high) / 2
-    if Flag.LESS_SUSTAINED in sides.flags:
+    if Flag.LESS_SUSTAINED in bracket.flags:
         high = max(high, most)
-    if Flag.MORE_SUSTAINED in sides.flags:  # what a full bucket or a cache let pass may not last
+    if Flag.MORE_SUSTAINED in bracket.flags:  # what a full bucket or a cache let pass may not last
         low = min(low, found.rate_rps - found.half_width_rps)
-    return Capacity(rate, low, high, CONFIDENCE, words, _kind(sides))
+    return Capacity(rate, low, high, CONFIDENCE, notes, _kind(bracket))
 
 
 def _for_depth(
@@ -147,7 +147,7 @@ def _for_depth(
     """Widen the interval where throughput depends on the backlog."""
     if not _depends(depths):
         deep = estimate(depths.pool_of(DEEP))
-        # A small difference is not significant, and may be there.
+        # A small difference may exist although it is not significant.
         return low, max(high, deep.rate_rps + deep.half_width_rps) if deep else high
     points = [
         (sum(seen) / len(seen), at.rate_rps)
@@ -159,7 +159,7 @@ def _for_depth(
     high = max([high, *(rate + half_width for _, rate in points)])
     if len(points) < 2 or points[-1][1] <= points[-2][1]:
         return low, high
-    # 1/X = 1/C + k/Q: what an endless backlog would bring.
+    # 1/X = 1/C + k/Q, extrapolated to an infinite backlog.
     (some, slower), (more, faster) = points[-2:]
     inverse = (more / faster - some / slower) / (more - some) if more > some else 0.0
     if inverse > 0:
@@ -171,12 +171,13 @@ def _depends(depths: Depths) -> bool:
     return depths.top > DEEP or depths.gap(SHALLOW, DEEP) != 0
 
 
-def _words(depths: Depths, sides: Sides, found: ThroughputEstimate) -> tuple[str, ...]:
+def _notes(depths: Depths, bracket: Bracket, found: ThroughputEstimate) -> tuple[str, ...]:
     metered = f"{found.rate_rps:.4g}/s"
-    high = f"{sides.high:.4g}/s" if sides.high else "N"
-    low = f"{sides.low:.4g}/s" if sides.low else "a rate below"
-    told = {
-        Flag.NOISY: f"{low} held in the end, but one trial below N failed ({_first(sides)})",
+    high = f"{bracket.high:.4g}/s" if bracket.high else "N"
+    low = f"{bracket.low:.4g}/s" if bracket.low else "a rate below"
+    first_reason = bracket.reasons[0] if bracket.reasons else "no reason kept"
+    texts = {
+        Flag.NOISY: f"{low} held in the end, but one trial below N failed ({first_reason})",
         Flag.ERRORS_BELOW: f"errors come below the {metered} that saturation reaches",
         Flag.LESS_SUSTAINED: f"{high} was not sustained, although {metered} complete in saturation",
         Flag.MORE_SUSTAINED: f"{low} was sustained, above the {metered} completed in saturation",
@@ -184,26 +185,22 @@ def _words(depths: Depths, sides: Sides, found: ThroughputEstimate) -> tuple[str
         Flag.BELOW_UNDECIDED: "no rate below N was seen to hold in the time given",
         Flag.OBJECTIVE: f"the objective is the limit: {metered} complete in saturation, too late",
     }
-    flags = sides.flags | _unproven(sides)
-    words = [told[flag] for flag in Flag if flag in flags]
+    flags = bracket.flags | _unproven(bracket)
+    notes = [texts[flag] for flag in Flag if flag in flags]
     if _depends(depths):
-        words.append(_by_depth(depths))
+        notes.append(_by_depth(depths))
     if depths.errors:
         kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors.most_common(3))
-        words.append(f"errors in saturation: {kinds}")
-    return tuple(words)
+        notes.append(f"errors in saturation: {kinds}")
+    return tuple(notes)
 
 
-def _unproven(sides: Sides) -> set[Flag]:
-    """Return the sides of which no trial came to a verdict, so far."""
-    if sides.flags & HARD:
+def _unproven(bracket: Bracket) -> set[Flag]:
+    """Return the flags of the sides that no trial has decided yet."""
+    if bracket.flags & HARD:
         return set()
-    below = {Flag.BELOW_UNDECIDED} if sides.low is None else set()
-    return below | ({Flag.ABOVE_UNDECIDED} if sides.high is None else set())
-
-
-def _first(sides: Sides) -> str:
-    return sides.reasons[0] if sides.reasons else "no reason kept"
+    below = {Flag.BELOW_UNDECIDED} if bracket.low is None else set()
+    return below | ({Flag.ABOVE_UNDECIDED} if bracket.high is None else set())
 
 
 def _by_depth(depths: Depths) -> str:

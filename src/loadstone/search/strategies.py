@@ -24,15 +24,15 @@ STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
 }
 DEFAULT = "meter"
 
-# The methods that heed a trial's verdict; the published ones have rules of their own.
+# Methods that use a trial's verdict; the published ones have their own rules.
 HEED_OBJECTIVES = ("meter", "bisect")
 
-# Seconds of load that the first trial of a published method takes; nothing is known before its end.
+# Seconds of load of the first trial of a published method, before which there is no result.
 LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.trial_s}
 
 
 def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
-    """Return what makes a new search."""
+    """Return a factory of searches."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")
     if settings.has_objectives and name not in HEED_OBJECTIVES:

@@ -1,4 +1,4 @@
-"""What one constant rate showed of a service that refuses."""
+"""Results of constant-rate trials of a service that refuses requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,43 +8,43 @@ import numpy as np
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 
 LEAST_FILLS = 4
-ERROR = 1.0  # requests, for a request may come just before or after a token
-GRID = 400  # sizes of a bucket that are tried
+ERROR = 1.0  # requests, because a request may come just before or after a token
+GRID = 400  # number of bucket sizes that are tried
 LEAST_RATIO = 3.0  # of the longest to the shortest time that a bucket took to empty
-WINDOWS = 2.0  # that a window may accept: haproxy weighs the one before by its share
-LEAST_FLOW = 0.4  # of what was accepted: less came from a full bucket or window
+WINDOWS = 2.0  # times its limit that a window may accept: haproxy weights the previous window
+LEAST_FLOW = 0.4  # of the accepted requests: with less, the rest came from a full bucket or window
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How many requests at a constant rate were refused, from the first accepted one on.
+    """Counts of a constant-rate trial from its first accepted request on.
 
-    Refusals before it come from the load of an earlier trial: a limiter still counts that.
+    Refusals before it are caused by an earlier trial, which the limiter still counts.
     """
 
     rate_rps: float
     requests: int
     refused: int
-    is_hopeless: bool = False  # so many were refused that the trial was stopped
-    is_saturated: bool = False  # none was refused, and the backlog grew
+    is_hopeless: bool = False  # the trial was stopped because of refusals
+    is_saturated: bool = False  # none was refused, but the backlog grew
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Requests that a limiter accepted from rest before it refused the first one.
+    """Requests that a limiter accepted from rest before its first refusal.
 
-    Of `mixed` requests, among which the first refusal came, `refused` were refused.
+    Of `mixed` requests around the first refusal, `refused` were refused.
     """
 
     rate_rps: float
     before: float  # accepted before these
     mixed: float
     refused: float
-    is_full: bool = True  # it began at rest, and not after a trial that had emptied it in part
+    is_full: bool = True  # the limiter was at rest, not partly used by an earlier trial
 
     @property
     def most(self) -> float:
-        """Requests accepted before the first refusal, if none was after it."""
+        """Requests accepted before the first refusal, if none was accepted after it."""
         return self.before + max(0.0, self.mixed - self.refused)
 
     def least(self, flow_rps: float) -> float:
@@ -55,7 +55,7 @@ class Fill:
 
 
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
-    """Count what was refused; a trial in which nothing was accepted counts nothing."""
+    """Count accepted and refused requests; all 0 if nothing was accepted."""
     stats, ticks = trial.stats, trial.timeline
     if not stats.failed and trial.verdict.state is TrialState.DEGRADED:
         return Tried(rate_rps, stats.ok, 0, is_saturated=True)
@@ -65,7 +65,7 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     is_stopped = trial.verdict.cause is Cause.ERRORS and seconds < trial.planned_s - TICK_S
     left_out = 0 if is_rested else leading(trial)
     failed = int(ticks.failed[:left_out].sum())
-    if is_stopped and failed == stats.failed:  # it was stopped for these
+    if is_stopped and failed == stats.failed:  # it was stopped because of these
         left_out = failed = 0
     ok = int(ticks.ok[:left_out].sum())
     refused = stats.failed - failed
@@ -74,11 +74,11 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
 
 
 def fill(trial: Trial, rate_rps: float) -> Fill | None:
-    """Return how many were accepted in a row before the first refusal; None: none was refused."""
+    """Return the requests accepted before the first refusal; None: none was refused."""
     ticks, stats = trial.timeline, trial.stats
     if not stats.failed or not stats.ok:
         return None
-    if not ticks.failed.any():  # it was stopped within the tick of the first refusal
+    if not ticks.failed.any():  # the trial was stopped within the tick of the first refusal
         return Fill(rate_rps, 0.0, float(stats.ok + stats.failed), float(stats.failed))
     first = int((ticks.failed > 0).argmax())
     before = float(ticks.due[:first].sum())
@@ -87,7 +87,7 @@ def fill(trial: Trial, rate_rps: float) -> Fill | None:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A token bucket from rest: a full one is accepted at once, then what flows in."""
+    """A token bucket from rest: a full bucket is accepted at once, then the flow rate."""
 
     rate_rps: float
     half_width_rps: float
@@ -99,12 +99,11 @@ class Bucket:
 
 
 def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Bucket | None:
-    """Return the bucket that explains all trials; None: something else fills up.
+    """Return the bucket that explains all trials; None: there is no such bucket.
 
-    Its rate is below `bad_rps`, which was refused.
-    B tokens and what flows in at rate r: a trial that filled it in s seconds accepted B + r s, and
-    one of which nothing was refused no more than that. A window, which accepts as many however fast
-    they come, is no such bucket.
+    Its rate is below `bad_rps`, which was refused. With B tokens and rate r, a trial that emptied
+    it in s seconds accepted B + r s, and a trial without refusals at most that. A window, which
+    accepts the same number at any rate, is not such a bucket.
     """
     fills = [one for one in fills if one.most > 0]
     full = [one for one in fills if one.is_full]
@@ -115,7 +114,7 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
     longest = last.most / last.rate_rps
     by_windows = WINDOWS * first.most + ERROR
     if longest < LEAST_RATIO * first.most / first.rate_rps or last.least(bad_rps) <= by_windows:
-        return None  # a window would explain them, too
+        return None  # a window would also explain the trials
     tokens = np.linspace(0.0, first.most + ERROR, GRID)[:, None]
     least = np.array([one.least(bad_rps) for one in fills]) - ERROR
     most = np.array([one.most for one in fills]) + ERROR
@@ -136,7 +135,7 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
 
 
 def leading(trial: Trial) -> int:
-    """Return how many ticks pass until requests are accepted, where the first are refused."""
+    """Return the number of ticks until requests are accepted, if the first are refused."""
     ticks = trial.timeline
     first = int((ticks.ok > 0).argmax())
     return first + 1 if ticks.failed[: first + 1].any() else 0

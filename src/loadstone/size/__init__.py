@@ -1,1 +1,1 @@
-"""Sizes a service: what a load takes, from what was measured of a smaller one."""
+"""Sizes a service for a load from measurements of a smaller one."""

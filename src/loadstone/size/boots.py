@@ -1,4 +1,4 @@
-"""What one boot of a server asks of Keystone, from runs on a lab with a compute cloud."""
+"""Keystone requests per boot of a server, from runs on a lab with a compute cloud."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.identity_requests import IdentityRequests, RequestKind
 from loadstone.result import Measurement, Run
 
-BOOTS = "NovaServers.boot_"  # scenarios that boot one server in each iteration
+BOOTS = "NovaServers.boot_"  # prefix of scenarios that boot one server per iteration
 LEAST_BOOTS = 5
 _OF_CLOUD = ("middleware cache", "service tokens")  # facts of a lab that change the cost
 
 
 @dataclass(frozen=True, slots=True)
 class BootCost:
-    """Requests to Keystone of one boot, as the iterations of one workload caused them."""
+    """Keystone requests of one boot, from the iterations of one workload."""
 
     scenario: str
     run_id: str
     counted: int  # boots
     logins: float
     validations: float
-    others: float  # of further kinds
+    others: float  # of other kinds
     cloud: tuple[tuple[str, str], ...]  # settings of the compute cloud
     least: float  # requests of a boot in the run's cheapest workload
 
@@ -39,7 +39,7 @@ class BootCost:
 
 @dataclass(frozen=True, slots=True)
 class Boots:
-    """How many servers are booted."""
+    """A rate of boots with the cost of a boot."""
 
     rate_rps: float
     cost: BootCost
@@ -51,9 +51,9 @@ def is_boot(scenario: str) -> bool:
 
 
 def boot_cost(runs: Sequence[Run]) -> BootCost:
-    """Return the cost of the newest run's most expensive boots; `runs` are the newest first.
+    """Return the cost of the most expensive boots of the newest run; `runs` are newest first.
 
-    Raises EnvironmentUnusable when no run has counted what boots ask of Keystone.
+    Raises EnvironmentUnusable if no run has counted Keystone requests of boots.
     """
     for run in runs:
         found = sorted(_costs(run), key=lambda pair: pair[1].total_per_iteration)
@@ -72,12 +72,12 @@ def boot_cost(runs: Sequence[Run]) -> BootCost:
 def _costs(run: Run) -> Iterator[tuple[Measurement, IdentityRequests]]:
     for measurement in run.measurements:
         for trial in measurement.trials if is_boot(measurement.scenario) else ():
-            counted = trial.identity
-            # How many requests a boot causes does not depend on when the generator sent it.
-            if counted is None or counted.iterations < LEAST_BOOTS:
+            requests = trial.identity
+            # The number of requests of a boot does not depend on whether the generator was late.
+            if requests is None or requests.iterations < LEAST_BOOTS:
                 continue
             if trial.stats.failed == 0:
-                yield measurement, counted
+                yield measurement, requests
 
 
 def _cost(run: Run, measurement: Measurement, found: IdentityRequests, least: float) -> BootCost:

@@ -1,4 +1,4 @@
-"""What one iteration of a scenario costs, from the trials of stored runs."""
+"""Resource demand of one iteration of a scenario, from the trials of stored runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from loadstone.report.settings import IDENTITY, SettingDifference, differences
 from loadstone.result import BESIDE, LEAST_S, Environment, Measurement, Run
 
 ROLES = (Role.KEYSTONE, Role.WEB, Role.DATABASE, Role.CACHE, Role.BALANCER, Role.DIRECTORY)
-MOST_FAILED = 0.01  # share of iterations: what fails costs something else
-# Of the highest throughput: in a slower trial much of the CPU is what the service does when idle.
+MOST_FAILED = 0.01  # share of failed iterations, which have another cost
+# Of the highest throughput: below, the idle cost of the service is a large part of the CPU.
 LEAST_SHARE = 0.5
-LIGHT_SHARE = 0.7  # of the highest throughput: up to here hardly anything queues
+LIGHT_SHARE = 0.7  # of the highest throughput: up to here, hardly any queueing
 LEAST_ITERATIONS = 5
-RUNS_FOR_SCATTER = 3  # from so many runs on, the interval is that between runs
-MOST_RUNS = 5  # of the same settings, the newest
+RUNS_FOR_SCATTER = 3  # from this number of runs on, the interval is from the scatter between runs
+MOST_RUNS = 5  # the newest runs with the same settings
 
-# Differences that change no cost by themselves.
+# Settings that do not affect the cost.
 _NOT_A_COST = IDENTITY | {BESIDE, "loadstone", "revocation.events", "fernet.keys"}
 
 
 @dataclass(frozen=True, slots=True)
 class DemandEstimate:
-    """A mean with its 95 % interval; None where one value tells nothing of the scatter."""
+    """A mean with its 95 % interval; None if there is only one value."""
 
     value: float
     low: float | None = None
@@ -38,34 +38,34 @@ class DemandEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one iteration of a scenario costs."""
+    """Resource demand of one iteration of a scenario."""
 
     scenario: str
     title: str
-    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role, the generator among them
-    service_s: DemandEstimate  # duration without queueing: how long a worker is held
-    is_light: bool  # service_s was measured in a trial at a low rate
+    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role, including the generator
+    service_s: DemandEstimate  # duration without queueing: the time that a worker is occupied
+    is_light: bool  # whether service_s was measured at a low rate
     statements: float | None  # SQL statements
     cache_gets: float | None
-    connection_s: float | None  # how long a database connection is in a transaction
+    connection_s: float | None  # time of a database connection in a transaction
     trials: int
     runs: tuple[str, ...]
-    environment: Environment  # of the newest of the runs
+    environment: Environment  # of the newest run
 
     def of(self, role: Role) -> DemandEstimate | None:
-        """Return the CPU seconds of one role; None: it used none, or was not watched."""
+        """Return the CPU seconds of one role; None if it used none or was not monitored."""
         return dict(self.cpu_s).get(role)
 
 
-def demands(wanted: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]:
-    """Return what each scenario (by its stored name) costs; `runs` are the newest first.
+def demands(scenarios: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]:
+    """Return the demand of each scenario (by its stored name); `runs` are newest first.
 
-    Runs with the settings of the newest usable one are taken where there are some; otherwise the
-    newest of the scenario. Raises EnvironmentUnusable when nothing usable is stored.
+    Uses runs with the settings of the newest usable run of all scenarios, or else of the newest run
+    of the scenario. Raises EnvironmentUnusable if no run of a scenario is usable.
     """
-    usable = {name: list(_usable(name, runs)) for name in wanted}
+    usable = {name: list(_usable(name, runs)) for name in scenarios}
     first = max((run for found in usable.values() for run, _ in found), key=_age, default=None)
-    return tuple(_demand(name, usable[name], first) for name in wanted)
+    return tuple(_demand(name, usable[name], first) for name in scenarios)
 
 
 def settings_that_differ(found: Sequence[Demand]) -> tuple[SettingDifference, ...]:
@@ -74,7 +74,7 @@ def settings_that_differ(found: Sequence[Demand]) -> tuple[SettingDifference, ..
 
 
 def usable_trials(measurement: Measurement) -> tuple[Trial, ...]:
-    """Return the trials whose figures say what an iteration costs under load."""
+    """Return the trials that show the cost of an iteration under load."""
     found = [trial for trial in measurement.trials if _is_usable(trial)]
     most = max((trial.stats.throughput_rps for trial in found), default=0.0)
     return tuple(t for t in found if t.stats.throughput_rps >= LEAST_SHARE * most)
@@ -109,24 +109,24 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
     of_same = [pair for pair in found if not _differ(pair[0], like)]
     if not of_same:
         of_same = [pair for pair in found if not _differ(pair[0], found[0][0])]
-    taken = of_same[:MOST_RUNS]
-    newest, measurement = taken[0]
-    seen = [(run.run_id, trial) for run, one in taken for trial in usable_trials(one)]
-    light = [_fastest(one) for _, one in taken]
+    newest_runs = of_same[:MOST_RUNS]
+    newest, measurement = newest_runs[0]
+    trials = [(run.run_id, trial) for run, one in newest_runs for trial in usable_trials(one)]
+    light = [_fastest(one) for _, one in newest_runs]
     roles = (*ROLES, Role.GENERATOR)
     return Demand(
         scenario=name,
         title=measurement.title,
         cpu_s=tuple(
-            (role, estimate) for role in roles if (estimate := _estimate(seen, role)) is not None
+            (role, estimate) for role in roles if (estimate := _estimate(trials, role)) is not None
         ),
         service_s=_service_s([trial for trial, _ in light]),
         is_light=all(is_light for _, is_light in light),
-        statements=_figure(seen, "statements_per_request"),
-        cache_gets=_figure(seen, "cache_gets_per_request"),
-        connection_s=_connection_s(seen),
-        trials=len(seen),
-        runs=tuple(dict.fromkeys(run_id for run_id, _ in seen)),
+        statements=_figure(trials, "statements_per_request"),
+        cache_gets=_figure(trials, "cache_gets_per_request"),
+        connection_s=_connection_s(trials),
+        trials=len(trials),
+        runs=tuple(dict.fromkeys(run_id for run_id, _ in trials)),
         environment=newest.environment,
     )
 
@@ -139,13 +139,14 @@ def _age(run: Run) -> str:
     return run.started_at
 
 
-def _estimate(seen: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate | None:
-    """Return the mean over trials, or over runs where there are enough of them."""
-    values = [(run, cost) for run, trial in seen if (cost := _cost(trial, role))]
+def _estimate(trials: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate | None:
+    """Return the mean over trials, or over runs if there are enough."""
+    values = [(run, cost) for run, trial in trials if (cost := _cost(trial, role))]
     if not values:
         return None
     by_run = [
-        fmean(log(cost) for _, cost in own) for _, own in groupby(values, key=lambda one: one[0])
+        fmean(log(cost) for _, cost in costs)
+        for _, costs in groupby(values, key=lambda one: one[0])
     ]
     logs = by_run if len(by_run) >= RUNS_FOR_SCATTER else [log(cost) for _, cost in values]
     found = of_logs(logs)
@@ -156,16 +157,18 @@ def _cost(trial: Trial, role: Role) -> float:
     return _cpu(trial.resources.observation, role) if trial.resources else 0.0
 
 
-def _cpu(seen: Observation, role: Role) -> float:
+def _cpu(observation: Observation, role: Role) -> float:
     """Return the CPU seconds of an iteration in one role, over all machines."""
-    uses = (one for one in seen.uses if one.kind is BottleneckKind.CPU and one.role == role.value)
+    uses = (
+        one for one in observation.uses if one.kind is BottleneckKind.CPU and one.role == role.value
+    )
     return sum(one.demand_s or 0.0 for one in uses)
 
 
 def _fastest(measurement: Measurement) -> tuple[Trial, bool]:
-    """Return the trial in which an iteration took the least time, and whether it was a light one.
+    """Return the trial with the lowest mean service time, and whether its load was light.
 
-    That is the one without queueing where there was one, as in the first step of a search's ramp.
+    This is a trial without queueing if there is one, as the first step of a search's ramp.
     """
     ended = [t for t in measurement.trials if t.is_valid and t.stats.ok >= LEAST_ITERATIONS]
     fastest = min(ended, key=lambda trial: trial.stats.service.mean_s)
@@ -178,19 +181,19 @@ def _service_s(trials: Sequence[Trial]) -> DemandEstimate:
     return DemandEstimate(found.mean, found.low, found.high)
 
 
-def _figure(seen: Sequence[tuple[str, Trial]], name: str) -> float | None:
+def _figure(trials: Sequence[tuple[str, Trial]], name: str) -> float | None:
     found = [
         value
-        for _, trial in seen
+        for _, trial in trials
         if trial.resources and (value := trial.resources.observation.figure(name)) is not None
     ]
     return fmean(found) if found else None
 
 
-def _connection_s(seen: Sequence[tuple[str, Trial]]) -> float | None:
+def _connection_s(trials: Sequence[tuple[str, Trial]]) -> float | None:
     found = [
         use.demand_s
-        for _, trial in seen
+        for _, trial in trials
         if trial.resources
         and (use := trial.resources.observation.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE))
         and use.demand_s is not None

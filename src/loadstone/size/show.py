@@ -11,11 +11,11 @@ from loadstone.monitor.demand import NAMES
 from loadstone.report import figures
 from loadstone.size.boots import Boots
 from loadstone.size.demand import DemandEstimate
-from loadstone.size.sizing import ConnectionsNeeded, Sizing, whole
+from loadstone.size.sizing import ConnectionsNeeded, Sizing, round_up
 
 
 def show(found: Sizing, console: Console) -> None:
-    """Print what the load takes, what one iteration costs, and what was assumed."""
+    """Print the sizing, the cost of one iteration, and the assumptions."""
     loads = ", ".join(f"{one.rate_rps:g}/s {one.demand.title}" for one in found.loads)
     if found.boots is not None:
         console.print(
@@ -134,7 +134,7 @@ def _interval(one: DemandEstimate) -> str:
 
 
 def _whole_cells(one: DemandEstimate) -> tuple[str, str]:
-    value, low, high = whole(one)
+    value, low, high = round_up(one)
     return str(value), figures.MISSING if low is None or high is None else f"{low} to {high}"
 
 
@@ -148,7 +148,7 @@ def _estimate(one: DemandEstimate, factor: float = 1.0) -> dict[str, float | Non
 
 
 def _whole(one: DemandEstimate) -> dict[str, int | None]:
-    value, low, high = whole(one)
+    value, low, high = round_up(one)
     return {"value": value, "low": low, "high": high}
 
 

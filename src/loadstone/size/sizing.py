@@ -1,9 +1,9 @@
-"""What a load takes: cores, workers, nodes and connections.
+"""Cores, workers, nodes and connections that a load needs.
 
-Utilisation law: a resource that one iteration occupies for D seconds is busy for X D seconds a
-second at a rate of X, so that X D / u of it are needed at a utilisation of u (Denning and Buzen,
-The operational analysis of queueing network models, 1978). Workers by Little's law: X S of them are
-held at once, S the duration of an iteration that does not queue.
+Utilisation law: a resource that each iteration occupies for D seconds is busy X D seconds per
+second at a rate of X, so a utilisation of u needs X D / u of it (Denning and Buzen, The operational
+analysis of queueing network models, 1978). Workers by Little's law: X S of them are occupied on
+average, with S the duration of an iteration without queueing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from loadstone.report import figures
 from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
-UTILISATION = 0.6  # half as much again may come before anything is full
-# Defaults of oslo.db and oslo.cache, where the facts of a run do not say.
+UTILISATION = 0.6  # leaves room for two thirds more load
+# Defaults of oslo.db and oslo.cache, if not in the facts of a run.
 POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
 POOLED = "oslo_cache.memcache_pool"
@@ -24,7 +24,7 @@ POOLED = "oslo_cache.memcache_pool"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How often a scenario is asked for."""
+    """A scenario's demand and its rate."""
 
     demand: Demand
     rate_rps: float
@@ -32,30 +32,30 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsNeeded:
-    """Connections that the workers hold, and what the server should allow."""
+    """Connections of the workers, and the limit that the server should have."""
 
-    held: int  # by all workers at most
-    limit: int  # that leaves room
-    busy: float | None  # at once, on average; None: not measured
+    held: int  # maximum over all workers
+    limit: int  # with some reserve
+    busy: float | None  # on average; None: not measured
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What a load takes at a utilisation."""
+    """Resources that a load needs at a utilisation."""
 
     loads: tuple[Load, ...]
     utilisation: float
-    cores: tuple[tuple[Role, DemandEstimate], ...]  # of each role
+    cores: tuple[tuple[Role, DemandEstimate], ...]  # by role
     workers: DemandEstimate  # processes with one thread
     cores_per_node: int
-    nodes: DemandEstimate  # of Keystone and its web server
+    nodes: DemandEstimate  # for Keystone and its web server
     database: ConnectionsNeeded | None  # None: the deployment has no database server
     cache: ConnectionsNeeded | None  # None: it has no memcached
     statements_rps: float | None
     cache_gets_rps: float | None
-    full_at: DemandEstimate  # times this load that the measured machine bears, everything on it
+    full_at: DemandEstimate  # multiple of this load at which the measured machine is full
     assumptions: tuple[str, ...]
-    boots: Boots | None = None  # whose logins and validations are among the loads
+    boots: Boots | None = None  # their logins and validations are part of the loads
 
 
 def size(
@@ -64,9 +64,9 @@ def size(
     utilisation: float,
     boots: Boots | None = None,
 ) -> Sizing:
-    """Return what the loads take together; `cores_per_node` None: as the machine measured.
+    """Return the resources for all loads; `cores_per_node` None: as on the measured machine.
 
-    The loads contain what `boots` ask of Keystone.
+    The loads must include the Keystone requests of `boots`.
     """
     cores = tuple(
         (role, _scaled(total, 1 / utilisation))
@@ -96,8 +96,8 @@ def size(
     )
 
 
-def whole(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
-    """Return an estimate in whole pieces: rounded up, at least one."""
+def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
+    """Round an estimate and its interval up to integers of at least one."""
 
     def up(value: float) -> int:
         return max(1, ceil(value - 1e-9))
@@ -118,11 +118,11 @@ def _total(loads: Sequence[Load], role: Role) -> DemandEstimate | None:
 
 def _sum(parts: Iterable[DemandEstimate]) -> DemandEstimate:
     """Add estimates whose errors are independent."""
-    every = list(parts)
-    value = sum(one.value for one in every)
-    lows = [one.value - one.low for one in every if one.low is not None]
-    highs = [one.high - one.value for one in every if one.high is not None]
-    if len(lows) < len(every) or len(highs) < len(every):
+    estimates = list(parts)
+    value = sum(one.value for one in estimates)
+    lows = [one.value - one.low for one in estimates if one.low is not None]
+    highs = [one.high - one.value for one in estimates if one.high is not None]
+    if len(lows) < len(estimates) or len(highs) < len(estimates):
         return DemandEstimate(value)
     return DemandEstimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
 
@@ -137,7 +137,7 @@ def _scaled(one: DemandEstimate, factor: float) -> DemandEstimate:
 
 
 def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -> DemandEstimate:
-    """Return the workers that are held, at least one for each core that they keep busy."""
+    """Return the number of occupied workers, at least one for each busy core."""
     held = _scaled(
         _sum(_scaled(one.demand.service_s, one.rate_rps) for one in loads), 1 / utilisation
     )
@@ -147,7 +147,7 @@ def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -
 def _database(
     loads: Sequence[Load], facts: Mapping[str, str], workers: int, utilisation: float
 ) -> ConnectionsNeeded | None:
-    # As the audit counts them: a connection per thread and one more, up to what the pool gives.
+    # As in the audit: one connection per thread plus one, up to the limit of the pool.
     if not any(load.demand.of(Role.DATABASE) for load in loads):
         return None
     pool = _whole(facts, "conf.database.max_pool_size", POOL)
@@ -171,13 +171,13 @@ def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
-    """Return the sum of rates times costs; None where a cost is not known."""
+    """Return the sum of rates times costs; None if a cost is unknown."""
     known = [(rate, cost) for rate, cost in parts if cost is not None]
     return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
 
 
 def _full_at(loads: Sequence[Load], cores: int) -> DemandEstimate:
-    """Return how many times the load fills the processors of the machine that was measured."""
+    """Return the multiple of the load that uses all processors of the measured machine."""
     totals = [total for role in (*ROLES, Role.GENERATOR) if (total := _total(loads, role))]
     busy = _sum(totals)
     return DemandEstimate(

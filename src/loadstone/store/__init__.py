@@ -1,1 +1,1 @@
-"""Keeps results: a database beside Parquet files."""
+"""Stores results in a database and in Parquet files."""

@@ -1,4 +1,4 @@
-"""A run with its samples as one file, to carry it from one store to another."""
+"""Export and import of a run with its samples as one ZIP file."""
 
 import json
 import re
@@ -14,19 +14,19 @@ from loadstone.store.migrations.convert import measurements
 from loadstone.store.store import Store
 
 FORMAT = "loadstone run 2"
-BEFORE = "loadstone run 1"  # of a store before revision 0003
-# What is unpacked lands below the run's folder and nowhere else.
+BEFORE = "loadstone run 1"  # format before revision 0003
+# These patterns keep unpacked files below the run's folder.
 RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]*")
 SAMPLES = re.compile(r"((samples|readings)/[\w-]+\.parquet|profiles/[\w-]+\.folded)", re.ASCII)
 
 
 def export(store: Store, name: str, path: Path) -> str:
-    """Write a run to a file and give its id."""
+    """Write a run to a file and return its id."""
     run = store.get(name)
     store.require_files(run.run_id)
     folder = store.folder(run.run_id)
     head = {"format": FORMAT, "result": codec.to_plain(run)}
-    # Parquet is compressed already.
+    # Stored, not deflated: Parquet is compressed already.
     with files.replaced(path) as half, ZipFile(half, "w", ZIP_STORED) as bundle:
         bundle.writestr("result.json", json.dumps(head, allow_nan=False))
         for kind in ("samples", "readings", "profiles"):
@@ -36,8 +36,8 @@ def export(store: Store, name: str, path: Path) -> str:
     return run.run_id
 
 
-def take_in(store: Store, path: Path) -> str:
-    """Keep the run that a file holds and give its id."""
+def import_run(store: Store, path: Path) -> str:
+    """Store the run of an exported file and return its id."""
     try:
         with ZipFile(path) as bundle:
             run = _run(bundle.read("result.json"), path)

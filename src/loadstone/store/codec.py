@@ -1,4 +1,4 @@
-"""Values to JSON and back, exactly: dataclasses, tuples, enums, columns, also NaN."""
+"""Exact conversion to JSON and back: dataclasses, tuples, enums, columns, NaN and infinity."""
 
 import json
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-# JSON has no such numbers; PostgreSQL and JavaScript refuse Python's way of writing them.
+# JSON has no such numbers, and PostgreSQL and JavaScript reject Python's spelling of them.
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -22,12 +22,12 @@ def dumps(value: object) -> str:
 
 
 def loads(kind: type[T], text: str) -> T:
-    """Read what `dumps` wrote of a value of this kind."""
+    """Read a value of this type from the output of `dumps`."""
     return from_plain(kind, json.loads(text))
 
 
 def to_plain(value: object) -> object:
-    """Turn a value into what JSON knows."""
+    """Convert a value to JSON types."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):
@@ -42,9 +42,9 @@ def to_plain(value: object) -> object:
 
 
 def from_plain(kind: type[T], plain: object) -> T:
-    """Make a value of this kind again; a field that is missing takes its default.
+    """Convert JSON types to a value of this type; missing fields take their defaults.
 
-    Raises ValueError where the form does not fit.
+    Raises ValueError if the data does not fit the type.
     """
     return cast("T", _read(kind, plain))
 

@@ -1,4 +1,4 @@
-"""A store's database: opened, brought to the present revision, its errors told in one line."""
+"""Connections to a store's database, its migration, and its errors as one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,25 +13,25 @@ from loadstone.store.location import StoreLocation, secrets, without_secrets
 from loadstone.store.schema import REVISIONS
 
 FILE = "results.db"
-PATIENCE_S = 15.0  # how long another process may hold the database before we give up
+PATIENCE_S = 15.0  # how long to wait for another process that locks the database
 
 
 def connect(location: StoreLocation, patience_s: float = PATIENCE_S) -> Engine:
-    """Open the database, made or brought to the present revision where that is needed."""
+    """Open the database; create it or migrate it to the current revision if needed."""
     if location.database is not None:
         return _opened(postgresql.engine(location.database, patience_s))
     return _opened(sqlite.engine(location.folder / FILE, patience_s))
 
 
 def connect_to_read(location: StoreLocation) -> Engine:
-    """Open the database as `connect` does; where no folder has one, return an empty one."""
+    """Open the database as `connect` does; an absent one becomes an empty one in memory."""
     if location.database is None and not (location.folder / FILE).exists():
         return _opened(sqlite.engine(sqlite.IN_MEMORY, PATIENCE_S))
     return connect(location)
 
 
 def known_secrets(engine: Engine) -> frozenset[str]:
-    """Return the secrets that the database was opened with."""
+    """Return the secrets of the database's URL and its password."""
     if not is_postgresql(engine):
         return frozenset()
     with reading(engine) as connection:
@@ -39,13 +39,13 @@ def known_secrets(engine: Engine) -> frozenset[str]:
 
 
 def is_postgresql(engine: Engine) -> bool:
-    """Return whether the database is a server's, and not a file of the store's folder."""
+    """Return whether this is a PostgreSQL database and not a file in the store's folder."""
     return engine.dialect.name == "postgresql"
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Return a connection that sees one state of the database."""
+    """Return a connection for reads, with one consistent snapshot."""
     with explained(engine), engine.begin() as connection:
         yield connection
 
@@ -61,11 +61,11 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def explained(engine: Engine) -> Iterator[None]:
-    """Turn an error of the database or the disk into one line with the remedy."""
+    """Turn errors of the database or the disk into EnvironmentUnusable with a remedy."""
     try:
         yield
     except IntegrityError:
-        raise  # two runs of one id, a trial of no finding: a bug, not the disk's fault
+        raise  # a duplicate run id or a missing parent row is a bug
     except DBAPIError as problem:
         explain = postgresql.explain if is_postgresql(engine) else sqlite.explain
         raise EnvironmentUnusable(explain(name(engine), problem)) from problem
@@ -77,7 +77,7 @@ def explained(engine: Engine) -> Iterator[None]:
 
 
 def name(engine: Engine) -> str:
-    """Return the database's file or URL, as messages name it."""
+    """Return the database's file or URL, for messages."""
     if is_postgresql(engine):
         return without_secrets(engine.url)
     return engine.url.database or ""
@@ -99,7 +99,7 @@ def _bring_up_to_date(engine: Engine) -> None:
     with writing(engine) as connection:
         if is_postgresql(engine):
             postgresql.lock_migration(connection)
-        # Another process may have done it while this one waited for its turn.
+        # Another process may have migrated while this one waited for the lock.
         if _revision(connection) != REVISIONS[-1]:
             upgrade(connection)
 
@@ -123,7 +123,7 @@ def _revision(connection: Connection) -> str | None:
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
-    """Bring the tables to a revision."""
+    """Migrate the tables to a revision."""
     from alembic import command
     from alembic.config import Config
 

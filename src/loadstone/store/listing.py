@@ -1,4 +1,4 @@
-"""Rows to lists of runs; reads nothing of what was measured but its figures."""
+"""Lists of runs from rows, without the bodies of trials."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ KILLED = "the process that measured was killed; what it had measured until then 
 
 
 def read(location: StoreLocation, limit: int | None = None) -> list[Entry]:
-    """List the runs of a store as `every` does; of one that is not there, none."""
+    """List the runs of a store as `every` does; an absent store has none."""
     engine = database.connect_to_read(location)
     try:
         with database.reading(engine) as connection:
@@ -36,7 +36,7 @@ def every(connection: Connection, limit: int | None) -> list[Entry]:
 
 
 def history(connection: Connection) -> list[Performed]:
-    """List the workloads of all runs, oldest first, each of their steps by itself."""
+    """List the workloads of all runs, oldest first; each step is an entry of its own."""
     workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
     order = (measurements.c.run_id, measurements.c.position)
     by_run: dict[str, list[RowMapping]] = {}
@@ -44,23 +44,23 @@ def history(connection: Connection) -> list[Performed]:
         by_run.setdefault(row["run_id"], []).append(row)
     found = [
         performed
-        for run_id, own in by_run.items()
-        for performed in _workloads(own, _trials(connection, run_id))
+        for run_id, rows in by_run.items()
+        for performed in _workloads(rows, _trials(connection, run_id))
     ]
     return sorted(found, key=lambda one: (one.started_at, one.run_id))
 
 
 def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
-    """Return a run's status and failure; nobody wrote down that a killed one has ended."""
+    """Return a run's status and failure. A killed run is still "running" in the database."""
     if run["status"] == "running" and not owner.is_alive(run["owner"]):
         return "interrupted", KILLED
     return run["status"], run["failure"]
 
 
 def _entry(connection: Connection, run: RowMapping) -> Entry:
-    listed = select(measurements).where(measurements.c.run_id == run["run_id"])
-    own = connection.execute(listed.order_by(measurements.c.position)).mappings().all()
-    every = _trials(connection, run["run_id"])
+    query = select(measurements).where(measurements.c.run_id == run["run_id"])
+    measurement_rows = connection.execute(query.order_by(measurements.c.position)).mappings().all()
+    trial_rows = _trials(connection, run["run_id"])
     facts = dict(json.loads(run["environment"])["target"])
     return Entry(
         run_id=run["run_id"],
@@ -68,11 +68,15 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         status=status_of(run)[0],
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        findings=tuple(_summary(row, _of(row, every)) for row in own if not row["config_id"]),
-        trials=len(every),
-        performed=tuple(_workloads([row for row in own if row["config_id"]], every)),
+        findings=tuple(
+            _summary(row, _of(row, trial_rows)) for row in measurement_rows if not row["config_id"]
+        ),
+        trials=len(trial_rows),
+        performed=tuple(
+            _workloads([row for row in measurement_rows if row["config_id"]], trial_rows)
+        ),
         title=run["title"],
-        origin=_origin(run, facts, own),
+        origin=_origin(run, facts, measurement_rows),
         target=facts.get("url") or facts.get("environment of Rally"),
         configuration=tuple((name, value) for name, value in facts.items() if name not in URLS),
         duration_s=_duration_s(run),
@@ -81,36 +85,38 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
 
 def _trials(connection: Connection, run_id: str) -> Sequence[RowMapping]:
     """Return the rows of a run's trials without their bodies."""
-    own = select(*_without(trials, "body")).where(trials.c.run_id == run_id)
-    return connection.execute(own.order_by(*trials.primary_key.columns)).mappings().all()
+    query = select(*_without(trials, "body")).where(trials.c.run_id == run_id)
+    return connection.execute(query.order_by(*trials.primary_key.columns)).mappings().all()
 
 
 def _without(table: Table, name: str) -> list[Any]:
     return [column for column in table.columns if column.name != name]
 
 
-def _of(row: RowMapping, every: Sequence[RowMapping]) -> list[RowMapping]:
-    return [trial for trial in every if trial["position"] == row["position"]]
+def _of(row: RowMapping, trial_rows: Sequence[RowMapping]) -> list[RowMapping]:
+    return [trial for trial in trial_rows if trial["position"] == row["position"]]
 
 
 def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
-    """Return a search or a fixed load as lists show it."""
+    """Return the list entry of a search or a fixed load."""
     stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
     return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
 
 
-def _workloads(own: Sequence[RowMapping], every: Sequence[RowMapping]) -> list[Performed]:
+def _workloads(
+    measurement_rows: Sequence[RowMapping], trial_rows: Sequence[RowMapping]
+) -> list[Performed]:
     found: list[Performed] = []
-    for row in own:
-        found += _steps(row, _of(row, every), len(found))
+    for row in measurement_rows:
+        found += _steps(row, _of(row, trial_rows), len(found))
     return found
 
 
 def _steps(row: RowMapping, trials: Sequence[RowMapping], position: int) -> tuple[Performed, ...]:
-    """Return a workload as lists show it, each of its steps by itself.
+    """Return the list entries of a workload, one for each step.
 
-    A workload or step that did not come to its load has no trial, but a place in the list.
+    A workload or step that ended before its load has no trial, but an entry.
     """
     ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
     has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
@@ -124,33 +130,33 @@ def _steps(row: RowMapping, trials: Sequence[RowMapping], position: int) -> tupl
 
 
 def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:
-    same = ("config_id", "started_at", "status", "count", "ok")
-    known: dict[str, Any] = {name: trial[name] for name in same}
+    names = ("config_id", "started_at", "status", "count", "ok")
+    common: dict[str, Any] = {name: trial[name] for name in names}
     times: dict[str, Any] = {name: trial.get(name) for name in DURATIONS if name != "p99_s"}
     return Performed(
         run_id=row["run_id"],
         position=position,
         scenario=row["scenario"],
-        **known,
+        **common,
         **times,
         pass_sla=trial["checks_passed"],
     )
 
 
 def _origin(run: RowMapping, facts: Mapping[str, str], measured: Sequence[RowMapping]) -> str:
-    """Say what made a run: a command, a study, or Rally."""
+    """Return the origin of a run: a command, a study, or Rally."""
     if "Rally" in facts:
         return f"imported from Rally {facts['Rally']}"
     for row in measured[:1]:
         study = dict(json.loads(row["body"]).get("parameters", ())).get("study")
         if study:
             return f"study {study}"
-    # A task within a study of before revision 0003 does not say which.
+    # Before revision 0003, a task of a study did not record which study.
     return "study" if run["command"].startswith("loadstone study") else run["kind"]
 
 
 def _duration_s(run: RowMapping) -> float | None:
-    """Return how long a run took; None of one that has not ended."""
+    """Return how long a run took; None if it has not ended."""
     if run["ended_at"] is None:
         return None
     began, ended = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))

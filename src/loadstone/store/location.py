@@ -14,14 +14,14 @@ from loadstone.redaction import is_secret
 
 VARIABLE = "LOADSTONE_STORE"
 FORM = "postgresql://USER@HOST/DATABASE"
-FILES = "files"  # the part of the URL that names the folder for files
+FILES = "files"  # the query parameter that names the folder for files
 _SCHEMES = ("postgresql", "postgres")
 _SCHEME = re.compile(r"([A-Za-z][\w+.-]*)://")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLocation:
-    """The folder of a store's files, and its database where that is not results.db in the folder.
+    """The folder of a store's files, and its database unless that is results.db in the folder.
 
     Sample files, the folders of runs and the journals of studies lie in `folder`.
     """
@@ -30,14 +30,14 @@ class StoreLocation:
     database: URL | None = None
 
     def __str__(self) -> str:
-        """Return what `--store` takes, without passwords."""
+        """Return the value for `--store`, without passwords."""
         if self.database is None:
             return str(self.folder)
         return without_secrets(self.database.update_query_dict({FILES: str(self.folder)}))
 
     @classmethod
     def of(cls, place: "Path | StoreLocation") -> "StoreLocation":
-        """Return the location of the store in a folder; a location is returned as it is."""
+        """Return the location of the store in a folder; a location is returned unchanged."""
         return place if isinstance(place, StoreLocation) else cls(place)
 
 
@@ -64,13 +64,13 @@ def read(text: str, source: str = "--store") -> StoreLocation:
 
 
 def without_secrets(url: URL) -> str:
-    """Return a URL as messages show it: without its password and without secret parameters."""
+    """Return a URL without its password and secret parameters, for messages."""
     query = {name: value for name, value in url.query.items() if not is_secret(name)}
-    shown = URL.create(
+    text = URL.create(
         "postgresql", url.username, None, url.host, url.port, url.database, query
     ).render_as_string()
-    place, mark, parameters = shown.partition("?")
-    return place + mark + parameters.replace("%2F", "/")
+    base, mark, parameters = text.partition("?")
+    return base + mark + parameters.replace("%2F", "/")
 
 
 def secrets(url: URL) -> frozenset[str]:
@@ -95,7 +95,7 @@ def _url(text: str, source: str) -> URL:
 
 
 def _usual_folder(url: URL) -> Path:
-    """Return this machine's own folder for the files of a database's runs."""
+    """Return the default folder on this machine for the files of a database's runs."""
     host = url.host or url.query.get("host") or "local"
     parts = (str(host), str(url.port or 5432), url.database or url.username or "usual")
     return paths.home() / "postgresql" / re.sub(r"[^\w.]+", "-", "-".join(parts)).strip("-")

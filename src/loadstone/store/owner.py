@@ -1,4 +1,4 @@
-"""Which process measures a run: told apart from a later one that got the same number."""
+"""The process that measures a run; its start time distinguishes it from a reused pid."""
 
 import os
 import socket
@@ -11,18 +11,18 @@ def this_process() -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Return whether the process may still be at work; of another machine's we cannot know."""
+    """Return whether the process may still be at work; always True for another machine."""
     _, pid, started = owner.rsplit(":", 2)
     return not is_here(owner) or _started(int(pid)) == started
 
 
 def host(owner: str) -> str:
-    """Return the name of the machine that measures or measured."""
+    """Return the host name of an owner."""
     return owner.rsplit(":", 2)[0]
 
 
 def is_here(owner: str) -> bool:
-    """Return whether that is this machine."""
+    """Return whether the owner's host is this machine."""
     return host(owner) == socket.gethostname()
 
 

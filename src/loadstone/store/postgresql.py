@@ -1,4 +1,4 @@
-"""PostgreSQL: how its database is opened, and what its errors mean."""
+"""PostgreSQL: its engine and its error messages."""
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
@@ -9,7 +9,7 @@ from loadstone.store.location import VARIABLE, without_secrets
 CONNECT_TIMEOUT_S = 10
 KEEPALIVE_S = 15
 MIGRATION_LOCK = 0x6C6F6164  # "load", as the key of the advisory lock
-# What the server or libpq says -> what to do.
+# Part of the message of the server or libpq -> remedy.
 _REMEDIES = {
     "no password supplied": f"put it into ~/.pgpass, PGPASSWORD or {VARIABLE}",
     "password authentication failed": f"it comes from ~/.pgpass, PGPASSWORD or {VARIABLE}",
@@ -21,7 +21,7 @@ _REMEDIES = {
 
 
 def engine(url: URL, patience_s: float) -> Engine:
-    """Return an engine that finds lost connections before it uses them."""
+    """Return an engine that tests connections before use; locks time out after `patience_s`."""
     defaults = {
         "connect_timeout": CONNECT_TIMEOUT_S,
         "keepalives_idle": KEEPALIVE_S,
@@ -30,7 +30,7 @@ def engine(url: URL, patience_s: float) -> Engine:
     }
     arguments = {name: value for name, value in defaults.items() if name not in url.query}
     try:
-        made = create_engine(
+        created = create_engine(
             url.set(drivername="postgresql+psycopg"),
             pool_pre_ping=True,
             # Prepared statements fail behind a pooler that shares its connections.
@@ -43,25 +43,25 @@ def engine(url: URL, patience_s: float) -> Engine:
 
     def on_begin(connection: Connection) -> None:
         if not connection.get_execution_options().get("loadstone_writes", False):
-            # All that is read is of one state.
+            # All reads of a transaction see one snapshot.
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience_s:.3f}s'")
 
-    event.listen(made, "begin", on_begin)
-    return made
+    event.listen(created, "begin", on_begin)
+    return created
 
 
 def explain(where: str, problem: DBAPIError) -> str:
-    """Return one line that says what is wrong and what to do."""
-    # Of a refused statement its first line, of a refused connection all.
+    """Return an error as one line with a remedy."""
+    # The primary message of a failed statement, or the whole message of a failed connection.
     diagnosis = getattr(problem.orig, "diag", None)
-    said = (diagnosis and diagnosis.message_primary) or " ".join(str(problem.orig).split())
-    if "does not exist" in said and "database" in said:
-        return f"{where}: {said}; create it: createdb"
-    remedy = next((words for sign, words in _REMEDIES.items() if sign in said), "")
+    message = (diagnosis and diagnosis.message_primary) or " ".join(str(problem.orig).split())
+    if "does not exist" in message and "database" in message:
+        return f"{where}: {message}; create it: createdb"
+    remedy = next((text for sign, text in _REMEDIES.items() if sign in message), "")
     if problem.connection_invalidated:
         where = f"the connection to {where} was lost"
-    return f"{where}: {said}" + (f"; {remedy}" if remedy else "")
+    return f"{where}: {message}" + (f"; {remedy}" if remedy else "")
 
 
 def password(connection: Connection) -> str:

@@ -1,4 +1,4 @@
-"""Runs to rows and back."""
+"""Conversion of runs to rows and back."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from loadstone.store.listing import DURATIONS, status_of
 
 _TEXTS = ("command", "failure", "title")
 _JSON = ("environment", "body")
-# Fields of runs whose texts are Loadstone's own words, which no secret may change.
+# Fields with Loadstone's own constants, which redaction must not change.
 _OWN_WORDS = frozenset({
     *("action", "actions", "config_id", "criterion", "kind", "name", "samples_file", "scenario"),
     *("state", "status", "unit"),
@@ -31,7 +31,7 @@ _OWN_WORDS = frozenset({
 
 
 def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
-    """Replace known secrets in a row, and characters that PostgreSQL refuses."""
+    """Replace known secrets in a row, and characters that PostgreSQL rejects."""
     changed = {name: _storable(redaction.text(row[name])) for name in _TEXTS if row.get(name)}
     for name in _JSON:
         if redaction.may_occur_in(row.get(name, "")):
@@ -41,12 +41,12 @@ def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
 
 
 def _storable(text: str) -> str:
-    # JSON escapes them.
+    # In JSON they are escaped.
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def run_row(run: Run) -> dict[str, Any]:
-    """Return the row of a run, but for who measures it."""
+    """Return the row of a run, without its owner."""
     return {
         "run_id": run.run_id,
         "kind": run.kind,
@@ -118,7 +118,7 @@ def _moment(at_s: float | None) -> str:
 
 
 def past_search(row: RowMapping) -> PastSearch:
-    """Return a search of a measurement's row, with the columns of its run."""
+    """Return a search from the row of a measurement joined with its run."""
     measurement = codec.loads(Measurement, row["body"])
     return PastSearch(
         run_id=row["run_id"],
@@ -134,7 +134,7 @@ def past_search(row: RowMapping) -> PastSearch:
 def run_of(
     run: RowMapping, measurements: Sequence[RowMapping], trials: Sequence[RowMapping]
 ) -> Run:
-    """Put a run together from its rows, each list in order."""
+    """Build a run from its rows; each list is in order."""
     status, failure = status_of(run)
     return Run(
         run_id=run["run_id"],

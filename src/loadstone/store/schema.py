@@ -1,4 +1,4 @@
-"""The tables; every change of them is a migration in migrations/versions."""
+"""The tables. Every change needs a migration in migrations/versions."""
 
 from sqlalchemy import (
     Boolean,
@@ -13,10 +13,10 @@ from sqlalchemy import (
     Text,
 )
 
-# Oldest first; the last one is what this Loadstone writes.
+# Oldest first; the last one is current.
 REVISIONS = ("0001", "0002", "0003")
 
-# SQLite can only change a constraint that has a name.
+# SQLite can only change named constraints.
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -27,7 +27,7 @@ metadata = MetaData(
     }
 )
 
-# Times are ISO 8601 text in UTC, as the result holds them: SQLite drops time zones.
+# Times are ISO 8601 text in UTC, as in the result: SQLite drops time zones.
 runs = Table(
     "runs",
     metadata,
@@ -40,7 +40,7 @@ runs = Table(
     Column("failure", Text),
     Column("title", Text, nullable=False, server_default=""),
     Column("environment", Text, nullable=False),  # JSON
-    # host, pid and start of the process that measures, so that a killed run is not "running".
+    # Host, pid and start time of the measuring process, to recognise killed runs.
     Column("owner", Text, nullable=False),
     Index(None, "started_at"),
 )
@@ -55,8 +55,8 @@ measurements = Table(
     Column("policy", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("failure", Text),
-    Column("config_id", Text, nullable=False),  # empty but for a task's workload
-    # What one asks the database for; the body holds them exactly.
+    Column("config_id", Text, nullable=False),  # empty unless it is a workload of a task
+    # Copies for queries; the body has the exact values.
     Column("rate_rps", Float),
     Column("low_rps", Float),
     Column("high_rps", Float),
@@ -70,12 +70,12 @@ trials = Table(
     Column("position", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("rate_rps", Float),
-    Column("started_at", Text, nullable=False),  # empty where it is not known
+    Column("started_at", Text, nullable=False),  # empty if unknown
     Column("status", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("config_id", Text, nullable=False),  # of a step: its own
+    Column("config_id", Text, nullable=False),  # a step has its own
     Column("throughput_rps", Float, nullable=False),
-    # Durations of iterations: the body does not have them.
+    # Durations of iterations, which the body does not repeat.
     Column("count", Integer, nullable=False),
     Column("ok", Integer, nullable=False),
     Column("min_s", Float),

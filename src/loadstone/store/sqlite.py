@@ -1,4 +1,4 @@
-"""SQLite: how its database is opened, and what its errors mean."""
+"""SQLite: its engine and its error messages."""
 
 from pathlib import Path
 from typing import Any
@@ -12,35 +12,35 @@ IN_MEMORY = Path(":memory:")
 
 
 def engine(path: Path, patience_s: float) -> Engine:
-    """Return an engine that waits so long for another process that holds the database."""
-    made = create_engine(
+    """Return an engine that waits up to `patience_s` for a lock of another process."""
+    created = create_engine(
         URL.create("sqlite", database=str(path)), connect_args={"timeout": patience_s}
     )
-    event.listen(made, "connect", _on_connect)
-    event.listen(made, "begin", _on_begin)
-    return made
+    event.listen(created, "connect", _on_connect)
+    event.listen(created, "begin", _on_begin)
+    return created
 
 
 def require_file(path: str) -> None:
-    """Raise when the database was removed while it was in use."""
+    """Raise EnvironmentUnusable if the database file was removed while in use."""
     if _is_gone(path):
         raise EnvironmentUnusable(_gone(path))
 
 
 def explain(path: str, problem: DBAPIError) -> str:
-    """Return one line that says what is wrong and what to do."""
-    said = str(problem.orig)
+    """Return an error as one line with a remedy."""
+    message = str(problem.orig)
     if _is_gone(path):
         return _gone(path)
-    if "locked" in said:
+    if "locked" in message:
         return f"{path} is locked by another process; try again when that has ended"
-    if "full" in said:
+    if "full" in message:
         return f"{path} cannot grow: the disk is full; free some space or choose another --store"
-    if "readonly" in said or "unable to open" in said:
+    if "readonly" in message or "unable to open" in message:
         return f"{path} cannot be written; choose another folder with --store"
-    if "not a database" in said or "malformed" in said:
-        return f"{path} is damaged or no results database ({said}); move it away"
-    return f"{path}: {said}"
+    if "not a database" in message or "malformed" in message:
+        return f"{path} is damaged or no results database ({message}); move it away"
+    return f"{path}: {message}"
 
 
 def _is_gone(path: str) -> bool:
@@ -52,12 +52,12 @@ def _gone(path: str) -> str:
 
 
 def _on_connect(raw: Any, _record: object) -> None:
-    # The driver's own transactions begin too late: read and write must see one state.
+    # SQLAlchemy begins transactions itself: the driver would do so only at the first write.
     raw.isolation_level = None
     raw.execute("PRAGMA foreign_keys = ON")
 
 
 def _on_begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("loadstone_writes", False)
-    # IMMEDIATE: two writers queue up here instead of failing in the middle.
+    # IMMEDIATE: a second writer waits here instead of failing later in its transaction.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,4 +1,4 @@
-"""The store: rows in SQLite or PostgreSQL, and a folder with runs/<run_id>/."""
+"""The store of results: rows in SQLite or PostgreSQL, and files in runs/<run_id>/."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ LATEST = "latest"
 
 
 class Store:
-    """Keeps results. Several processes and machines may use the same store at once."""
+    """Store of results. Several processes and machines may use it at the same time."""
 
     def __init__(
         self, location: StoreLocation, engine: Engine, redaction: Redaction | None = None
@@ -47,7 +47,7 @@ class Store:
 
     @classmethod
     def open(cls, place: Path | StoreLocation, patience_s: float = database.PATIENCE_S) -> "Store":
-        """Open the store there, or make it; EnvironmentUnusable says why it cannot."""
+        """Open or create a store; raise EnvironmentUnusable if that is impossible."""
         location = StoreLocation.of(place)
         try:
             (location.folder / "runs").mkdir(parents=True, exist_ok=True)
@@ -59,17 +59,17 @@ class Store:
         return cls(location, database.connect(location, patience_s))
 
     def hiding(self, secrets: Iterable[str]) -> "Store":
-        """Return the same store, which replaces these secrets in all that it is given to keep."""
+        """Return the same store with these secrets redacted in everything that it stores."""
         return Store(self.location, self._engine, self.redaction.also(secrets))
 
     @classmethod
     def open_to_read(cls, place: Path | StoreLocation) -> "Store":
-        """Open the store there; where no folder has one, return an empty one and make none."""
+        """Open a store without creating it; an absent one is empty."""
         location = StoreLocation.of(place)
         return cls(location, database.connect_to_read(location))
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -79,7 +79,7 @@ class Store:
         self.close()
 
     def begin(self, run: Run) -> Path:
-        """Keep a run that has just begun, and return its folder."""
+        """Store a run that has just begun, and return its folder."""
         with database.explained(self._engine):
             self.folder(run.run_id).mkdir(parents=True, exist_ok=True)
         with database.writing(self._engine) as connection:
@@ -89,7 +89,7 @@ class Store:
         return self.folder(run.run_id)
 
     def keep_measurement(self, run_id: str, index: int, measurement: Measurement) -> None:
-        """Keep a measurement with its trials; `index` counts the run's measurements from 0."""
+        """Store a measurement with its trials; `index` counts the run's measurements from 0."""
         with database.writing(self._engine) as connection:
             self._keep_measurement(connection, run_id, index, measurement)
 
@@ -100,9 +100,9 @@ class Store:
         trial: Trial,
         samples: "Samples | SampleFile | None" = None,
     ) -> Trial:
-        """Keep a trial as soon as it has ended; return it with the name of its samples' file.
+        """Store a trial that has ended; return it with the name of its samples file.
 
-        Its measurement is kept already. A file of samples is that of `samples_path`.
+        Its measurement must be stored already. A file of samples must be at `samples_path`.
         """
         if samples is not None:
             path = self.samples_path(run_id, index, trial.number)
@@ -111,8 +111,10 @@ class Store:
                 self._write_samples(path, samples)
         of_measurement = (measurements.c.run_id == run_id) & (measurements.c.position == index)
         with database.writing(self._engine) as connection:
-            own = connection.execute(select(measurements.c.body).where(of_measurement)).scalar_one()
-            row = rows.trial_row(run_id, index, trial, codec.loads(Measurement, own))
+            body = connection.execute(
+                select(measurements.c.body).where(of_measurement)
+            ).scalar_one()
+            row = rows.trial_row(run_id, index, trial, codec.loads(Measurement, body))
             _upsert(connection, trials, self._hidden(row))
         return trial
 
@@ -120,7 +122,7 @@ class Store:
         """Write a trial's readings to a file; return its name, relative to the run's folder."""
         path = self.folder(run_id) / f"readings/{index + 1}-{number:03}.parquet"
         with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
+            path.parent.mkdir(exist_ok=True)  # the run's folder exists
         columns = ReadingColumns(
             (metrics.time_s * 1e6).astype(np.int64), metrics.series, metrics.value, metrics.names
         )
@@ -131,31 +133,31 @@ class Store:
         """Write a trial's folded stacks to a file; return its name as `keep_readings` does."""
         path = self.folder(run_id) / f"profiles/{index + 1}-{number:03}.folded"
         with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
+            path.parent.mkdir(exist_ok=True)  # the run's folder exists
         files.write(path, folded)
         return str(path.relative_to(self.folder(run_id)))
 
     def samples_path(self, run_id: str, index: int, number: int) -> Path:
-        """Return the file for the samples of a trial; its folder is there."""
+        """Return the path for the samples of a trial, in an existing folder."""
         path = self.folder(run_id) / f"samples/{index + 1}-{number:03}.parquet"
         with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # in the run's folder, which is there
+            path.parent.mkdir(exist_ok=True)  # the run's folder exists
         return path
 
     def finish(self, run: Run) -> None:
-        """Keep a run's end: its status, its measurements, and their trials as judged last."""
+        """Store the end of a run: status, measurements, and trials with their final verdicts."""
         with database.writing(self._engine) as connection:
             row = self._hidden(rows.run_row(run))
             connection.execute(runs.update().where(runs.c.run_id == run.run_id).values(row))
             self._keep_measurements(connection, run)
 
     def holds(self, run_id: str) -> bool:
-        """Say whether a run of exactly this id is kept."""
+        """Return whether a run with exactly this id is stored."""
         with database.reading(self._engine) as connection:
             return run_id in _run_ids(connection)
 
     def get(self, name: str) -> Run:
-        """Return a run by its id, a prefix that only one has, or "latest"."""
+        """Return a run by its id, a unique prefix of it, or "latest"."""
         with database.reading(self._engine) as connection:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
@@ -169,17 +171,17 @@ class Store:
             return listing.every(connection, limit)
 
     def history(self) -> list[Performed]:
-        """List the workloads of all runs, oldest first, each of their steps by itself."""
+        """List the workloads of all runs, oldest first; each step is an entry of its own."""
         with database.reading(self._engine) as connection:
             return listing.history(connection)
 
     def past_searches(self) -> list[PastSearch]:
-        """List what `capacity` and `demo` found, oldest first; of repeated searches what they say.
+        """List the searches of `capacity` and `demo`, oldest first; repeated ones as combined.
 
-        Searches of a study are left out: its cells differ on purpose.
+        Searches of studies are left out, as cells differ on purpose.
         """
         with database.reading(self._engine) as connection:
-            wanted = (
+            query = (
                 select(measurements, runs.c.started_at, runs.c.environment)
                 .join(runs, runs.c.run_id == measurements.c.run_id)
                 .where(measurements.c.policy == "search", runs.c.kind.in_(("capacity", "demo")))
@@ -187,25 +189,27 @@ class Store:
             )
             found = {
                 (row["run_id"], row["scenario"]): rows.past_search(row)
-                for row in connection.execute(wanted).mappings()
+                for row in connection.execute(query).mappings()
             }
         return list(found.values())
 
     def with_parameter(self, name: str) -> list[tuple[str, dict[str, str]]]:
-        """List finished runs that keep a parameter, newest first, with all their parameters."""
+        """List finished runs with this parameter, newest first, with all their parameters."""
         with database.reading(self._engine) as connection:
-            wanted = (
+            query = (
                 select(measurements.c.run_id, measurements.c.body)
                 .join(runs, runs.c.run_id == measurements.c.run_id)
                 .where(runs.c.status == "finished", measurements.c.body.contains(f'["{name}",'))
                 .order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
             )
-            bodies = connection.execute(wanted).all()
+            bodies = connection.execute(query).all()
         found = ((run_id, codec.loads(Measurement, body).parameters) for run_id, body in bodies)
-        return [(run_id, dict(kept)) for run_id, kept in found if name in dict(kept)]
+        return [
+            (run_id, dict(parameters)) for run_id, parameters in found if name in dict(parameters)
+        ]
 
     def require_files(self, run_id: str) -> None:
-        """Raise EnvironmentUnusable when the files of a run are on another machine."""
+        """Raise EnvironmentUnusable if the files of a run are on another machine."""
         if not database.is_postgresql(self._engine) or self.folder(run_id).is_dir():
             return
         with database.reading(self._engine) as connection:
@@ -220,8 +224,8 @@ class Store:
     def delete(self, name: str, *, is_forced: bool = False) -> str:
         """Remove a run with its files, and return its id.
 
-        Raises InvalidInput while it is measured. `is_forced` removes the rows also of a run of
-        another machine, of which nobody here can say whether it is still measured.
+        Raises InvalidInput while it is being measured. `is_forced` also removes the rows of a run
+        on another machine, whose state is unknown here.
         """
         with database.writing(self._engine) as connection:
             run_id = self._resolve(connection, name)
@@ -239,7 +243,7 @@ class Store:
         return run_id
 
     def samples(self, run_id: str, trial: Trial) -> Samples:
-        """Read the samples of a trial; EnvironmentUnusable when there are none."""
+        """Read the samples of a trial; raise EnvironmentUnusable if there are none."""
         from loadstone.engine import parquet
 
         what = f"trial {trial.number}"
@@ -252,7 +256,7 @@ class Store:
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
-        """Return the folder of a run's files, from its whole id."""
+        """Return the folder of a run's files; needs the full id."""
         return self._folder / "runs" / run_id
 
     def _write_samples(self, path: Path, samples: Samples) -> None:
@@ -273,8 +277,8 @@ class Store:
         row = rows.measurement_row(run_id, index, measurement)
         _upsert(connection, measurements, self._hidden(row))
         for trial in measurement.trials:
-            own = rows.trial_row(run_id, index, trial, measurement)
-            _upsert(connection, trials, self._hidden(own))
+            trial_row = rows.trial_row(run_id, index, trial, measurement)
+            _upsert(connection, trials, self._hidden(trial_row))
 
     def _resolve(self, connection: Connection, name: str) -> str:
         if not name:
@@ -301,22 +305,22 @@ def _run_ids(connection: Connection) -> Sequence[str]:
 
 
 def _all(connection: Connection, table: Table, run_id: str) -> Sequence[RowMapping]:
-    own = select(table).where(table.c.run_id == run_id).order_by(*table.primary_key.columns)
-    return connection.execute(own).mappings().all()
+    query = select(table).where(table.c.run_id == run_id).order_by(*table.primary_key.columns)
+    return connection.execute(query).mappings().all()
 
 
 def _upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:
     statement = _insert(connection, table).values(row)
     changed = {name: statement.excluded[name] for name in row if name not in table.primary_key}
     if row.get("samples_file", "") is None:
-        # A trial that comes back judged anew does not lose the samples kept with it.
+        # A trial that is stored again with a new verdict keeps its samples.
         del changed["samples_file"]
-    own = [column.name for column in table.primary_key]
-    connection.execute(statement.on_conflict_do_update(index_elements=own, set_=changed))
+    key = [column.name for column in table.primary_key]
+    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed))
 
 
 def _insert(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    # Each dialect has an insert of its own that may update instead.
+    # Upserts are specific to the dialect.
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
 

@@ -1,4 +1,4 @@
-"""One turn of a study as the configuration of a run."""
+"""The run configuration of one turn of a study."""
 
 import math
 from dataclasses import replace
@@ -33,14 +33,14 @@ from loadstone.study.model import (
 )
 from loadstone.study.order import Turn
 
-# The file's ceiling is that of a Keystone, not that of the reference service.
+# max_rate_rps of the study file applies to Keystone, not to the reference service.
 REFERENCE_MAX_RATE_RPS = 100_000.0
 DEFAULT_MAX_RATE_RPS = 5000.0
 TASK_BUDGET_S = 3000.0
 
 
 def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfig:
-    """Return the run of one turn, on a target that is gone afterwards."""
+    """Return the configuration of one turn's run, on a temporary target."""
     about = (("study", f"{study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
     max_rate_rps = _max_rate_rps(study.measurement, turn.cell)
     groups = groups_of(study.measurement, turn.cell, max_rate_rps)
@@ -63,7 +63,7 @@ def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfi
 def groups_of(
     measurement: Measurement, cell: Cell, max_rate_rps: float
 ) -> tuple[MeasurementGroup, ...]:
-    """Return what is measured of a cell."""
+    """Return the measurements of a cell."""
     match measurement:
         case StepsMeasurement():
             return (steps_group(measurement),)
@@ -78,12 +78,12 @@ def groups_of(
             )
             return (search_group((by_name(cell.scenario, measurement.users),), terms),)
         case FaultMeasurement():
-            wanted = by_name(measurement.scenario, measurement.users)
-            return fault_groups(wanted, replace(measurement.terms, max_rate_rps=max_rate_rps))
+            searched = by_name(measurement.scenario, measurement.users)
+            return fault_groups(searched, replace(measurement.terms, max_rate_rps=max_rate_rps))
 
 
 def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:
-    """Return a measurement for each step, in their order."""
+    """Return a measurement for each step, in order."""
     widest = max(step.concurrency for step in measurement.steps)
     return MeasurementGroup(
         tuple(_step(step, measurement.users, widest) for step in measurement.steps),
@@ -93,7 +93,7 @@ def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:
 
 
 def task_of(measurement: Tasks) -> Task:
-    """Return the task."""
+    """Parse the Rally task of a measurement."""
     return check_tree(parse(measurement.text, "task")).task
 
 
@@ -124,7 +124,7 @@ def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
 
 
 def _labelled(group: MeasurementGroup, about: tuple[tuple[str, str], ...]) -> MeasurementGroup:
-    """Return the measurements with the study that they are a part of, for reports."""
+    """Return the measurements with study and cell as parameters, for reports."""
     labelled = (_with_parameters(one, about) for one in group.measurements)
     return replace(group, measurements=tuple(labelled))
 

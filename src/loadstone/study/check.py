@@ -1,4 +1,4 @@
-"""Checks a study file and returns the study, or one line per problem."""
+"""Checks a study file."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ REFERENCE, NO_LEVEL = "reference", "none"  # the levels of the reference service
 
 
 def check(tree: Tree, name: str, *, quick: bool) -> Study:
-    """Check a whole file and give the study, or its quick form."""
+    """Return the study of a file or its quick form; TaskInvalid lists all problems."""
     try:
         shape = StudyShape.model_validate(tree.value)
     except ValidationError as wrong:
@@ -56,17 +56,19 @@ class _StudyReader:
     problems: list[Problem]
 
     def study(self, name: str, quick: QuickShape | None) -> Study:
-        every = tuple(
-            self._factor(factor, given, ("factors", factor))
-            for factor, given in self.shape.factors.items()
+        all_factors = tuple(
+            self._factor(name, levels, ("factors", name))
+            for name, levels in self.shape.factors.items()
         )
-        self._refuse_doubles(every)
-        factors = every if quick is None else tuple(self._fewer(f, quick) for f in every)
-        for given in quick.levels if quick else ():
-            self._known(every, given, None, ("quick", "levels", given))
+        self._refuse_doubles(all_factors)
+        factors = (
+            all_factors if quick is None else tuple(self._reduced(f, quick) for f in all_factors)
+        )
+        for factor in quick.levels if quick else ():
+            self._is_known(all_factors, factor, None, ("quick", "levels", factor))
         measurement, scenario = Reader(self.tree, self.problems).read(self.shape.measurement, quick)
         reference = self._reference(factors, scenario)
-        cells = (*self._cells(every, factors, scenario), *reference)
+        cells = (*self._cells(all_factors, factors, scenario), *reference)
         return Study(
             name=name,
             title=self.shape.title,
@@ -77,23 +79,23 @@ class _StudyReader:
             repeats=self.shape.repeats if quick is None else quick.repeats or self.shape.repeats,
             pause_s=self.shape.pause_s if quick is None or quick.pause_s is None else quick.pause_s,
             measurement=measurement,
-            comparisons=tuple(self._comparisons(every, factors)),
-            published=(*self._published(every, measurement), *self._of_reference(reference)),
+            comparisons=tuple(self._comparisons(all_factors, factors)),
+            published=(*self._published(all_factors, measurement), *self._of_reference(reference)),
             quick=quick.words if quick else None,
             names_limits=self.shape.which_saturates,
         )
 
-    def _wrong(self, path: Path, said: str) -> None:
-        self.problems.append(self.tree.problem(path, said))
+    def _wrong(self, path: Path, message: str) -> None:
+        self.problems.append(self.tree.problem(path, message))
 
-    def _factor(self, name: str, given: Any, path: Path) -> Factor:
-        """Read a list of values of the setting that the factor is named after, or named levels."""
-        if isinstance(given, list):
+    def _factor(self, name: str, value: Any, path: Path) -> Factor:
+        """Read a factor: a list of values of the setting of that name, or named levels."""
+        if isinstance(value, list):
             levels = [
-                self._level({name: one}, (*path, i), _word(one)) for i, one in enumerate(given)
+                self._level({name: one}, (*path, i), _word(one)) for i, one in enumerate(value)
             ]
-        elif isinstance(given, dict):
-            levels = [self._level(one, (*path, key), _word(key)) for key, one in given.items()]
+        elif isinstance(value, dict):
+            levels = [self._level(one, (*path, key), _word(key)) for key, one in value.items()]
         else:
             self._wrong(path, f'factor "{name}" must be a list of values or a mapping of levels')
             return Factor(name, ())
@@ -104,24 +106,24 @@ class _StudyReader:
             self._wrong(path, f'factor "{name}" has the level "{twice}" twice')
         return Factor(name, tuple(levels))
 
-    def _level(self, given: Any, path: Path, name: str) -> Level:
-        if not isinstance(given, dict):
+    def _level(self, value: Any, path: Path, name: str) -> Level:
+        if not isinstance(value, dict):
             self._wrong(path, f'level "{name}" must be a mapping of settings, as {{workers: 2}}')
             return Level(name, (), None)
-        pairs = self._pairs(given, path)
+        pairs = self._pairs(value, path)
         scenario = dict(pairs).get(SCENARIO)
         if scenario is not None:
             require_scenario(scenario, self.tree, path, self.problems)
         return Level(name, tuple(p for p in pairs if p[0] != SCENARIO), scenario)
 
-    def _pairs(self, given: dict[Any, Any], path: Path) -> Pairs:
-        """Read settings; each is looked at alone, so that its own line is named."""
+    def _pairs(self, settings: dict[Any, Any], path: Path) -> Pairs:
+        """Read settings; each is checked alone, so that problems name its line."""
         pairs = []
-        for key, value in given.items():
+        for key, value in settings.items():
             where: Path = (*path, key) if (*path, key) in self.tree.places else path
             if not isinstance(value, str | int | float) or isinstance(value, bool):
-                said = "true or false" if isinstance(value, bool) else type(value).__name__
-                self._wrong(where, f'"{key}" is read as {said}: quote it, as {key}: "off"')
+                kind = "true or false" if isinstance(value, bool) else type(value).__name__
+                self._wrong(where, f'"{key}" is read as {kind}: quote it, as {key}: "off"')
                 continue
             pairs.append((str(key), str(value)))
             if key != SCENARIO:
@@ -142,47 +144,49 @@ class _StudyReader:
     def _refuse_doubles(self, factors: tuple[Factor, ...]) -> None:
         for one, other in itertools.combinations(factors, 2):
             for key in sorted(_keys(one) & _keys(other)):
-                said = f'factors "{one.name}" and "{other.name}" both set "{key}"'
-                self._wrong(("factors", other.name), said)
+                message = f'factors "{one.name}" and "{other.name}" both set "{key}"'
+                self._wrong(("factors", other.name), message)
 
-    def _fewer(self, factor: Factor, quick: QuickShape) -> Factor:
+    def _reduced(self, factor: Factor, quick: QuickShape) -> Factor:
         if factor.name not in quick.levels:
             return factor
         path = ("quick", "levels", factor.name)
-        wanted = [_word(one) for one in quick.levels[factor.name]]
-        for i, one in enumerate(wanted):
-            self._known((factor,), factor.name, one, (*path, i))
-        if not wanted:
+        names = [_word(one) for one in quick.levels[factor.name]]
+        for i, one in enumerate(names):
+            self._is_known((factor,), factor.name, one, (*path, i))
+        if not names:
             self._wrong(path, f'the quick form leaves factor "{factor.name}" without a level')
-        return Factor(factor.name, tuple(x for x in factor.levels if x.name in wanted))
+        return Factor(factor.name, tuple(x for x in factor.levels if x.name in names))
 
-    def _known(self, factors: tuple[Factor, ...], name: str, level: str | None, path: Path) -> bool:
+    def _is_known(
+        self, factors: tuple[Factor, ...], name: str, level: str | None, path: Path
+    ) -> bool:
         names = {factor.name: [x.name for x in factor.levels] for factor in factors}
         if name not in names:
             self._wrong(
-                path, f'there is no factor "{name}"; {messages.meant(name, names, "factors")}'
+                path, f'there is no factor "{name}"; {messages.suggestion(name, names, "factors")}'
             )
             return False
         if level is not None and level not in names[name]:
-            known = messages.meant(level, names[name], "levels")
+            known = messages.suggestion(level, names[name], "levels")
             self._wrong(path, f'factor "{name}" has no level "{level}"; {known}')
             return False
         return True
 
-    def _levels(self, every: tuple[Factor, ...], given: dict[str, Any], path: Path) -> Pairs:
-        pairs = tuple((name, _word(level)) for name, level in given.items())
-        known = [self._known(every, name, level, (*path, name)) for name, level in pairs]
+    def _levels(self, all_factors: tuple[Factor, ...], levels: dict[str, Any], path: Path) -> Pairs:
+        pairs = tuple((name, _word(level)) for name, level in levels.items())
+        known = [self._is_known(all_factors, name, level, (*path, name)) for name, level in pairs]
         return pairs if all(known) else ()
 
     def _cells(
-        self, every: tuple[Factor, ...], factors: tuple[Factor, ...], scenario: str
+        self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...], scenario: str
     ) -> Iterator[Cell]:
-        count = prod(len(factor.levels) for factor in every)
+        count = prod(len(factor.levels) for factor in all_factors)
         if count > MOST_CELLS:
             self._wrong(("factors",), f"{count:,} combinations; a study has {MOST_CELLS} at most")
             return
         common = self._pairs(self.shape.settings, ("settings",))
-        listed = self._listed(every)
+        listed = self._listed(all_factors)
         for chosen in itertools.product(*(factor.levels for factor in factors)):
             levels = tuple((f.name, x.name) for f, x in zip(factors, chosen, strict=True))
             if listed is None or frozenset(levels) in listed:
@@ -196,21 +200,21 @@ class _StudyReader:
         return (Cell(levels, (), scenario, is_reference=True),)
 
     def _of_reference(self, cells: tuple[Cell, ...]) -> Iterator[Published]:
-        given = self.shape.reference
+        reference = self.shape.reference
         for cell in cells:
-            if given is not None and given.value is not None:
-                yield Published(cell.levels, None, given.value, given.words)
+            if reference is not None and reference.value is not None:
+                yield Published(cell.levels, None, reference.value, reference.words)
 
-    def _listed(self, every: tuple[Factor, ...]) -> set[frozenset[tuple[str, str]]] | None:
-        """Return the combinations that the file lists; None: it wants them all."""
+    def _listed(self, all_factors: tuple[Factor, ...]) -> set[frozenset[tuple[str, str]]] | None:
+        """Return the combinations that the file lists; None means all."""
         if self.shape.cells is None:
             return None
         listed = set()
-        for i, given in enumerate(self.shape.cells):
-            for factor in every:
-                if factor.name not in given:
+        for i, cell in enumerate(self.shape.cells):
+            for factor in all_factors:
+                if factor.name not in cell:
                     self._wrong(("cells", i), f'the cell has no level of factor "{factor.name}"')
-            listed.add(frozenset(self._levels(every, given, ("cells", i))))
+            listed.add(frozenset(self._levels(all_factors, cell, ("cells", i))))
         return listed
 
     def _cell(self, levels: Pairs, common: Pairs, chosen: tuple[Level, ...], scenario: str) -> Cell:
@@ -219,31 +223,34 @@ class _StudyReader:
         if scenarios and not scenario:
             self._wrong(("factors",), "a step names its scenario itself: no level can choose one")
         cell = Cell(levels, tuple(settings.items()), (scenarios or [scenario])[0])
-        if not self.problems:  # each setting alone is good: what remains is their combination
+        if not self.problems:  # the settings are valid one by one; check the combination
             self._lab(lab.read, list(cell.settings), ("factors",))
         return cell
 
     def _comparisons(
-        self, every: tuple[Factor, ...], factors: tuple[Factor, ...]
+        self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...]
     ) -> Iterator[Comparison]:
-        there = {(factor.name, level.name) for factor in factors for level in factor.levels}
-        for i, given in enumerate(self.shape.compare):
-            base, other = (_word(level) for level in given.levels)
-            known = [self._known(every, given.factor, one, ("compare", i)) for one in (base, other)]
-            # The quick form may have left one of them out.
-            if all(known) and {(given.factor, base), (given.factor, other)} <= there:
-                yield Comparison(given.factor, base, other)
+        present = {(factor.name, level.name) for factor in factors for level in factor.levels}
+        for i, comparison in enumerate(self.shape.compare):
+            base, other = (_word(level) for level in comparison.levels)
+            known = [
+                self._is_known(all_factors, comparison.factor, one, ("compare", i))
+                for one in (base, other)
+            ]
+            # The quick form may lack one of the levels.
+            if all(known) and {(comparison.factor, base), (comparison.factor, other)} <= present:
+                yield Comparison(comparison.factor, base, other)
 
     def _published(
-        self, every: tuple[Factor, ...], measurement: Measurement
+        self, all_factors: tuple[Factor, ...], measurement: Measurement
     ) -> Iterator[Published]:
         steps = [name for name in rows_of(measurement) if name is not None]
-        for i, given in enumerate(self.shape.published):
-            levels = self._levels(every, given.cell, ("published", i, "cell"))
-            if (given.step not in steps) if steps else given.step is not None:
-                known = messages.meant(given.step, steps, "steps")
-                self._wrong(("published", i), f'there is no step "{given.step}"; {known}')
-            yield Published(levels, given.step, given.value, given.words)
+        for i, published in enumerate(self.shape.published):
+            levels = self._levels(all_factors, published.cell, ("published", i, "cell"))
+            if (published.step not in steps) if steps else published.step is not None:
+                known = messages.suggestion(published.step, steps, "steps")
+                self._wrong(("published", i), f'there is no step "{published.step}"; {known}')
+            yield Published(levels, published.step, published.value, published.words)
 
 
 def _word(value: object) -> str:

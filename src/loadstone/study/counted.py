@@ -1,4 +1,4 @@
-"""What requests send to database and cache, for a study that counts statements."""
+"""Database and cache operations per request, for a study that counts statements."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,11 +11,11 @@ from loadstone.study.table import TurnOutcome
 
 SQL = dict(zip(KINDS, ("SELECT", "INSERT", "UPDATE", "DELETE"), strict=True))
 TRANSACTIONS = (("commits", "COMMIT"), ("rollbacks", "ROLLBACK"))
-LEAST = 0.05  # per request: less is not worth a word
+LEAST = 0.05  # per request: less is not shown
 
 
-def counted(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Say what each step of each cell sends per request, by kind, from its last repeat."""
+def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Yield the operations per request of each step of each cell, from its last repeat."""
     if study.figure[0] != Figure.STATEMENTS:
         return
     last = {one.turn.cell: one.result for one in outcomes if one.result is not None}

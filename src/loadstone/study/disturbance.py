@@ -1,4 +1,4 @@
-"""Other work on the machine while a study measured."""
+"""Other work on the machine during the measurements of a study."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,24 +8,24 @@ from loadstone.result import LAB_HOST, Run
 from loadstone.study.table import TurnOutcome
 
 
-def disturbed(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+def disturbance_lines(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Describe the CPU usage of other processes if it distorts the results."""
-    shares = [taken(one.result) for one in outcomes if one.result is not None]
-    much = [share for share in shares if share is not None and share >= OTHERS]
-    if much:
+    shares = [others_share(one.result) for one in outcomes if one.result is not None]
+    high = [share for share in shares if share is not None and share >= OTHERS]
+    if high:
         yield (
             f"Other work took {figures.percent(OTHERS)} of this machine's CPU or more in "
-            f"{len(much)} of {len(shares)} measurements, {figures.percent(max(much))} at most: "
+            f"{len(high)} of {len(shares)} measurements, {figures.percent(max(high))} at most: "
             f"on a quiet machine the figures may differ."
         )
 
 
-def taken(run: Run) -> float | None:
+def others_share(run: Run) -> float | None:
     """Return the share of all cores that other processes used during the load, if known."""
-    if LAB_HOST in dict(run.environment.target):  # it is not this machine that served
+    if LAB_HOST in dict(run.environment.target):  # the service ran on another machine
         return None
-    used = [trial.usage for one in run.measurements for trial in one.trials]
-    known = [(one, one.others_busy) for one in used if one is not None]
+    usages = [trial.usage for one in run.measurements for trial in one.trials]
+    known = [(one, one.others_busy) for one in usages if one is not None]
     wall_s = sum(one.wall_s for one, others in known if others is not None)
     if not wall_s:
         return None

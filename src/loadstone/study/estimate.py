@@ -21,38 +21,37 @@ from loadstone.study.model import (
     Tasks,
 )
 
-# What a cell takes beside its users and its load: an empty database and the servers are started,
-# requests that are under way are waited for, all is removed. 11 to 13 s in the measured
-# `isp-ras-2015` of docs/studies.md.
+# Time of a cell apart from its users and its load: create the database, start the servers, wait for
+# requests in flight, remove everything. 11 to 13 s in the measured `isp-ras-2015` of
+# docs/studies.md.
 OVERHEAD_S = 12.0
-# CPU of one request, of one whose answers are in a cache, and of one password check at Keystone's
-# own hash cost, on two cores of 2025 (docs/lab.md is of the same machine); each further step of the
-# cost doubles the check.
+# CPU of one request, of one that a cache answers, and of one password check at Keystone's default
+# hash cost, on two cores of 2025 (the machine of docs/lab.md); each further step of the hash cost
+# doubles the check.
 REQUEST_S = 0.05
 CACHED_S = 0.01
 CHECK_S = 0.25
-# A compute cloud takes this long to be started and removed, a boot so long whatever is booted
-# beside it, on two cores with other work. Without the middleware's cache each request of a service
-# to another is validated.
+# Time to start and remove a compute cloud, and time of a boot at any concurrency, on two cores with
+# other work. Without the middleware's cache, each request between services is validated.
 CLOUD_S = 45.0
 BOOT_S, UNCACHED_BOOT_S = 1.2, 5.0
 BOOTS = "NovaServers.boot_"
-CORES = 2  # so many requests at once are each as fast as one alone
+CORES = 2  # up to this concurrency, requests do not slow each other down
 
 
 def estimate_s(study: Study) -> float:
-    """Return about how long the study takes: searches at most, steps and tasks by count."""
+    """Estimate how long the study takes: searches by their budget, steps and tasks by count."""
     return study.repeats * sum(turn_s(study, cell) for cell in study.cells) - study.pause_s
 
 
 def turn_s(study: Study, cell: Cell) -> float:
-    """Return about how long one measurement of a cell takes, with the pause after it."""
+    """Estimate how long one measurement of a cell takes, with the pause after it."""
     cloud_s = CLOUD_S if "compute" in dict(cell.settings) else 0.0
     return OVERHEAD_S + cloud_s + _load_s(study.measurement, cell) + study.pause_s
 
 
 def about(seconds: float) -> str:
-    """Say about how long that is, in whole minutes."""
+    """Return a duration in whole minutes."""
     minutes = max(1, round(seconds / 60))
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{rest} min"
@@ -75,7 +74,7 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
 
 
 def _users_s(users: int, cell: Cell) -> float:
-    """Return how long users are made and removed."""
+    """Estimate how long it takes to create and remove the users."""
     return users * (_check_s(cell) + 2 * _request_s(cell)) / CORES
 
 
@@ -117,7 +116,9 @@ def _request_s(cell: Cell) -> float:
 
 def _check_s(cell: Cell) -> float:
     settings = dict(cell.settings)
-    if settings.get("identity") == "ldap":  # slapd's users are there, their hash costs nothing
+    if (
+        settings.get("identity") == "ldap"
+    ):  # slapd has the users already, and its password hash is cheap
         return 0.0
     rounds = int(settings.get("hash-rounds", DEFAULT_ROUNDS))
     return CHECK_S * float(2.0 ** (rounds - DEFAULT_ROUNDS))

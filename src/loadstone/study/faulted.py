@@ -1,4 +1,4 @@
-"""What clients saw of faults, for a study of them."""
+"""Effects of faults on clients, for a study of faults."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,8 +9,8 @@ from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.table import TurnOutcome
 
 
-def faulted(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Say for each cell, from its last repeat, what N was and what each fault did."""
+def fault_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Yield N and the effect of each fault, for each cell from its last repeat."""
     if not isinstance(study.measurement, FaultMeasurement):
         return
     last = {one.turn.cell: one.result for one in outcomes if one.result is not None}

@@ -24,7 +24,7 @@ from loadstone.study.model import (
     Tasks,
 )
 
-# Ticks of one stretch are taken together in so many batches: neighbours resemble each other.
+# Number of batches of ticks: neighbouring ticks are correlated, batch means hardly are.
 BATCHES = 10
 LEAST_BATCHES = 5
 NOT_COUNTED = "no statements were counted: MariaDB counts them, with loadstone[monitor] installed"
@@ -32,7 +32,7 @@ NOT_COUNTED = "no statements were counted: MariaDB counts them, with loadstone[m
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure in the study's unit; None: this side is not known."""
+    """A figure with its interval in the study's unit; None: unknown."""
 
     value: float | None
     low: float | None
@@ -45,13 +45,13 @@ class TurnFigure:
     """Result of one turn in one row of the table."""
 
     estimate: Estimate | None
-    is_valid: bool | None  # the generator was not the limit; None: nothing was measured
-    shortcoming: str | None = None  # why there is no figure, or why it says little
-    limit: str | None = None  # what gave way: ids of findings
+    is_valid: bool | None  # whether the generator was not the limit; None: nothing was measured
+    shortcoming: str | None = None  # why there is no figure, or why it is doubtful
+    limit: str | None = None  # ids of the findings that name the limit
 
 
 def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
-    """Return what one turn found, by step; a kill may have cut the steps short."""
+    """Return the figures of one turn by step; steps after a kill are missing."""
     match measurement:
         case SearchMeasurement():
             return dict(_of_search(one) for one in run.measurements[:1])
@@ -72,7 +72,7 @@ def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
 
 
 def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
-    """Return the findings of a turn without those that only prepare."""
+    """Return the measurements of a turn without those that only prepare."""
     if isinstance(measurement, Tasks):
         return run.measurements[measurement.warm_ups :]
     if not isinstance(measurement, StepsMeasurement):
@@ -86,12 +86,12 @@ def unsteady(run: Run, measurement: Measurement) -> dict[str, str]:
     if not isinstance(measurement, StepsMeasurement):
         return {}
     pairs = zip(measurement.steps, run.measurements, strict=False)
-    said = {
+    problems = {
         step.name: _shortcoming(step, one.trials[0])
         for step, one in pairs
         if not step.timed and one.trials
     }
-    return {name: why for name, why in said.items() if why}
+    return {name: why for name, why in problems.items() if why}
 
 
 def is_valid(run: Run, measurement: Measurement) -> bool:
@@ -123,7 +123,7 @@ def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFig
 
 
 def _gave_way(one: Measured) -> str | None:
-    """Return the first finding's id; where other programs were first, with the service's own."""
+    """Return the id of the first finding; if that is about other programs, the second id, too."""
     ids = [found.id for found in one.resources.findings] if one.resources else []
     return ", ".join(ids[:2] if ids[0] == "other-work" else ids[:1]) if ids else None
 
@@ -134,7 +134,7 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     why = one.failure or broken or (None if one.stats else "no iteration ended")
     if figure is Figure.SUCCESS and one.failure is None and one.trial is not None:
         share = Estimate(_value(one.trial, figure), None, None, 0.0)
-        return TurnFigure(share, True, broken or None)  # an iteration that begins late counts, too
+        return TurnFigure(share, True, broken or None)  # late iterations count, too
     if why or one.trial is None:
         return TurnFigure(None, valid, why)
     if figure is Figure.STATEMENTS:
@@ -145,19 +145,19 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
         return TurnFigure(None, valid, "requests to Keystone were not counted: no compute cloud")
     estimate = Estimate(value, None, None, 0.0)
     if figure is Figure.KEYSTONE:
-        return TurnFigure(estimate, True)  # a late iteration asks for as much
+        return TurnFigure(estimate, True)  # late iterations send the same requests
     why = _limit(one.health.limits) if one.health and not valid else None
     return TurnFigure(estimate, valid, why, _gave_way(one))
 
 
 def _of_every_fault(rows: Sequence[FaultRow], run: Run) -> Iterator[tuple[str, TurnFigure]]:
-    said: set[str | None] = {None}
+    reported: set[str | None] = {None}
     for row in rows:
         found = _of_faults(row, run)
-        # One load gives all rows of a fault: why it says little is said once.
-        is_said = found.estimate is not None and found.shortcoming in said
-        said.add(found.shortcoming)
-        yield row.name, replace(found, shortcoming=None) if is_said else found
+        # One load gives all rows of a fault: its shortcoming is reported once.
+        is_reported = found.estimate is not None and found.shortcoming in reported
+        reported.add(found.shortcoming)
+        yield row.name, replace(found, shortcoming=None) if is_reported else found
 
 
 def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
@@ -177,7 +177,7 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     if estimate is None:
         return TurnFigure(None, True, "not reached in any repeat")
     confidence = CONFIDENCE if estimate.low is not None else 0.0
-    scale = 100.0 if row.words.endswith("%") else 1.0
+    scale = 100.0 if row.label.endswith("%") else 1.0
     low, high = (None if side is None else scale * side for side in (estimate.low, estimate.high))
     return _found(Estimate(scale * estimate.mean, low, high, confidence), measurement, None)
 
@@ -187,7 +187,7 @@ def _limit(reasons: Sequence[str]) -> str:
 
 
 def _value(trial: Trial, figure: Figure) -> float | None:
-    """Return the figure of a trial; None: it was not counted."""
+    """Return the figure of a trial; None if it was not counted."""
     stats = trial.stats
     total = stats.total
     seconds = {
@@ -218,13 +218,15 @@ def _shortcoming(step: ClosedLoopStep, trial: Trial) -> str | None:
         return "; ".join(trial.verdict.reasons)
     ended = trial.stats.ok + trial.stats.failed
     if ended < step.iterations:
-        words = f"only {ended:,} of {step.iterations:,} iterations ended"
-        return f"{words} in {step.at_most_s:g} s; a higher at_most_s gives them time"
+        return (
+            f"only {ended:,} of {step.iterations:,} iterations ended in {step.at_most_s:g} s; "
+            "a higher at_most_s gives them time"
+        )
     return None
 
 
 def of_trial(trial: Trial, figure: Figure) -> Estimate:
-    """Return a stretch's figure; from one stretch, rate, mean and total have an interval.
+    """Return the figure of a trial; rate, mean and total have an interval.
 
     Batch means: the completions of whole ticks, in up to BATCHES batches, Student's t on the
     logarithm of their rate. In a closed loop without think time mean = concurrency / rate
@@ -240,15 +242,15 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
 
 
 def statements(trial: Trial) -> float | None:
-    """Return SQL statements that read or write rows, per iteration; None: they were not counted."""
-    seen = trial.resources.observation if trial.resources else None
-    counts = [seen.figure(f"{kind}_per_request") for kind in KINDS] if seen else []
+    """Return SQL statements that read or write rows, per iteration; None if not counted."""
+    observation = trial.resources.observation if trial.resources else None
+    counts = [observation.figure(f"{kind}_per_request") for kind in KINDS] if observation else []
     return sum(count for count in counts if count is not None) if any(counts) else None
 
 
 def _half_width(trial: Trial) -> float | None:
-    """Return the half-width of the interval of the rate's logarithm; None: too short to tell."""
-    ok = trial.timeline.ok[1:-1]  # the first and the last tick hold the start and the end
+    """Return the half-width of the interval of the rate's logarithm; None if it is too short."""
+    ok = trial.timeline.ok[1:-1]  # without the ticks of start and end
     each = max(1, -(-len(ok) // BATCHES))
     count = len(ok) // each
     sums = [int(ok[i * each : (i + 1) * each].sum()) for i in range(count)]

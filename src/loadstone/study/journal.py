@@ -1,7 +1,7 @@
 """Journal of a study: `studies/ID/cells.jsonl` beside the results.
 
-The first line is the study itself, every further one a turn that has ended. Lines are only ever
-added, and each is on the disk before the next turn begins.
+The first line is the study itself, every further line a turn that has ended. The file is
+append-only, and each line is synced to disk before the next turn begins.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ FILE = "cells.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A study as it was when it began; later changes of its file do not count.
+    """A study as it was when it began; later changes of its file have no effect.
 
-    Secrets stay in the user's file: the text of a study that has some is kept masked, with the
-    place and the hash of that file.
+    Secrets stay in the user's file: the text of a study with secrets is stored masked, with the
+    path and the hash of that file.
     """
 
     file: str
@@ -39,36 +39,36 @@ class Begun:
     quick: bool
     seed: int
     started_at: str  # ISO 8601, UTC
-    path: str = ""  # of the file, absolute; empty: the text is kept as it is
+    path: str = ""  # of the file, absolute; empty: the text is not masked
     sha256: str = ""  # of the file's text
 
     def study(self) -> Study:
-        """Read the study again."""
+        """Parse the study from its text."""
         return StudySource(self.file, self.text).study(quick=self.quick)
 
     def masked(self) -> "Begun":
-        """Return it as it is kept; InvalidInput where the masked text would be no study."""
+        """Return it with its secrets masked; InvalidInput if the masked text is no valid study."""
         source = StudySource(self.file, self.text)
-        # The whole study's: what the quick form leaves out stands in the text, too.
+        # Of the full study, as the text contains what the quick form leaves out, too.
         secrets = source.study(quick=False).secrets
         if not secrets:
             return self
         text = source.without_secrets(secrets)
-        kept = replace(
+        masked = replace(
             self, text=text, path=str(Path(self.file).absolute()), sha256=_digest(self.text)
         )
         try:
-            kept.study()
+            masked.study()
         except InvalidInput as wrong:
             raise InvalidInput(
                 f"{self.file}: with its secrets masked, as the study's journal keeps it, it cannot "
                 f"be read: {str(wrong).splitlines()[0]}; no level may differ by a secret alone, "
                 "and passwords must be texts"
             ) from None
-        return kept
+        return masked
 
-    def whole(self) -> "Begun":
-        """Return it with its secrets, read again from the user's file."""
+    def with_secrets(self) -> "Begun":
+        """Return it with its secrets from the user's file; InvalidInput if the file has changed."""
         if not self.sha256:
             return self
         try:
@@ -96,7 +96,7 @@ class TurnResult:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing that another try could better."""
+        """Whether another try cannot improve the result."""
         return self.run_id is not None and self.is_valid
 
 
@@ -106,30 +106,30 @@ class StudyJournal:
 
     path: Path
     begun: Begun
-    store: StoreLocation  # that keeps the study's results
+    store: StoreLocation  # of the study's results
 
     @property
     def study_id(self) -> str:
         """The study's id: what `--resume` takes."""
         return self.path.parent.name
 
-    def whole(self) -> "StudyJournal":
-        """Return the journal of the study with its secrets, ready to be carried out."""
-        return replace(self, begun=self.begun.whole())
+    def with_secrets(self) -> "StudyJournal":
+        """Return the journal with the study's secrets, to run the study."""
+        return replace(self, begun=self.begun.with_secrets())
 
     def ended(self) -> dict[int, TurnResult]:
-        """Return the turns that have ended, by number; the last line of a turn counts."""
+        """Return the ended turns by number; the last line of a turn is valid."""
         _, *lines = _lines(self.path)
         found = [_record(TurnResult, line, self.path, i) for i, line in enumerate(lines, start=2)]
         return {one.turn: one for one in found}
 
-    def add(self, one: TurnResult) -> None:
-        """Keep how a turn ended."""
-        _append(self.path, dumps(one))
+    def add(self, result: TurnResult) -> None:
+        """Append the result of a turn."""
+        _append(self.path, dumps(result))
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep others from running the same study."""
+    def locked(self) -> Iterator[None]:
+        """Lock the study against other processes; EnvironmentUnusable if it is running already."""
         busy = f"study {self.study_id} is being run by another loadstone"
         lock = self.path.parent / "lock"
         try:
@@ -143,29 +143,29 @@ class StudyJournal:
 def begin(
     store: Path | StoreLocation, source: StudySource, *, quick: bool, seed: int
 ) -> StudyJournal:
-    """Make the journal of a study that begins; secrets in its text are masked."""
+    """Create the journal of a new study; secrets in its text are masked."""
     now = datetime.now(UTC)
     study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
     begun = Begun(source.file, source.text, quick, seed, now.isoformat(timespec="seconds"))
-    kept = begun.masked()
+    masked = begun.masked()
     path = _folder(store) / study_id / FILE
     try:
         path.parent.mkdir(parents=True)
     except OSError as problem:
         raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
-    _append(path, dumps(kept))
-    return StudyJournal(path, kept, StoreLocation.of(store))
+    _append(path, dumps(masked))
+    return StudyJournal(path, masked, StoreLocation.of(store))
 
 
 def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
-    """Return the journal of a study that has begun, by its id or the beginning of it."""
+    """Return the journal of a started study by its id or a unique prefix."""
     known = ids(store)
     matching = [one for one in known if one.startswith(study_id)]
     if study_id in known:
         matching = [study_id]
     if len(matching) != 1:
-        told = ", ".join(matching or known[-4:]) or "none yet"
-        raise InvalidInput(f"no study {study_id!r} has begun; there are: {told}")
+        listed = ", ".join(matching or known[-4:]) or "none yet"
+        raise InvalidInput(f"no study {study_id!r} has begun; there are: {listed}")
     path = _folder(store) / matching[0] / FILE
     lines = _lines(path)
     if not lines:
@@ -178,7 +178,7 @@ def _digest(text: str) -> str:
 
 
 def ids(store: Path | StoreLocation) -> tuple[str, ...]:
-    """Return the ids of all studies that have begun, oldest first."""
+    """Return the ids of all started studies, oldest first."""
     return tuple(sorted(path.parent.name for path in _folder(store).glob(f"*/{FILE}")))
 
 
@@ -187,7 +187,7 @@ def _folder(store: Path | StoreLocation) -> Path:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the whole lines; the end of a line that a kill cut short does not count."""
+    """Return the complete lines, without a last line that a kill cut short."""
     try:
         return path.read_text(encoding="utf-8").split("\n")[:-1]
     except OSError as problem:
@@ -202,7 +202,7 @@ def _record(kind: type[T], line: str, path: Path, number: int) -> T:
 
 
 def _append(path: Path, line: str) -> None:
-    """Add a line, in place of one that was cut short, and wait until it is on the disk."""
+    """Append a line and sync it to disk; a last line that was cut short is replaced."""
     try:
         with path.open("a+b") as file:
             file.seek(0)

@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.study.counted import counted
-from loadstone.study.disturbance import disturbed
-from loadstone.study.faulted import faulted
+from loadstone.study.counted import count_lines
+from loadstone.study.disturbance import disturbance_lines
+from loadstone.study.faulted import fault_lines
 from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.table import TurnOutcome, rows
-from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
+from loadstone.study.wording import (
+    cells,
+    comparison_lines,
+    heads,
+    published,
+    reasons,
+    when_and_where,
+)
 
 
-def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
-    """Return the whole table with its source, its notes and what stands below it."""
+def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
+    """Return the table with its source, its notes and the lines below it."""
     study = journal.begun.study()
     lines = rows(study, outcomes)
     after = [f"After: {study.source}."] if study.source else []
@@ -27,13 +34,13 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
             for part in (
                 reasons(lines),
                 published(lines),
-                compared(study, outcomes),
-                counted(study, outcomes),
+                comparison_lines(study, outcomes),
+                count_lines(study, outcomes),
                 first_failures(study, outcomes),
-                faulted(study, outcomes),
+                fault_lines(study, outcomes),
             )
         ),
-        *(_text(line) for line in disturbed(outcomes)),
+        *(_text(line) for line in disturbance_lines(outcomes)),
         _text(when_and_where(journal, outcomes)),
     )
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -54,5 +61,5 @@ def _line(line: Sequence[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Take from a text what Markdown would read as a cell's border or as a tag."""
+    """Escape characters that Markdown reads as a cell's border or as a tag."""
     return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""What a study measures in each cell, from its file's `measurement`."""
+"""Reads the `measurement` of a study file."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -48,37 +48,36 @@ SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]]
 
 
 def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
-    """See that there is such a scenario, or a mix of such."""
+    """Add a problem if there is no such scenario or mix of scenarios."""
     if name.startswith(MIX):
         try:
             named(name)
         except InvalidInput as wrong:
             problems.append(tree.problem(path, str(wrong)))
     elif name not in SCENARIOS:
-        known = messages.meant(name, SCENARIOS, "scenarios")
+        known = messages.suggestion(name, SCENARIOS, "scenarios")
         problems.append(tree.problem(path, f'there is no scenario "{name}"; {known}'))
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the measurement of a file; what is wrong is added to `problems`."""
+    """Reads the measurement of a file; errors are added to `problems`."""
 
     tree: Tree
     problems: list[Problem]
 
-    def read(self, given: dict[str, Any], quick: QuickShape | None) -> tuple[Measurement, str]:
+    def read(self, document: dict[str, Any], quick: QuickShape | None) -> tuple[Measurement, str]:
         """Return the measurement, and the scenario of cells whose levels choose none."""
-        kind = given.get("kind", "capacity")
+        kind = document.get("kind", "capacity")
         if kind not in SHAPES:
-            said = (
-                f'there is no kind "{kind}" of measurement; {messages.meant(kind, SHAPES, "kinds")}'
-            )
-            self.wrong(("kind",), said)
+            hint = messages.suggestion(kind, SHAPES, "kinds")
+            message = f'there is no kind "{kind}" of measurement; {hint}'
+            self.wrong(("kind",), message)
             kind = "capacity"
-            given = {}
+            document = {}
         form = SHAPES[kind]
         try:
-            shape = form.model_validate(given)
+            shape = form.model_validate(document)
         except ValidationError as wrong:
             self.problems.extend(messages.problems(wrong, self.tree, PATH, "the measurement", form))
             shape = SearchShape()
@@ -96,84 +95,84 @@ class Reader:
                     self._refuse(quick, key, f"a task has no {key}: it stays as it is")
                 return self._tasks(shape), ""
 
-    def wrong(self, path: Path, said: str) -> None:
+    def wrong(self, path: Path, message: str) -> None:
         """Add a problem of the measurement."""
-        self.problems.append(self.tree.problem((*PATH, *path), said))
+        self.problems.append(self.tree.problem((*PATH, *path), message))
 
-    def _search(self, given: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
-        require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
+    def _search(self, shape: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
+        require_scenario(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
-        self._try("objectives", lambda: goal(tuple(given.objectives)))
-        budget_s = (quick.budget_s if quick else None) or given.budget_s
-        has_latency = any("errors" not in words for words in given.objectives)
+        self._try("objectives", lambda: goal(tuple(shape.objectives)))
+        budget_s = (quick.budget_s if quick else None) or shape.budget_s
+        has_latency = any("errors" not in objective for objective in shape.objectives)
         settings = SearchSettings(budget_s, has_objectives=has_latency)
-        self._try("method", lambda: strategy(given.method, settings))
+        self._try("method", lambda: strategy(shape.method, settings))
         return SearchMeasurement(
-            method=given.method,
+            method=shape.method,
             budget_s=budget_s,
-            max_rate_rps=given.max_rate_rps,
-            users=given.users,
-            objectives=tuple(given.objectives),
+            max_rate_rps=shape.max_rate_rps,
+            users=shape.users,
+            objectives=tuple(shape.objectives),
         )
 
-    def _refuse(self, quick: QuickShape | None, key: str, said: str) -> None:
+    def _refuse(self, quick: QuickShape | None, key: str, message: str) -> None:
         if quick is not None and getattr(quick, key) is not None:
-            self.problems.append(self.tree.problem(("quick", key), said))
+            self.problems.append(self.tree.problem(("quick", key), message))
 
-    def _try(self, name: str, make: Callable[[], object]) -> None:
+    def _try(self, name: str, build: Callable[[], object]) -> None:
         try:
-            make()
+            build()
         except InvalidInput as wrong:
             self.wrong((name,), str(wrong))
 
-    def _steps(self, given: StepsShape, quick: QuickShape | None) -> StepsMeasurement:
+    def _steps(self, shape: StepsShape, quick: QuickShape | None) -> StepsMeasurement:
         self._refuse(quick, "budget_s", "steps have no budget_s: iterations makes them shorter")
-        steps = tuple(self._each(given, quick.iterations if quick else None))
+        steps = tuple(self._each(shape, quick.iterations if quick else None))
         names = [step.name for step in steps if step.timed]
         for twice in dict.fromkeys(name for name in names if names.count(name) > 1):
             self.wrong(("steps",), f'two timed steps are called "{twice}": give them a name each')
         if not any(step.timed for step in steps):
             self.wrong(("steps",), "no step is timed: the table would be empty")
-        return StepsMeasurement(self._figure(given.figure), given.users, steps)
+        return StepsMeasurement(self._figure(shape.figure), shape.users, steps)
 
-    def _faults(self, given: FaultsShape, quick: QuickShape | None) -> FaultMeasurement:
+    def _faults(self, shape: FaultsShape, quick: QuickShape | None) -> FaultMeasurement:
         for key in ("budget_s", "iterations"):
             self._refuse(quick, key, f"faults have no {key} in their quick form: times has")
-        require_scenario(given.scenario, self.tree, (*PATH, "scenario"), self.problems)
+        require_scenario(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
         terms = FaultTerms(
-            sentences=tuple(" ".join(one.split()) for one in given.do),
-            rate_rps=given.rate_rps,
-            load=given.load,
-            repeats=(quick.times if quick else None) or given.times,
-            baseline_s=given.baseline_s,
-            observe_s=given.observe_s,
-            timeout_s=given.timeout_s,
-            search_s=given.budget_s,
-            measures_left=given.capacity_left,
+            sentences=tuple(" ".join(one.split()) for one in shape.do),
+            rate_rps=shape.rate_rps,
+            load=shape.load,
+            repeats=(quick.times if quick else None) or shape.times,
+            baseline_s=shape.baseline_s,
+            observe_s=shape.observe_s,
+            timeout_s=shape.timeout_s,
+            search_s=shape.budget_s,
+            measures_left=shape.capacity_left,
         )
-        self._try("do", lambda: fault_groups(by_name("issue", given.users), terms))
+        self._try("do", lambda: fault_groups(by_name("issue", shape.users), terms))
         known = {name: f"{words}, {unit}".removesuffix(", ") for name, words, unit in ROWS}
-        for name in given.figures:
+        for name in shape.figures:
             if name not in known:
-                said = messages.meant(name, known, "figures")
-                self.wrong(("figures",), f'there is no figure "{name}"; {said}')
+                suggestion = messages.suggestion(name, known, "figures")
+                self.wrong(("figures",), f'there is no figure "{name}"; {suggestion}')
         rows = tuple(
             FaultRow(sentence, name, known[name])
             for sentence in terms.sentences
-            for name in given.figures
+            for name in shape.figures
             if name in known
         )
-        return FaultMeasurement(terms, given.scenario, given.users, rows)
+        return FaultMeasurement(terms, shape.scenario, shape.users, rows)
 
     def _figure(self, name: str) -> Figure:
         if name not in list(Figure):
-            known = messages.meant(name, list(Figure), "figures")
+            known = messages.suggestion(name, list(Figure), "figures")
             self.wrong(("figure",), f'there is no figure "{name}"; {known}')
             return Figure.RATE
         return Figure(name)
 
-    def _tasks(self, given: StudyTaskShape) -> Tasks:
-        text = json.dumps(given.task)
+    def _tasks(self, shape: StudyTaskShape) -> Tasks:
+        text = json.dumps(shape.task)
         try:
             checked = check_tree(parse(text, "task"))
         except TaskInvalid as wrong:
@@ -181,22 +180,22 @@ class Reader:
                 self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
         found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
-        if given.warm_ups >= len(found):
+        if shape.warm_ups >= len(found):
             self.wrong(("warm_ups",), "every workload warms up: the table would be empty")
-        told = _with_titles(tuple(_names(found)), checked.task)
-        names = tuple(f"{i}. {name}" for i, name in enumerate(told, start=1))
-        rows, figure = names[given.warm_ups :], self._figure(given.figure)
+        titled = _with_titles(tuple(_names(found)), checked.task)
+        names = tuple(f"{i}. {name}" for i, name in enumerate(titled, start=1))
+        rows, figure = names[shape.warm_ups :], self._figure(shape.figure)
         return Tasks(
             figure=figure,
             text=text,
             names=rows,
-            warm_ups=given.warm_ups,
-            until_failure=given.until_failure,
+            warm_ups=shape.warm_ups,
+            until_failure=shape.until_failure,
             secrets=checked.secrets,
         )
 
-    def _each(self, given: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
-        for i, step in enumerate(given.steps):
+    def _each(self, shape: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
+        for i, step in enumerate(shape.steps):
             where = (*PATH, "steps", i, "scenario")
             require_scenario(step.scenario, self.tree, where, self.problems)
             yield ClosedLoopStep(
@@ -210,16 +209,16 @@ class Reader:
 
 
 def _names(workloads: Sequence[Workload]) -> Iterator[str]:
-    """Name workloads; those of one scenario also by how many iterations are at work at once."""
+    """Name workloads; those of one scenario also by their concurrency."""
     scenarios = [one.scenario.name for one in workloads]
     for one, name in zip(workloads, scenarios, strict=True):
         concurrency = getattr(one.runner, "concurrency", 1)
-        is_told = scenarios.count(name) > 1 and concurrency > 1
-        yield f"{name}, {concurrency} at once" if is_told else name
+        is_ambiguous = scenarios.count(name) > 1 and concurrency > 1
+        yield f"{name}, {concurrency} at once" if is_ambiguous else name
 
 
 def _with_titles(names: Sequence[str], task: Task) -> Iterator[str]:
-    """Add the subtask's title to names that several workloads have."""
+    """Add the subtask's title to names that are not unique."""
     titles = [one.title for one in task.subtasks for _ in one.workloads]
     for name, title in zip(names, titles, strict=True):
         yield f"{name}, {title}" if names.count(name) > 1 and title != name else name

@@ -1,4 +1,4 @@
-"""What a study is, once its file has been checked."""
+"""Studies, as read from a checked file."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,7 +11,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of a factor: settings of the lab, and the scenario where the level chooses it."""
+    """One level of a factor: settings of the lab, and a scenario if the level chooses one."""
 
     name: str
     settings: Pairs
@@ -20,7 +20,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What is varied, and its levels."""
+    """A factor with its levels."""
 
     name: str
     levels: tuple[Level, ...]
@@ -28,11 +28,11 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of levels: what is started, and what is asked of it."""
+    """One combination of levels: the deployment's settings and the scenario."""
 
     levels: Pairs  # factor, level
     settings: Pairs  # KEY, VALUE as `lab up --with` takes them
-    scenario: str  # empty where the steps name theirs
+    scenario: str  # empty if the steps have their own
     is_reference: bool = False  # `loadstone serve` in place of a Keystone
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Cell:
 
 
 class Figure(StrEnum):
-    """What of a step stands in the table."""
+    """The figure of a step that the table shows."""
 
     RATE = "rate"
     TOTAL = "total"
@@ -51,12 +51,12 @@ class Figure(StrEnum):
     P99 = "p99"
     MAX = "max"
     KEYSTONE = "keystone"  # requests to Keystone
-    SUCCESS = "success"  # share of iterations that ended well
+    SUCCESS = "success"  # share of successful iterations
     STATEMENTS = "statements"  # SELECT, INSERT, UPDATE, DELETE per iteration
 
     @property
     def unit(self) -> str:
-        """Its unit, as the head of a column says it."""
+        """Its unit for the header of a column."""
         match self:
             case Figure.RATE:
                 return "per s"
@@ -74,7 +74,7 @@ class Figure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchMeasurement:
-    """A capacity search, and what it may spend."""
+    """A capacity search with its budget."""
 
     method: str  # as `capacity --method`
     budget_s: float
@@ -85,19 +85,19 @@ class SearchMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoopStep:
-    """A closed-loop stretch: `iterations` in all, `concurrency` at a time."""
+    """A closed-loop load of `iterations` in total, `concurrency` at a time."""
 
     name: str
     scenario: str
     concurrency: int
     iterations: int
-    timed: bool  # False: it only warms up, or prepares; it has no row in the table
+    timed: bool  # False: a warm-up or preparation without a row in the table
     at_most_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class StepsMeasurement:
-    """Stretches one after the other on the same deployment, and which figure of each counts."""
+    """Closed-loop loads in sequence on the same deployment, and the figure to show."""
 
     figure: Figure
     users: int
@@ -105,19 +105,19 @@ class StepsMeasurement:
 
     @property
     def timed(self) -> tuple[ClosedLoopStep, ...]:
-        """Those that have a row in the table."""
+        """The steps with a row in the table."""
         return tuple(step for step in self.steps if step.timed)
 
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """A Rally task, and which figure of each of its workloads counts."""
+    """A Rally task, and the figure of its workloads to show."""
 
     figure: Figure
     text: str = field(repr=False)  # the task as JSON
-    names: tuple[str, ...]  # of its workloads, without those that warm up
-    warm_ups: int = 0  # workloads at the start that have no row in the table
-    until_failure: bool = False  # the first workload that breaks its SLA is the last one
+    names: tuple[str, ...]  # of its workloads, without warm-ups
+    warm_ups: int = 0  # number of initial workloads without a row in the table
+    until_failure: bool = False  # stop after the first workload that misses its SLA
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -127,17 +127,17 @@ class FaultRow:
 
     sentence: str
     figure: str  # of analysis.fault.FIGURES
-    words: str  # with its unit
+    label: str  # with its unit
 
     @property
     def name(self) -> str:
         """Its name in the table."""
-        return f"{self.sentence}: {self.words}"
+        return f"{self.sentence}: {self.label}"
 
 
 @dataclass(frozen=True, slots=True)
 class FaultMeasurement:
-    """Faults under a steady load, one after the other, and which figures count."""
+    """Faults under a steady load, in sequence, and the figures to show."""
 
     terms: FaultTerms
     scenario: str
@@ -150,7 +150,7 @@ Measurement = SearchMeasurement | StepsMeasurement | Tasks | FaultMeasurement
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two levels of a factor whose ratio is asked for: other / base."""
+    """Two levels of a factor to compare; the ratio is other / base."""
 
     factor: str
     base: str
@@ -159,7 +159,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A figure that others have published of a combination of levels, in the unit of ours."""
+    """A figure that others have published for a combination of levels, in the study's unit."""
 
     levels: Pairs
     step: str | None  # None: of a search
@@ -167,7 +167,7 @@ class Published:
     words: str
 
     def is_of(self, cell: Cell, step: str | None) -> bool:
-        """Return whether the cell has all these levels, and it is of this step."""
+        """Return whether the figure is for this step and a cell with these levels."""
         return self.step == step and set(self.levels) <= set(cell.levels)
 
 
@@ -178,7 +178,7 @@ class Study:
     name: str
     title: str
     source: str  # the publication, or empty
-    notes: tuple[str, ...]  # in what it differs from the publication
+    notes: tuple[str, ...]  # differences from the publication
     factors: tuple[Factor, ...]
     cells: tuple[Cell, ...]
     repeats: int
@@ -186,12 +186,12 @@ class Study:
     measurement: Measurement
     comparisons: tuple[Comparison, ...]
     published: tuple[Published, ...]
-    quick: str | None  # what the quick form leaves out, in words; None: this is the whole study
-    names_limits: bool = False  # a column says what gave way
+    quick: str | None  # description of the quick form; None: this is the full study
+    names_limits: bool = False  # whether a column names the limit
 
     @property
     def figure(self) -> tuple[str, str]:
-        """What the table shows of each cell, and its unit."""
+        """The figure of the table, and its unit."""
         match self.measurement:
             case SearchMeasurement():
                 return "N", "per s"
@@ -202,12 +202,12 @@ class Study:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the figure is a count, which the machine's speed does not change."""
+        """Whether the figure is a count, which does not depend on the machine's speed."""
         return self.figure[0] in (Figure.KEYSTONE, Figure.STATEMENTS)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Passwords and the like, of the task and of Keystone's options."""
+        """Secrets of the task and of Keystone's options."""
         of_options = {
             value
             for cell in self.cells
@@ -219,12 +219,12 @@ class Study:
 
     @property
     def steps(self) -> tuple[str | None, ...]:
-        """The names of the rows of each cell."""
+        """The names of a cell's rows."""
         return rows_of(self.measurement)
 
 
 def rows_of(measurement: Measurement) -> tuple[str | None, ...]:
-    """Name what has a row in the table for each cell; a search has one, without a name."""
+    """Return the names of a cell's rows; a search has one row without a name."""
     match measurement:
         case SearchMeasurement():
             return (None,)

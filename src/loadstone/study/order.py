@@ -1,4 +1,4 @@
-"""In which order a study's cells are measured."""
+"""The order in which a study's cells are measured."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ class Turn:
 
 
 def turns(study: Study, seed: int) -> tuple[Turn, ...]:
-    """Return every cell once per repeat, in a random order of its own in each repeat.
+    """Return every cell once per repeat; each repeat has its own random order.
 
-    All cells have had their first turn before any has its second: what drifts over hours falls on
-    all alike, and cells are compared within a repeat. The order is that of hashes of seed, repeat
-    and cell, so it is the same on every machine and for any number of repeats.
+    All cells are measured once before any is measured twice, so that drift over hours affects all
+    alike; cells are compared within a repeat. The order is that of hashes of seed, repeat and cell,
+    so it is the same on every machine and for any number of repeats.
     """
     cells = [
         (repeat, cell)
         for repeat in range(1, study.repeats + 1)
-        for cell in sorted(study.cells, key=lambda cell: _place(seed, repeat, cell))
+        for cell in sorted(study.cells, key=lambda cell: _sort_key(seed, repeat, cell))
     ]
     return tuple(Turn(i, repeat, cell) for i, (repeat, cell) in enumerate(cells, start=1))
 
 
-def _place(seed: int, repeat: int, cell: Cell) -> bytes:
+def _sort_key(seed: int, repeat: int, cell: Cell) -> bytes:
     return hashlib.sha256(f"{seed}/{repeat}/{cell}".encode()).digest()

@@ -1,4 +1,4 @@
-"""A study's journal and the store's results, brought together."""
+"""Joins a study's journal with the results in the store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,18 +33,18 @@ def _outcome(turn: Turn, ended: TurnResult | None, store: Store) -> TurnOutcome:
 
 
 def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome]) -> int:
-    """Return 0 when every turn was measured and held, else the highest code of its turns."""
+    """Return the highest exit code of the turns; 0 if all were measured and held."""
     codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
     measurement = journal.begun.study().measurement
     for run in (one.result for one in ended if one.result is not None):
-        # Steps that have no row in the table only prepare.
-        counted = replace(run, measurements=_judged(run, measurement))
-        codes.append(exit_code_of_run(counted, leftovers(store, run.run_id)))
+        # Steps without a row in the table only prepare.
+        judged = replace(run, measurements=_judged(run, measurement))
+        codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
     return max(codes, default=0)
 
 
 def _judged(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
-    """Return the measurements whose criteria had to hold: not the failure that was looked for."""
+    """Return the measurements whose criteria must hold; a failure that the study seeks may not."""
     found = timed(run, measurement)
     if isinstance(measurement, Tasks) and measurement.until_failure:
         return tuple(one for one in found if one.checks_passed or one.failure is not None)

@@ -9,22 +9,29 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.html.charts import Chart, ChartSeries, Xy
 from loadstone.report.html.page import rendered
-from loadstone.study.counted import counted
-from loadstone.study.disturbance import disturbed
+from loadstone.study.counted import count_lines
+from loadstone.study.disturbance import disturbance_lines
 from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.show import elsewhere
 from loadstone.study.table import RATES, TableRow, TurnOutcome, rows
-from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
+from loadstone.study.wording import (
+    cells,
+    comparison_lines,
+    heads,
+    published,
+    reasons,
+    when_and_where,
+)
 
-MOST_TIMES = 2.0  # the largest value: an interval that reaches further is cut in the chart
+MOST_TIMES = 2.0  # of the largest value: the chart clips intervals beyond
 
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """One row of the table; `anchor` is its cell's."""
+    """One row of the table; `anchor` is that of its cell."""
 
     anchor: str
     words: tuple[str, ...]
@@ -33,12 +40,12 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One measurement of a cell; without an id it has not been made, or failed."""
+    """One measurement of a cell; without an id it is missing or failed."""
 
     repeat: int
     run_id: str | None
     values: tuple[str, ...]  # by step
-    command: str  # that shows it in full
+    command: str  # that shows the run in full
     failures: tuple[str, ...]
 
 
@@ -53,7 +60,7 @@ class CellSection:
 
 
 def write(journal: StudyJournal, outcomes: Sequence[TurnOutcome], path: Path) -> None:
-    """Write the page; of a study that has not ended, what there is."""
+    """Write the page, also of a study that has not ended."""
     files.write(path, render(journal, outcomes))
 
 
@@ -61,7 +68,7 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Return the page as text."""
     study = journal.begun.study()
     lines = rows(study, outcomes)
-    words, numbers = heads(study)
+    texts, numbers = heads(study)
     charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
     if study.figure[0] in RATES:
         charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
@@ -71,17 +78,17 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
         title=study.title,
         study=study,
         drawn_charts=charts,
-        word_heads=words,
+        word_heads=texts,
         number_heads=numbers,
-        rows=[_row(study, row, len(words)) for row in lines],
+        rows=[_row(study, row, len(texts)) for row in lines],
         cells=[_section(journal, study, cell, outcomes) for cell in study.cells],
         reasons=reasons(lines),
         published=list(published(lines)),
         compared=[
-            *compared(study, outcomes),
-            *counted(study, outcomes),
+            *comparison_lines(study, outcomes),
+            *count_lines(study, outcomes),
             *first_failures(study, outcomes),
-            *disturbed(outcomes),
+            *disturbance_lines(outcomes),
         ],
         missing=sum(one.result is None for one in outcomes),
         count=len(outcomes),
@@ -94,9 +101,9 @@ def _anchor(study: Study, cell: Cell) -> str:
     return f"cell-{study.cells.index(cell) + 1}"
 
 
-def _row(study: Study, row: TableRow, words: int) -> CellRow:
-    shown = cells(row)
-    return CellRow(_anchor(study, row.cell), shown[:words], shown[words:])
+def _row(study: Study, row: TableRow, text_count: int) -> CellRow:
+    texts = cells(row)
+    return CellRow(_anchor(study, row.cell), texts[:text_count], texts[text_count:])
 
 
 def _section(
@@ -125,7 +132,7 @@ def _run(journal: StudyJournal, study: Study, outcome: TurnOutcome) -> RunRow:
 
 
 def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart | None:
-    """Return the figure of each cell with its interval, a row for each; None without any."""
+    """Return the figure of each cell with its interval, a row for each; None without a figure."""
     own = [row for row in lines if row.step == step]
     named = [(float(len(own) - number), row) for number, row in enumerate(own)]
     values = tuple(
@@ -168,7 +175,7 @@ def _scaling(number: int, one: Scaling) -> Chart:
     else:
         counts = [1 + (most - 1) * step / (LAW_POINTS - 1) for step in range(LAW_POINTS)]
         curve = tuple((count, law.at(count)) for count in counts)
-        # No further than the chart needs: beyond twice the law it would press that flat.
+        # Limited to twice the law, as a longer ideal line would flatten the curve.
         top = 2 * max(rate for _, rate in one.points)
         reach = min(most, top / law.rate_rps.value)
         ideal = ((0.0, 0.0), (reach, reach * law.rate_rps.value))

@@ -1,4 +1,4 @@
-"""Runs a study on the lab hosts of a fleet: one turn at a time on each, beside one another."""
+"""Runs a study on the lab hosts of a fleet in parallel, one turn at a time on each host."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from loadstone.study.order import Turn, turns
 from loadstone.study.placing import LabSlot, blocks, is_usable, next_turn
 from loadstone.study.turn_process import TurnOrder, serve
 
-END_S = 120.0  # in which users and deployments are removed after Ctrl-C
+END_S = 120.0  # time to remove users and deployments after Ctrl-C
 ENDED = "the process that measured it ended"
 UNUSABLE = EnvironmentUnusable.exit_code
 
@@ -40,12 +40,12 @@ class ParallelStudy:
     _has_measured: set[str] = field(default_factory=set)  # hosts
 
     def carry_out(self) -> None:
-        """Measure the missing turns, as `study.run.carry_out` does one after the other."""
+        """Measure the missing turns, as `study.run.carry_out` does in sequence."""
         study = self.journal.begun.study()
         order = turns(study, self.journal.begun.seed)
         block = blocks(study, order)
         names = {one.host for one in self.slots}
-        with self.journal.held():
+        with self.journal.locked():
             ended = self.journal.ended()
             hosts = {
                 block[one.turn]: one.host
@@ -71,7 +71,7 @@ class ParallelStudy:
     ) -> list[Turn]:
         """Measure turns; return those in which the load generator was the limit.
 
-        A lab host that is lost measures no more, and its turns go to the others.
+        The turns of a lost lab host go to the others.
         """
         left, doubtful = list(missing), []
         while left or self._running:
@@ -84,7 +84,7 @@ class ParallelStudy:
                     self._start(turn, slot)
             for pipe in [one for one in wait(list(self._running)) if isinstance(one, Connection)]:
                 started = self._running[pipe]
-                result = self._told(pipe, started)
+                result = self._receive(pipe, started)
                 if result is None:
                     continue
                 if result.failure is not None and not is_usable(started.slot):
@@ -98,7 +98,7 @@ class ParallelStudy:
         return doubtful
 
     def _lose(self, slot: LabSlot, hosts: dict[int, str]) -> None:
-        """Give up a lab host; what it measured already stays."""
+        """Remove a lost lab host; its results are kept."""
         self.slots = tuple(one for one in self.slots if one != slot)
         for block in [number for number, host in hosts.items() if host == slot.host]:
             del hosts[block]
@@ -130,35 +130,35 @@ class ParallelStudy:
         theirs.close()
         self._running[ours] = _Started(turn, slot, process)
 
-    def _told(self, pipe: Connection, started: _Started) -> TurnResult | None:
-        """Take what a process says; return the result of its turn once there is one."""
+    def _receive(self, pipe: Connection, started: _Started) -> TurnResult | None:
+        """Receive a line or the result of a process; return only the result."""
         try:
-            told: str | TurnResult = pipe.recv()
+            message: str | TurnResult = pipe.recv()
         except EOFError:
-            told = TurnResult(started.turn.number, None, ENDED, UNUSABLE, host=started.slot.host)
-        if isinstance(told, str):
-            self.say(f"{started.slot.host}: {told}")
+            message = TurnResult(started.turn.number, None, ENDED, UNUSABLE, host=started.slot.host)
+        if isinstance(message, str):
+            self.say(f"{started.slot.host}: {message}")
             return None
-        if told.failure is not None:
+        if message.failure is not None:
             self.say(
                 f"{started.slot.host}: {started.turn.cell} failed, the study goes on: "
-                f"{told.failure}"
+                f"{message.failure}"
             )
         del self._running[pipe]
         started.process.join()
         pipe.close()
-        return told
+        return message
 
     def _end(self) -> None:
-        """End what is under way, as by Ctrl-C, and keep what it says meanwhile."""
+        """Interrupt the running processes, as by Ctrl-C, and show their last lines."""
         for one in self._running.values():
             if one.process.pid is not None and one.process.is_alive():
                 os.kill(one.process.pid, signal.SIGINT)
         for pipe, one in self._running.items():
             with suppress(EOFError, OSError):
                 while pipe.poll(END_S):
-                    told = pipe.recv()
-                    if isinstance(told, str):
-                        self.say(f"{one.slot.host}: {told}")
+                    message = pipe.recv()
+                    if isinstance(message, str):
+                        self.say(f"{one.slot.host}: {message}")
             one.process.join(END_S)
             one.process.kill()

@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class LabSlot:
-    """A lab host, where one turn is measured at a time, and the hosts that load it."""
+    """A lab host, which measures one turn at a time, and its load hosts."""
 
     place: LabPlace
     senders: SchedulerAddress
@@ -41,8 +41,8 @@ class LabSlot:
 def slots(fleet: SchedulerAddress, say: Say) -> tuple[LabSlot, ...]:
     """Return the lab hosts of a fleet that are alike, each with load hosts of its own.
 
-    Empty if the fleet has no lab hosts. Raises InvalidInput where no host is left to send load:
-    a lab host sends none.
+    Empty if the fleet has no lab hosts. Raises InvalidInput if all hosts are lab hosts, which send
+    no load.
     """
     with client.opened(fleet) as dask:
         labs = client.lab_hosts(dask)
@@ -74,7 +74,7 @@ def _facts(place: LabPlace) -> LabHostFacts:
 
 def is_usable(slot: LabSlot) -> bool:
     """Return whether a lab host and all its load hosts answer."""
-    time.sleep(LEASE_S)  # a process that was killed has released none of them
+    time.sleep(LEASE_S)  # leases of a killed process must expire first
     try:
         with remote_lab.connected(slot.place, is_alone=False):
             gate.fleet_status(slot.senders)
@@ -84,7 +84,7 @@ def is_usable(slot: LabSlot) -> bool:
 
 
 def alike(kinds: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the hosts of the kind that most are of; of equally many, that of the first one."""
+    """Return the hosts of the most frequent kind; the first kind wins a tie."""
     [(most, _)] = Counter(kinds.values()).most_common(1)
     return tuple(host for host, kind in kinds.items() if kind == most)
 
@@ -95,7 +95,7 @@ def shared(addresses: Sequence[str], among: int) -> tuple[tuple[str, ...], ...]:
 
 
 def require_placeable(study: Study) -> None:
-    """Refuse what is measured on this machine only."""
+    """Raise InvalidInput for a study that lab hosts cannot measure."""
     if isinstance(study.measurement, FaultMeasurement):
         raise InvalidInput(
             f"{study.name}: faults are carried out on labs of this machine; run it without --fleet"
@@ -133,7 +133,7 @@ def blocks(study: Study, order: Sequence[Turn]) -> dict[int, int]:
 def next_turn(
     missing: Sequence[Turn], block: Mapping[int, int], hosts: Mapping[int, str], host: str
 ) -> Turn | None:
-    """Return the turn that a free host measures: of its own blocks first, else of a new one."""
+    """Return the next turn of a free host: of its own blocks first, else of a new block."""
     own = (turn for turn in missing if hosts.get(block[turn.number]) == host)
     new = (turn for turn in missing if block[turn.number] not in hosts)
     return next(own, next(new, None))

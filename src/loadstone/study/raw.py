@@ -10,7 +10,7 @@ from loadstone.study.table import TurnOutcome
 
 
 def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
-    """Return the lines in the order in which they were measured; empty cells are not known."""
+    """Return the lines in the order of measuring; unknown values are empty."""
     study = journal.begun.study()
     to = io.StringIO()
     writer = csv.writer(to, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""A study, from a file or by the name of one that is built in."""
+"""Finds a study: a file or a built-in one."""
 
 import json
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ BUILTIN = Path(__file__).parent / "builtin"
 
 @dataclass(frozen=True, slots=True)
 class StudySource:
-    """A study's text, and the name that it goes by."""
+    """A study's text and its name."""
 
-    file: str  # as the user knows it
+    file: str  # as the user named it
     text: str = field(repr=False)
 
     def study(self, *, quick: bool) -> Study:
-        """Read the study or its quick form; TaskInvalid holds a line for each thing wrong."""
+        """Read the study or its quick form; TaskInvalid lists all problems."""
         name = self.file if "/" not in self.file else Path(self.file).stem
         return check(parse(self.text, self.file), name.removesuffix(".yaml"), quick=quick)
 
@@ -38,12 +38,12 @@ class StudySource:
 
 
 def builtin() -> tuple[str, ...]:
-    """Name the studies that are built in."""
+    """Return the names of the built-in studies."""
     return tuple(sorted(path.stem for path in BUILTIN.glob("*.yaml")))
 
 
 def find(name: str) -> StudySource:
-    """Return the study of this name, or in this file; a name that is built in comes first."""
+    """Return the built-in study of this name, or else the study in this file."""
     if name in builtin():
         return StudySource(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()

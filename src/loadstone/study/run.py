@@ -27,7 +27,7 @@ class Sending:
     """The hosts that send the load."""
 
     fleet: FleetAddress | None = None  # None: this machine
-    beyond_loopback: bool = False  # the user permits load on the fleet's lab hosts
+    beyond_loopback: bool = False  # whether the user permits load on the fleet's lab hosts
 
 
 HERE = Sending()
@@ -40,30 +40,30 @@ def run_study(
     command: str,
     sending: Sending = HERE,
 ) -> None:
-    """Measure the missing turns, each on a lab of its own; with a fleet, it sends the load.
+    """Measure the missing turns, each on a lab of its own; a fleet sends the load, if there is one.
 
-    Lab hosts of a fleet measure beside one another.
+    Lab hosts of a fleet measure in parallel.
     """
     fleet = sending.fleet
     if isinstance(fleet, SchedulerAddress | SshFleet):
         from loadstone.engine.fleet import client
 
         with client.located(fleet) as scheduler:
-            if _carried_out_there(journal, scheduler, display, command, sending):
+            if _run_on_lab_hosts(journal, scheduler, display, command, sending):
                 return
-            _carry_out_here(journal, store, display, command, scheduler)
+            _run_here(journal, store, display, command, scheduler)
         return
-    _carry_out_here(journal, store, display, command, fleet)
+    _run_here(journal, store, display, command, fleet)
 
 
-def _carried_out_there(
+def _run_on_lab_hosts(
     journal: StudyJournal,
     scheduler: SchedulerAddress,
     display: Display,
     command: str,
     sending: Sending,
 ) -> bool:
-    """Measure on the lab hosts of a fleet; False: it has none."""
+    """Measure on the lab hosts of a fleet; return False if it has none."""
     from loadstone.study import placing
     from loadstone.study.parallel import ParallelStudy
 
@@ -79,7 +79,7 @@ def _carried_out_there(
     return True
 
 
-def _carry_out_here(
+def _run_here(
     journal: StudyJournal,
     store: Store,
     display: Display,
@@ -106,27 +106,27 @@ def carry_out(
     """Measure the missing turns; failed ones are recorded with their reason.
 
     Turns in which the load generator was the limit are measured once more, after all others.
-    Turns that failed before, or were so limited, are tried again. Whatever else ends the study
-    (Ctrl-C, a kill) loses the turn that is under way, and nothing more.
+    Turns of an earlier run that failed or were limited are tried again. Ctrl-C or a kill loses
+    only the current turn.
     """
     study = journal.begun.study()
     todo = _Turns(study, turns(study, journal.begun.seed), measure, say, pause)
-    with journal.held():
+    with journal.locked():
         ended = journal.ended()
         missing = [t for t in todo.order if t.number not in ended or not ended[t.number].is_done]
         doubtful = []
         began_s = clock()
         for done, turn in enumerate(missing):
             left_s = todo.left_s(missing[:done], missing[done:], clock() - began_s)
-            one = todo.measured(turn, left_s, is_first=not done)
-            journal.add(one)
-            if not one.is_valid:
+            result = todo.measure_turn(turn, left_s, is_first=not done)
+            journal.add(result)
+            if not result.is_valid:
                 doubtful.append(turn)
         for turn in doubtful:
             say("once more, for the load generator was the limit:")
-            one = todo.measured(turn, None, is_first=False)
-            if one.run_id is not None:  # else the figure that there is stays
-                journal.add(one)
+            result = todo.measure_turn(turn, None, is_first=False)
+            if result.run_id is not None:  # otherwise the first result stays
+                journal.add(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class _Turns:
         left_s, done_s = (sum(turn_s(self.study, t.cell) for t in some) for some in (left, done))
         return left_s * (spent_s / done_s if done else 1.0)
 
-    def measured(self, turn: Turn, left_s: float | None, *, is_first: bool) -> TurnResult:
-        """Pause and measure."""
+    def measure_turn(self, turn: Turn, left_s: float | None, *, is_first: bool) -> TurnResult:
+        """Pause, then measure one turn."""
         if not is_first and self.study.pause_s:
             self.say(f"pause of {self.study.pause_s:g} s")
             self.pause(self.study.pause_s)

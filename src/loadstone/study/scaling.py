@@ -17,9 +17,9 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.study.table import TableRow
 
-LEAST_LEVELS = 4  # three parameters, and a level to judge the fit by
-LAW_POINTS = 40  # of a drawn law
-FACTORS = ("workers", "nodes")  # counts of what serves in parallel
+LEAST_LEVELS = 4  # three parameters, and one more for the residual
+LAW_POINTS = 40  # in the drawn curve
+FACTORS = ("workers", "nodes")  # factors that count parallel servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class ScalingLaw:
 
 
 def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
-    """Yield how capacity grows with workers or nodes, for each combination of other factors.
+    """Describe how capacity grows with workers or nodes, for each combination of other factors.
 
-    Nothing where there are fewer than four counts.
+    Yields nothing for fewer than four counts.
     """
     for one in scalings(lines):
         yield f"{one.title}: {_sentence(one.points)}"
@@ -71,7 +71,7 @@ def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Capacities at several counts of workers or nodes, all else being equal."""
+    """Capacities at several counts of workers or nodes, with all other factors fixed."""
 
     factor: str
     title: str
@@ -79,7 +79,7 @@ class Scaling:
 
 
 def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
-    """Yield what a scaling law can be fitted to: at least four counts."""
+    """Yield the data to fit scaling laws to: capacities at four or more counts."""
     every = list(lines)
     for factor in FACTORS:
         groups: dict[str, list[tuple[float, float]]] = {}
@@ -122,8 +122,8 @@ def _parameter(one: Parameter) -> str:
 def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
     """Fit the law to (count, capacity per second) by least squares of the logarithms.
 
-    Raises InvalidInput where the points do not carry a fit: fewer than four different counts, a
-    capacity of zero, or fewer than five points.
+    Raises InvalidInput if a fit is impossible: fewer than four different counts, a capacity of
+    zero, or fewer than five points.
     """
     from scipy import optimize, stats
 

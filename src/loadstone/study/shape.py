@@ -1,4 +1,4 @@
-"""What a study file looks like."""
+"""The schema of a study file."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,7 +9,7 @@ from loadstone.rally.task.catalogue.form import Form
 Text = Annotated[str, Field(max_length=2000)]
 Repeats = Annotated[int, Field(ge=1, le=100)]
 Pause = Annotated[float, Field(ge=0, le=3600)]
-# A search's own bounds, as on the command line: tokens last an hour.
+# The limits of a search's budget, as on the command line: tokens expire after an hour.
 Budget = Annotated[float, Field(ge=20, le=3000)]
 Iterations = Annotated[int, Field(ge=1, le=1_000_000)]
 Users = Annotated[int, Field(ge=0, le=10_000)]
@@ -29,7 +29,7 @@ class SearchShape(Form):
 
 
 class StepShape(Form):
-    """A closed-loop stretch."""
+    """A closed-loop load."""
 
     name: Annotated[str, Field(max_length=100)] | None = None
     scenario: str
@@ -40,7 +40,7 @@ class StepShape(Form):
 
 
 class StepsShape(Form):
-    """Stretches one after the other in every cell."""
+    """Closed-loop loads in sequence in every cell."""
 
     kind: Literal["steps"]
     figure: str = "rate"
@@ -66,8 +66,8 @@ class FaultsShape(Form):
     figures: Annotated[list[str], Field(min_length=1)]
     scenario: str = "issue"
     rate_rps: Annotated[float, Field(gt=0, le=100_000)] | None = None
-    load: Annotated[float, Field(gt=0, le=10)] = 0.6  # share of N, without a rate
-    times: Repeats = 5  # that each fault is repeated on the same deployment
+    load: Annotated[float, Field(gt=0, le=10)] = 0.6  # share of N, used without rate_rps
+    times: Repeats = 5  # repeats of each fault on the same deployment
     baseline_s: Annotated[float, Field(ge=1, le=600)] = 10.0
     observe_s: Annotated[float, Field(ge=1, le=3000)] | None = None
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
@@ -93,14 +93,14 @@ class PublishedShape(Form):
 
 
 class ReferenceShape(Form):
-    """A further cell: the token service in memory."""
+    """An additional cell: the in-memory token service (`loadstone serve`)."""
 
-    value: Annotated[float, Field(gt=0)] | None = None  # that others have published of theirs
+    value: Annotated[float, Field(gt=0)] | None = None  # published figure of a similar service
     words: Text = ""
 
 
 class QuickShape(Form):
-    """A shorter form of the study; what is absent stays as it is."""
+    """A shorter form of the study; absent fields do not change."""
 
     words: Text
     repeats: Repeats | None = None
@@ -122,8 +122,8 @@ class StudyShape(Form):
     cells: Annotated[list[Factors], Field(min_length=1)] | None = None
     repeats: Repeats = 1
     pause_s: Pause = 0.0
-    which_saturates: bool = False  # a column that names what gave way
-    measurement: dict[str, Any] = Field(default_factory=dict)  # by its kind
+    which_saturates: bool = False  # whether a column names the limit
+    measurement: dict[str, Any] = Field(default_factory=dict)  # its fields depend on its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)
     reference: ReferenceShape | None = None

@@ -1,4 +1,4 @@
-"""A study and what it found, on a terminal and as data."""
+"""A study and its results, on a terminal and as data."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from rich.table import Table
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
-from loadstone.study.counted import counted
-from loadstone.study.disturbance import disturbed
+from loadstone.study.counted import count_lines
+from loadstone.study.disturbance import disturbance_lines
 from loadstone.study.estimate import about, estimate_s
-from loadstone.study.faulted import faulted
+from loadstone.study.faulted import fault_lines
 from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal, find
 from loadstone.study.model import (
@@ -28,13 +28,20 @@ from loadstone.study.model import (
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import TableRow, TurnOutcome, differences, rows
-from loadstone.study.wording import cells, compared, heads, published, reasons, when_and_where
+from loadstone.study.wording import (
+    cells,
+    comparison_lines,
+    heads,
+    published,
+    reasons,
+    when_and_where,
+)
 
 SCHEMA_VERSION = 1
 
 
 def plan(study: Study, seed: int, to: Console) -> None:
-    """Print what a study would do, and in which order."""
+    """Print the cells, the order and the duration of a study."""
     _head(study, to)
     count = len(study.cells) * study.repeats
     to.print(
@@ -43,8 +50,8 @@ def plan(study: Study, seed: int, to: Console) -> None:
         soft_wrap=True,
     )
     has_scenario = any(cell.scenario for cell in study.cells)
-    asked = ("scenario",) if has_scenario else ()
-    table = Table(*_factors(study), *asked, "settings", box=SIMPLE_HEAD, pad_edge=False)
+    scenario_head = ("scenario",) if has_scenario else ()
+    table = Table(*_factors(study), *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)
     for cell in study.cells:
         settings = " ".join(f"{key}={value}" for key, value in cell.settings)
         scenario = (cell.scenario,) if has_scenario else ()
@@ -55,27 +62,27 @@ def plan(study: Study, seed: int, to: Console) -> None:
         to.print(f"  {turn.number}. {turn.cell} (repeat {turn.repeat})", style="dim")
 
 
-def offered(source: StudySource) -> str:
-    """Say in one line what a study is, and how long it and its quick form take."""
-    whole = source.study(quick=False)
+def describe_builtin(source: StudySource) -> str:
+    """Return one line: title and duration of a study and of its quick form."""
+    full = source.study(quick=False)
     quick = source.study(quick=True)
-    times = f"about {about(estimate_s(whole))}; --quick: {about(estimate_s(quick))}"
-    return f"{source.file}: {whole.title} ({times})"
+    times = f"about {about(estimate_s(full))}; --quick: {about(estimate_s(quick))}"
+    return f"{source.file}: {full.title} ({times})"
 
 
-def begun(store: Path | StoreLocation, study_id: str) -> str:
-    """Say in one line how far a study has come; of a damaged journal, what is wrong with it."""
+def describe_started(store: Path | StoreLocation, study_id: str) -> str:
+    """Return one line: the progress of a study, or what is wrong with its journal."""
     try:
-        one = find(store, study_id)
-        study, ended = one.begun.study(), one.ended()
+        journal = find(store, study_id)
+        study, ended = journal.begun.study(), journal.ended()
     except InvalidInput as wrong:
         return f"{study_id}  {str(wrong).splitlines()[0]}"
     done = sum(turn.run_id is not None for turn in ended.values())
     return f"{study_id}  {study.name}  {done} of {len(study.cells) * study.repeats} measured"
 
 
-def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -> None:
-    """Print the table of a study, whether it has come to its end or not."""
+def print_results(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -> None:
+    """Print the table of a study, complete or not."""
     study = journal.begun.study()
     _head(study, to)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
@@ -93,11 +100,11 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -
     for line in published(lines):
         to.print(line, style="dim")
     below = (
-        *compared(study, outcomes),
-        *counted(study, outcomes),
+        *comparison_lines(study, outcomes),
+        *count_lines(study, outcomes),
         *first_failures(study, outcomes),
-        *faulted(study, outcomes),
-        *disturbed(outcomes),
+        *fault_lines(study, outcomes),
+        *disturbance_lines(outcomes),
     )
     for line in below:
         to.print(line, soft_wrap=True)
@@ -112,7 +119,7 @@ def found(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -
 
 
 def as_data(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> dict[str, Any]:
-    """Return the same for other programs; a number that is not known is null."""
+    """Return the results as JSON-compatible data; unknown numbers are null."""
     study = journal.begun.study()
     return {
         "schema_version": SCHEMA_VERSION,
@@ -164,12 +171,12 @@ def _measuring(study: Study) -> str:
         case SearchMeasurement(budget_s=budget_s):
             return f"capacity searches of {figures.seconds(budget_s)} of load at most"
         case StepsMeasurement(steps=steps):
-            said = "; ".join(
+            listed = "; ".join(
                 f"{step.name}: {step.iterations:,} x {step.scenario}, {step.concurrency} at once"
                 + ("" if step.timed else ", not timed")
                 for step in steps
             )
-            return f"lists of steps ({said})"
+            return f"lists of steps ({listed})"
         case Tasks(names=names):
             return f"tasks ({', '.join(names)})"
         case FaultMeasurement(terms=terms):
@@ -181,7 +188,7 @@ def _factors(study: Study) -> list[str]:
 
 
 def elsewhere(journal: StudyJournal) -> str:
-    """Return the option that names the store of a study, where it is not the usual one."""
+    """Return the --store option of a study, empty for the default store."""
     return "" if journal.store == usual() else f" --store {shlex.quote(str(journal.store))}"
 
 

@@ -16,17 +16,17 @@ from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn
 
-# Of two values Student's t has one degree of freedom, and an interval of powers of ten.
+# With two values, Student's t has one degree of freedom and intervals span powers of ten.
 LEAST_REPEATS = 3
 LEVEL = 0.05  # chance of any false "faster" or "slower" in a study
-SAME_WITHIN = 0.03  # a ratio this near to 1 is the same, as in `loadstone compare`
-RATES = ("N", Figure.RATE.value)  # figures of which more is better
-MOST = 1000  # of a ratio: of two pairs that differ much, Student's t gives powers of ten
+SAME_WITHIN = 0.03  # ratios within this of 1 count as equal, as in `loadstone compare`
+RATES = ("N", Figure.RATE.value)  # figures where higher is better
+MOST = 1000  # limit of a ratio's interval, as Student's t of two pairs spans powers of ten
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """One turn with what came of it; neither result nor failure: it has not been measured."""
+    """One turn with its result or failure; with neither, it has not been measured."""
 
     turn: Turn
     result: Run | None
@@ -39,11 +39,11 @@ class TurnOutcome:
         return dict(target).get(LAB_HOST, "")
 
     def found(self, study: Study) -> dict[str | None, TurnFigure]:
-        """What it showed, by step."""
+        """Return the figures by step."""
         return of_turn(self.result, study.measurement) if self.result else {}
 
     def failures(self, study: Study) -> tuple[str, ...]:
-        """Describe what went wrong: in the whole turn, or in steps of it."""
+        """Describe failures of the whole turn or of steps."""
         if self.failure:
             return (self.failure,)
         untimed = unsteady(self.result, study.measurement) if self.result else {}
@@ -60,34 +60,34 @@ class TableRow:
 
     cell: Cell
     step: str | None  # None: of a search
-    estimate: Estimate | None  # over the repeats; of one alone, what it says itself
-    values: tuple[float | None, ...]  # of each repeat that was measured
-    repeats: int  # wanted
-    is_valid: bool | None  # the generator, in every repeat; None: nothing was measured
+    estimate: Estimate | None  # over the repeats; with one repeat, its own
+    values: tuple[float | None, ...]  # of each measured repeat
+    repeats: int  # requested
+    is_valid: bool | None  # the generator was valid in every repeat; None: nothing was measured
     published: Published | None
     failures: tuple[str, ...]
     run_ids: tuple[str, ...]
-    limits: tuple[str, ...] | None = None  # what gave way in each repeat; None: not asked for
-    is_left_out: bool = False  # its turns ended before they came to it
+    limits: tuple[str, ...] | None = None  # the limit in each repeat; None: not requested
+    is_left_out: bool = False  # its turns ended before this step
 
     @property
     def found(self) -> int:
-        """In how many repeats it was found."""
+        """Number of repeats with a figure."""
         return sum(value is not None for value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The ratio of two levels, other / base, where all else is equal."""
+    """The ratio of two levels, other / base, with all other factors equal."""
 
     comparison: Comparison
     step: str | None
-    others: Pairs  # the levels of the other factors; of several combinations: what they share
-    ratio: Interval  # of one pair: with the scatter within both measurements, where that is known
-    p: float | None  # of no difference
-    unit: str  # what was counted: "pairs" or "configurations"
+    others: Pairs  # levels of the other factors; for several combinations, the common ones
+    ratio: Interval  # for one pair, from the scatter within both measurements if known
+    p: float | None  # p-value of the null hypothesis of no difference
+    unit: str  # of the sample size: "pairs" or "configurations"
     p_holm: float | None = None  # adjusted for all tests of the study
-    answer: Answer = Answer.UNKNOWN  # of the other level, in comparison with the base
+    answer: Answer = Answer.UNKNOWN  # whether the other level is better than the base
 
     def __str__(self) -> str:
         ratio, one = self.ratio, self.comparison
@@ -96,8 +96,8 @@ class Difference:
         unit = self.unit if ratio.count != 1 else self.unit[:-1]
         places = [f"{factor} {level}" for factor, level in self.others]
         where = ", ".join(([self.step] if self.step else []) + places)
-        said = f"{one.other}/{one.base} = {ratio.mean:.3g}{interval}, {ratio.count} {unit}"
-        return f"{said} ({where})" if where else said
+        text = f"{one.other}/{one.base} = {ratio.mean:.3g}{interval}, {ratio.count} {unit}"
+        return f"{text} ({where})" if where else text
 
 
 def _side(ratio: float) -> str:
@@ -140,9 +140,9 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
-    """Return the mean with a t interval over repeats, or what the only one says itself."""
+    """Return the mean with a t interval over repeats, or the only estimate unchanged."""
     values = [one.value for one in estimates if one.value is not None]
-    if len(values) > 1 and min(values) <= 0:  # no rate: no failures, or no downtime
+    if len(values) > 1 and min(values) <= 0:  # zero failures or downtime: no logarithms
         return Estimate(fmean(values), None, None, 0.0)
     found = [one for one in estimates if one.value]
     if len(found) < 2:
@@ -154,11 +154,11 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
 
 
 def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Difference, ...]:
-    """Return the ratios that the study asks for, paired by repeat.
+    """Return the requested ratios, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
-    Where there are several combinations of one scenario, the ratio over them counts each as one:
-    its repeats tell nothing of how the ratio scatters over configurations.
+    Several combinations of one scenario also have a common ratio, in which each counts once, as
+    repeats say nothing about the scatter over configurations.
     """
     every = [
         found
@@ -175,10 +175,10 @@ def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Differen
 
 
 def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: bool) -> Answer:
-    """Return what interval and test say together; without an interval nothing is known.
+    """Combine interval and test to an answer, UNKNOWN without an interval.
 
-    The interval of one pair holds what scatters within its measurements, and not what changes
-    between them, such as the speed of the machine, which changes no count.
+    The interval of one pair covers the scatter within its measurements, but not changes between
+    them, such as the speed of the machine. Counts do not depend on that speed.
     """
     if ratio.low is None or ratio.high is None or (p_holm is None and not is_counted):
         return Answer.UNKNOWN
@@ -190,7 +190,7 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: b
 def settings_that_differ(
     study: Study, outcomes: Sequence[TurnOutcome]
 ) -> tuple[tuple[Comparison, tuple[SettingDifference, ...]], ...]:
-    """Return for each comparison what is known to differ between a pair of its measurements."""
+    """Return the settings that differ in the first complete pair of runs of each comparison."""
     found = []
     for one in study.comparisons:
         sides: dict[tuple[Pairs, int], dict[str, Run]] = defaultdict(dict)
@@ -244,14 +244,14 @@ def _p(logs: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The logarithm of other / base of one repeat; `half` of its interval, where that is known."""
+    """The logarithm of other / base of one repeat, and half the width of its interval, if known."""
 
     log: float
     half: float | None
 
     @property
     def interval(self) -> Interval:
-        """The ratio of this pair alone."""
+        """The ratio of this pair."""
         half = self.half
         if half is None:
             return Interval(exp(self.log), None, None, 1)
@@ -259,7 +259,7 @@ class _Pair:
 
 
 def _pair(other: Estimate, base: Estimate) -> _Pair:
-    """Return the ratio of two figures; their errors add up as independent ones do."""
+    """Return the ratio of two figures; errors are combined as independent."""
     halves = [_half(one) for one in (other, base)]
     known = [half for half in halves if half is not None]
     ratio = (other.value or 0.0) / (base.value or 1.0)
@@ -267,14 +267,14 @@ def _pair(other: Estimate, base: Estimate) -> _Pair:
 
 
 def _half(one: Estimate) -> float | None:
-    """Return half of the interval of a figure's logarithm."""
+    """Return half the width of the interval of a figure's logarithm."""
     return (log(one.high) - log(one.low)) / 2 if one.low and one.high else None
 
 
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[_Pair]]:
-    """Return other / base of each repeat, on one lab host, by what else the two have in common."""
+    """Return other / base of each repeat on one lab host, by the levels of the other factors."""
     values: dict[tuple[str, Pairs, int, str], Estimate] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)

@@ -1,4 +1,4 @@
-"""Measures one turn of a study on a lab host, in a process of its own beside those of others."""
+"""Measures one turn of a study on a lab host, in a process of its own."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from loadstone.study.placing import LabSlot
 
 @dataclass(frozen=True, slots=True)
 class TurnOrder:
-    """A turn, and where it is measured."""
+    """A turn and its lab host; sent to the process that measures it."""
 
     store: StoreLocation
     study_id: str
@@ -38,27 +38,27 @@ class TurnOrder:
 
 @dataclass(slots=True)
 class PipeDisplay(Display):
-    """Sends what is said to the process that runs the study."""
+    """Sends progress lines to the process that runs the study."""
 
     pipe: Connection
     redaction: Redaction = Redaction()  # noqa: RUF009 (frozen)
 
     def say(self, line: str) -> None:
         """Send one line."""
-        with suppress(OSError):  # who would read it is gone; users are still to be removed
+        with suppress(OSError):  # the reader is gone; users must still be removed
             self.pipe.send(self.redaction.text(line))
 
     def hide(self, redaction: Redaction) -> None:
-        """Replace these secrets from here on."""
+        """Redact these secrets from now on."""
         self.redaction = redaction
 
     def begin(self, load_s: float) -> None:
-        """Nothing is counted down: several turns are under way."""
+        """Show no countdown: several turns run in parallel."""
 
 
 def serve(order: TurnOrder, pipe: Connection) -> None:
     """Measure a turn; send lines, and the `TurnResult` at the end."""
-    os.setsid()  # Ctrl-C goes to the process that runs the study, which passes it on
+    os.setsid()  # Ctrl-C reaches only the process that runs the study, which forwards it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     with suppress(KeyboardInterrupt):
@@ -67,7 +67,7 @@ def serve(order: TurnOrder, pipe: Connection) -> None:
 
 
 def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
-    begun = journal.find(order.store, order.study_id).whole()
+    begun = journal.find(order.store, order.study_id).with_secrets()
     study = begun.begun.study()
     turn = next(one for one in turns(study, begun.begun.seed) if one.number == order.number)
     display = PipeDisplay(pipe)
@@ -90,7 +90,7 @@ def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
 
 
 def _end_with(pipe: Connection) -> None:
-    """End as by Ctrl-C when the process that runs the study is gone."""
+    """Interrupt this process when the process that runs the study is gone."""
     try:
         pipe.recv()
     except (EOFError, OSError):

@@ -34,7 +34,7 @@ _OF_COUNTS = {**_WORDS, Answer.FASTER: "fewer", Answer.SLOWER: "more"}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name the columns: those of words, then those of figures."""
+    """Return the headers of the text columns and of the figure columns."""
     step = ("step",) if study.steps != (None,) else ()
     factors = tuple(factor.name for factor in study.factors)
     limit = ("which saturates?",) if study.names_limits else ()
@@ -48,7 +48,7 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def cells(row: TableRow) -> tuple[str, ...]:
-    """Return a row's cells, in the order of the heads."""
+    """Return a row's cells, in the order of the headers."""
     step = (row.step,) if row.step is not None else ()
     limit = () if row.limits is None else (_limits(row.limits),)
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
@@ -72,7 +72,7 @@ def cells(row: TableRow) -> tuple[str, ...]:
 
 
 def _limits(limits: Sequence[str]) -> str:
-    """Name what gave way in most repeats, and in how many."""
+    """Return the most frequent limit and its number of repeats."""
     if not limits:
         return figures.MISSING
     name, count = Counter(limits).most_common(1)[0]
@@ -80,9 +80,9 @@ def _limits(limits: Sequence[str]) -> str:
 
 
 def reasons(lines: Sequence[TableRow]) -> tuple[str, ...]:
-    """Describe why cells have no figure; the rows of a cell share their reasons."""
-    said = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
-    return tuple(dict.fromkeys(said))
+    """Describe why cells have no figure, without duplicates."""
+    failures = (f"{row.cell}: {one.splitlines()[0]}" for row in lines for one in row.failures)
+    return tuple(dict.fromkeys(failures))
 
 
 def published(lines: Sequence[TableRow]) -> Iterator[str]:
@@ -92,8 +92,8 @@ def published(lines: Sequence[TableRow]) -> Iterator[str]:
             yield f"Published {one.value:g}: {one.words}"
 
 
-def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Yield the ratios that the study asks for, each with its test."""
+def comparison_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Describe the requested ratios, each with its test."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
     for comparison, differ in settings_that_differ(study, outcomes):
@@ -104,7 +104,7 @@ def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
             yield f"{comparison.base} and {comparison.other} differ in: {listed}"
     found = differences(study, outcomes)
     for one in found:
-        yield f"{one}{_said(one, study)}"
+        yield f"{one}{_conclusion(one, study)}"
     tests = sum(one.p is not None for one in found)
     if tests > 1:
         yield (
@@ -116,27 +116,27 @@ def compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
 
 
 def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
-    """Name the study; where it has results, when they were made and on what."""
+    """Return the study's id and, if it has results, their time and machine."""
     results = [one.result for one in outcomes if one.result is not None]
-    said = f"Study {journal.study_id}, seed {journal.begun.seed}"
+    text = f"Study {journal.study_id}, seed {journal.begun.seed}"
     if len(results) < len(outcomes):
-        said += f", {len(results)} of {len(outcomes)} measurements"
+        text += f", {len(results)} of {len(outcomes)} measurements"
     if not results:
-        return f"{said}."
+        return f"{text}."
     first = min(one.started_at for one in results)
     last = max(one.ended_at or one.started_at for one in results)
     hosts = sorted({one.host for one in outcomes if one.host})
     if hosts:
-        said += f", lab hosts {', '.join(hosts)}, each ratio within one of them"
+        text += f", lab hosts {', '.join(hosts)}, each ratio within one of them"
     environment = results[0].environment
     rows = of_lab_host(environment.target) if hosts else environment.machine
     machine = ", ".join(f"{name} {value}" for name, value in rows)
     when = f"{_minute(first)} to {_minute(last)} UTC"
-    return f"{said}, {when}{f' on: {machine}' if machine else ''}."
+    return f"{text}, {when}{f' on: {machine}' if machine else ''}."
 
 
 def of_lab_host(target: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return what a lab host's machine is, of a target's rows."""
+    """Return the facts of a lab host's machine from a target's facts."""
     return tuple(
         (name.removeprefix(OF_LAB_HOST), value)
         for name, value in target
@@ -148,8 +148,8 @@ def _minute(instant: str) -> str:
     return instant[:16].replace("T", " ")
 
 
-def _said(one: Difference, study: Study) -> str:
-    """Say whether the other level is better, and how sure that is."""
+def _conclusion(one: Difference, study: Study) -> str:
+    """Return whether the other level is better, with the p-value."""
     if one.ratio.low is None:
         return ": of one alone there is no test"
     word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]

@@ -28,7 +28,7 @@ class Access:
     cloud: Cloud
     endpoint: Endpoint  # of the v3 API on the host that the user named
     session: "Session" = field(repr=False, compare=False)
-    beyond_loopback: bool = False  # the user permits load that leaves this machine
+    beyond_loopback: bool = False  # the user permits load on other machines
 
     @property
     def identity_url(self) -> str:
@@ -36,7 +36,7 @@ class Access:
         return self.endpoint.url
 
     def token(self, lasting_s: float = 120.0) -> str:
-        """Return a token of the cloud's identity, valid for this long if possible."""
+        """Return a token of the cloud's user, valid for this long if possible."""
         from keystoneauth1.exceptions import ClientException
         from keystoneauth1.identity.base import BaseIdentityPlugin
 
@@ -53,7 +53,7 @@ class Access:
     def service_url(self, service_type: str) -> str | None:
         """Return the URL of a service from the catalog, or None if it is not listed.
 
-        InvalidInput: it is not on this machine, and load that leaves it is not permitted.
+        InvalidInput: it is on another machine, and load on other machines is not permitted.
         """
         url = self._catalog_url(service_type)
         if url is not None and not self.beyond_loopback:
@@ -91,8 +91,8 @@ def connect(
 ) -> Access:
     """Discover the v3 API and authenticate; EnvironmentUnusable says in one line why that failed.
 
-    `say` is called every few seconds while an answer is pending, also in later calls.
-    `beyond_loopback`: the user permits load that leaves this machine.
+    `say` is called every few seconds while a response is pending, also in later calls.
+    `beyond_loopback`: the user permits load on other machines.
     """
     from keystoneauth1.exceptions import ClientException
 
@@ -150,38 +150,38 @@ def _v3_path(named: str, link: str) -> str:
 
 
 def unusable(cloud: Cloud, error: "ClientException") -> EnvironmentUnusable:
-    """Return a one-line error: why the cloud cannot be used, and what to do."""
+    """Return a one-line error that says why the cloud cannot be used, and what to do."""
     from keystoneauth1.exceptions import InvalidResponse
 
     if isinstance(error, InvalidResponse):
         # The library's message quotes the whole page.
         return not_json(cloud, "log in", error.response)
-    return EnvironmentUnusable(f"{cloud.auth_url}: {_failure_words(cloud, error)}")
+    return EnvironmentUnusable(f"{cloud.auth_url}: {_failure_message(cloud, error)}")
 
 
-def _failure_words(cloud: Cloud, error: "ClientException") -> str:
+def _failure_message(cloud: Cloud, error: "ClientException") -> str:
     from keystoneauth1 import exceptions
 
     match error:
         case exceptions.Unauthorized():
             return (
-                f"refused the credentials of {cloud.who} (HTTP 401: {_said(error)}); "
+                f"refused the credentials of {cloud.who} (HTTP 401: {_message(error)}); "
                 "check password, user, project and their domains"
             )
         case exceptions.HttpError():
-            return f"answered {cloud.who} with HTTP {error.http_status}: {_said(error)}"
+            return f"answered {cloud.who} with HTTP {error.http_status}: {_message(error)}"
         case exceptions.SSLError():
-            return _tls_words(error)
+            return _tls_message(error)
         case exceptions.ConnectTimeout():
-            return _timeout_words(cloud, error)
+            return _timeout_message(cloud, error)
         case exceptions.ConnectFailure():
-            return _connection_words(cloud, error)
+            return _connection_message(cloud, error)
         case _:
             return _first_line(error)
 
 
 def not_json(cloud: Cloud, what: str, answer: "Response") -> EnvironmentUnusable:
-    """Return the error that something in front of Keystone answered instead."""
+    """Return the error that the response is not JSON, so not from Keystone."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0] or "something"
     return EnvironmentUnusable(
         f"{answer.url.partition('?')[0]}: could not {what}: HTTP {answer.status_code} with {kind} "
@@ -190,28 +190,28 @@ def not_json(cloud: Cloud, what: str, answer: "Response") -> EnvironmentUnusable
     )
 
 
-def _connection_words(cloud: Cloud, error: BaseException) -> str:
+def _connection_message(cloud: Cloud, error: BaseException) -> str:
     for cause in _causes(error):
         match cause:
             case ConnectionRefusedError():
                 return (
                     f"connection refused on port {cloud.endpoint.port}; "
-                    f"is Keystone running there, and is the port right?{_proxy_words(cloud)}"
+                    f"is Keystone running there, and is the port right?{_proxy_message(cloud)}"
                 )
             case socket.gaierror():
                 return (
                     f"no address for host {cloud.endpoint.host!r}; check the URL"
-                    f"{_proxy_words(cloud)}"
+                    f"{_proxy_message(cloud)}"
                 )
             case OSError() if cause.strerror:
                 return (
                     f"cannot be reached ({cause.strerror}); check host, port and network"
-                    f"{_proxy_words(cloud)}"
+                    f"{_proxy_message(cloud)}"
                 )
     return "the connection was closed without an answer; is this http where https is served?"
 
 
-def _proxy_words(cloud: Cloud) -> str:
+def _proxy_message(cloud: Cloud) -> str:
     """Return a note that the environment's proxy is not used for load."""
     name = f"{cloud.endpoint.scheme}_proxy"
     variable = next((n for n in (name, name.upper()) if os.environ.get(n)), None)
@@ -222,7 +222,7 @@ def _proxy_words(cloud: Cloud) -> str:
     )
 
 
-def _timeout_words(cloud: Cloud, error: BaseException) -> str:
+def _timeout_message(cloud: Cloud, error: BaseException) -> str:
     from requests.exceptions import ConnectTimeout
 
     from loadstone.target.session import ANSWER_TIMEOUT_S, CONNECT_TIMEOUT_S
@@ -230,7 +230,7 @@ def _timeout_words(cloud: Cloud, error: BaseException) -> str:
     if any(isinstance(cause, ConnectTimeout) for cause in _causes(error)):
         return (
             f"no connection within {CONNECT_TIMEOUT_S:.0f} s; "
-            f"check host, port, network and firewall{_proxy_words(cloud)}"
+            f"check host, port, network and firewall{_proxy_message(cloud)}"
         )
     return (
         f"connected, and no complete answer within {ANSWER_TIMEOUT_S:.0f} s; "
@@ -238,7 +238,7 @@ def _timeout_words(cloud: Cloud, error: BaseException) -> str:
     )
 
 
-def _tls_words(error: BaseException) -> str:
+def _tls_message(error: BaseException) -> str:
     for cause in _causes(error):
         if (
             isinstance(cause, ssl.SSLCertVerificationError)
@@ -252,8 +252,8 @@ def _tls_words(error: BaseException) -> str:
                 "or OS_INSECURE=true for a test cloud"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason:
-            words = cause.reason.lower().replace("_", " ")
-            return f"TLS failed ({words}); is https served on this port, and a client cert asked?"
+            reason = cause.reason.lower().replace("_", " ")
+            return f"TLS failed ({reason}); is https served on this port, and a client cert asked?"
     return f"TLS failed ({_first_line(error)})"
 
 
@@ -263,7 +263,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _said(error: "HttpError") -> str:
+def _message(error: "HttpError") -> str:
     # keystoneauth appends status and request id in brackets.
     return _first_line(error).partition(" (HTTP ")[0]
 

@@ -52,7 +52,7 @@ class Endpoint:
 class Cloud:
     """An identity service and the credentials to prepare it; created by target/read.py and labs."""
 
-    chosen: str  # how to choose it again: "--lab demo", "--cloud prod", "OS_*"
+    chosen: str  # how the user chose it: "--lab demo", "--cloud prod", "OS_*"
     auth_url: str
     endpoint: Endpoint  # of auth_url
     who: str  # "user admin", for messages

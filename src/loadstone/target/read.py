@@ -83,7 +83,7 @@ def _require_clouds(name: str, path: str | None) -> None:
         text = Path(path).read_text(encoding="utf-8") if path else ""
         content = yaml.safe_load(text) if text else None
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return  # reported elsewhere
+        return  # reported by the loader
     if isinstance(content, dict) and "clouds" not in content:
         raise InvalidInput(
             f"--cloud {name}: {path} has no `clouds:` section; it has "
@@ -95,8 +95,8 @@ def _unknown(name: str, path: str | None, names: list[str], skipped: list[str]) 
     if skipped:
         return f"clouds.yaml cannot be read: {skipped[0]}"
     if path is None:
-        given = os.environ.get("OS_CLIENT_CONFIG_FILE")
-        missing = f" ({given} of OS_CLIENT_CONFIG_FILE does not exist)" if given else ""
+        config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
+        missing = f" ({config_file} of OS_CLIENT_CONFIG_FILE does not exist)" if config_file else ""
         return (
             f"--cloud {name}: no clouds.yaml found{missing}; it is looked for in the working "
             "directory, ~/.config/openstack and /etc/openstack"

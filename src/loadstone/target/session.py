@@ -22,8 +22,7 @@ from loadstone.target.permission import require_loopback
 
 Say = Callable[[str], None]
 CONNECT_TIMEOUT_S = 10.0
-# From the request to the last byte of the answer: enough for an overloaded Keystone with a backlog,
-# but not for ever.
+# From the request to the last byte of the response, long enough for an overloaded Keystone.
 ANSWER_TIMEOUT_S = 60.0
 # Interval of messages about a pending answer.
 TELL_S = 5.0
@@ -53,11 +52,10 @@ class _ClosedConnections(Retry):
 
 
 class _Bounded(HTTPAdapter):
-    """Bounds each exchange as a whole, tells what it waits for, and stays with one server; on
-    this machine where it must.
+    """Limits the time of each exchange, reports pending ones, and refuses other servers.
 
-    The time-outs of requests limit only the connection and the gap between two bytes: a server that
-    sends a byte per second would be waited for without end.
+    The time-outs of requests limit only the connection and the gap between two bytes, so a server
+    that sends one byte per second would never time out.
     """
 
     def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
@@ -113,7 +111,7 @@ class _Bounded(HTTPAdapter):
 
 
 def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:
-    """Follow no redirect to another server: it would receive the password."""
+    """Refuse a redirect to another server, which would receive the password."""
     if not answer.is_redirect:
         return
     # keystoneauth treats a bare path as a URL.
@@ -132,8 +130,8 @@ def open_session(
 ) -> Session:
     """Return a keystoneauth session on connections of its own, which the caller closes.
 
-    `say` is told every few seconds which answer is waited for. With `loopback_only` a
-    request to another machine raises InvalidInput before it is sent.
+    `say` reports every few seconds which response is pending. With `loopback_only` a request to
+    another machine raises InvalidInput before it is sent.
     """
     for library in ("keystoneauth", "urllib3"):
         # Their warnings repeat our own message.

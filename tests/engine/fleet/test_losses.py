@@ -23,7 +23,7 @@ from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import FleetHost
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.engine.parquet import read
-from loadstone.engine.progress import Progress, Watch
+from loadstone.engine.progress import OnProgress, Progress
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
@@ -78,7 +78,7 @@ def stopped_again(victim: FleetHost, sent: int) -> Iterator[None]:
             os.kill(victim.facts.pid, signal.SIGCONT)
 
 
-def under_load(act: Callable[[], object], *after_s: float) -> Watch:
+def under_load(act: Callable[[], object], *after_s: float) -> OnProgress:
     """Return a watch that acts so long after the load's first progress, or at once.
 
     A timer that runs from the order to load may act before the load: preparing takes its time.

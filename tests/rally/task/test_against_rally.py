@@ -127,7 +127,7 @@ def test_sla_rules_judge_as_rally_does(rally, runs):
     theirs = iter(rally["slas"])
     for run in runs:
         for name, settings in RULES.items():
-            rule = SLAS[name].model_validate(settings).made()
+            rule = SLAS[name].model_validate(settings).to_model()
             (ours,) = judged([rule], as_ours(*run))
             expected = next(theirs)
             assert {

@@ -57,12 +57,12 @@ def read(document: Document) -> Facts:
 
 def _blocks(file: File) -> list[_Block]:
     found: list[_Block] = []
-    for number_, words in sections.words(file):
-        if words[0] in ("global", "defaults", "frontend", "backend", "listen"):
-            found.append(_Block(words[0], words[1] if len(words) > 1 else ""))
+    for number_, fields in sections.fields(file):
+        if fields[0] in ("global", "defaults", "frontend", "backend", "listen"):
+            found.append(_Block(fields[0], fields[1] if len(fields) > 1 else ""))
         elif found:
             last = found[-1]
-            found[-1] = _Block(last.kind, last.name, (*last.lines, (number_, words)))
+            found[-1] = _Block(last.kind, last.name, (*last.lines, (number_, fields)))
     return found
 
 
@@ -71,8 +71,8 @@ def _of(blocks: tuple[_Block, ...], *kinds: str) -> tuple[_Block, ...]:
 
 
 def _limit(block: _Block) -> int | None:
-    words = block.first("maxconn")
-    value = number(words[0]) if words else None
+    fields = block.first("maxconn")
+    value = number(fields[0]) if fields else None
     return None if value is None else int(value)
 
 

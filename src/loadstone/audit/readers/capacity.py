@@ -1,4 +1,4 @@
-"""Facts that are computed from others: what the service can bear, what it demands."""
+"""Derived facts: the capacity of the service and its demand on other services."""
 
 import math
 
@@ -8,7 +8,7 @@ REVOCATION_BUFFER_S = 1800  # Keystone keeps an event this much longer than a to
 
 
 def read(known: Facts) -> Facts:
-    """Return what follows from the facts of one host."""
+    """Return the facts derived from those of one host."""
     values: dict[str, Value] = {}
     missing: dict[str, str] = {}
     for name, formula in (
@@ -43,7 +43,7 @@ def _logins(facts: Facts) -> float:
 
 
 def _connections(facts: Facts) -> int:
-    """Each process uses a connection per thread and one more, up to what its pool gives."""
+    """A process uses one connection per thread and one more, up to its pool's size."""
     pool = _n(facts, "conf.database.max_pool_size") + _n(facts, "conf.database.max_overflow")
     return int(_n(facts, "web.processes") * min(_n(facts, "web.threads") + 1, pool))
 

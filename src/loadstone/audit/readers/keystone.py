@@ -58,7 +58,7 @@ CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
 )
-LISTS = (("DEFAULT", "notification_opt_out"),)  # options that may stand in a file repeatedly
+LISTS = (("DEFAULT", "notification_opt_out"),)  # options that may be set several times
 # Attributes that only Active Directory has, in lower case.
 ACTIVE_DIRECTORY = (
     *("samaccountname", "userprincipalname", "useraccountcontrol", "objectguid", "objectsid"),

@@ -100,6 +100,6 @@ def _rabbit(document: Document) -> Facts:
     old = re.search(r"\{partitions,\[(.*?)\]\}", text, re.DOTALL)
     new = re.search(r"Network Partitions\s+(.+?)(?:\n\n|\Z)", text, re.DOTALL)
     if old or new:
-        listed = old[1] if old else (new[1] if new else "")
-        values["rabbitmq.is_partitioned"] = listed.strip() not in ("", "(none)")
+        partitions = old[1] if old else (new[1] if new else "")
+        values["rabbitmq.is_partitioned"] = partitions.strip() not in ("", "(none)")
     return Facts(values, {"rabbitmq.": "rabbitmqctl does not tell it"}, roles=frozenset({"broker"}))

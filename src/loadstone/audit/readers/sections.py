@@ -96,8 +96,8 @@ def number(text: str | None) -> int | float | None:
         return None
 
 
-def words(file: File) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of each line."""
+def fields(file: File) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the whitespace-separated fields of each line."""
     for number_, line in file.lines:
         if line.split():
             yield number_, line.split()

@@ -1,4 +1,4 @@
-"""What the collector's Python part printed: the database, memcached, the cost of a password."""
+"""Output of the collector's Python part: database, memcached, cost of a password check."""
 
 import json
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ NOT_IN_TIME = "it did not end in time"
 
 
 def parts(document: Document) -> Mapping[str, Any]:
-    """Return what the collector's Python part printed last; empty where nothing is usable.
+    """Return the last readable output of the collector's Python part; empty without one.
 
-    It prints what it knows before the slow programs, and all of it when these have ended.
+    It prints a first output before it runs slow programs, and the full output after them.
     """
     for line in reversed(document.text("service").splitlines()):
         with suppress(ValueError, RecursionError):  # cut off in the middle of a line

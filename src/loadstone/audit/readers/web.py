@@ -50,26 +50,26 @@ def _uwsgi(
         return None
     master = masters[0]
     own = tuple(file for file in uwsgi_files if file.path in master.arguments)
-    found = _with_arguments(sections.settings(own or uwsgi_files), master)
+    settings = _with_arguments(sections.settings(own or uwsgi_files), master)
     values: dict[str, Value] = {"web.server": "uwsgi"}
     origins: dict[str, SettingOrigin] = {}
     for option, default in UWSGI.items():
         fact = f"uwsgi.{option.replace('-', '_')}"
-        text = found.values.get(("uwsgi", option))
+        text = settings.values.get(("uwsgi", option))
         values[fact] = default if text is None else sections.typed(text, default)
-        if ("uwsgi", option) in found.origins:
-            origins[fact] = found.origins["uwsgi", option]
-    if found.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
+        if ("uwsgi", option) in settings.origins:
+            origins[fact] = settings.origins["uwsgi", option]
+    if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
         values["uwsgi.lazy_apps"] = True
     children = tuple(p for p in servers if p.parent == master.pid)
     for fact, names in (
         ("web.processes", ("processes", "workers")),
         ("web.threads", ("threads",)),
     ):
-        known = [name for name in names if ("uwsgi", name) in found.values]
-        values[fact] = int(sections.number(found.values["uwsgi", known[0]]) or 1) if known else 1
-        if known and ("uwsgi", known[0]) in found.origins:
-            origins[fact] = found.origins["uwsgi", known[0]]
+        known = [name for name in names if ("uwsgi", name) in settings.values]
+        values[fact] = int(sections.number(settings.values["uwsgi", known[0]]) or 1) if known else 1
+        if known and ("uwsgi", known[0]) in settings.origins:
+            origins[fact] = settings.origins["uwsgi", known[0]]
     file = own[0].path if own else ""
     for fact in ("web.processes", "web.threads", *(f"uwsgi.{o.replace('-', '_')}" for o in UWSGI)):
         if file:
@@ -114,33 +114,33 @@ def _footprint(own: tuple[SeenProcess, ...]) -> dict[str, Value]:
 
 
 def _apache(
-    seen: tuple[SeenProcess, ...], _: tuple[File, ...], found: tuple[File, ...]
+    seen: tuple[SeenProcess, ...], _: tuple[File, ...], files: tuple[File, ...]
 ) -> Facts | None:
     servers = processes.named(seen, *HTTPD)
     daemons = [p for p in seen if p.name.startswith(("(wsgi", "wsgi")) or "wsgi:" in p.name]
-    serving = [file for file in found if _serves_keystone(file)]
+    serving = [file for file in files if _serves_keystone(file)]
     if not servers or not serving:
         return None
-    every = [(file, number, fields) for file in found for number, fields in sections.words(file)]
-    words = {fields[0].lower(): fields[1:] for _, _, fields in every}
+    lines = [(file, number, fields) for file in files for number, fields in sections.fields(file)]
+    directives = {fields[0].lower(): fields[1:] for _, _, fields in lines}
     values: dict[str, Value] = {
         "web.server": "apache",
-        "apache.mpm": _mpm(words, every),
-        "apache.mode": _mode(every),
+        "apache.mpm": _mpm(directives, lines),
+        "apache.mode": _mode(lines),
     }
     origins, missing = {}, dict[str, str]()
     daemon = [
         (file, number, fields)
-        for file, number, fields in every
-        if fields[0].lower() == "wsgidaemonprocess" and (len(found) == 1 or file in serving)
+        for file, number, fields in lines
+        if fields[0].lower() == "wsgidaemonprocess" and (len(files) == 1 or file in serving)
     ]
     if daemon:
         file, number, fields = daemon[0]
-        chosen = dict(word.partition("=")[::2] for word in fields[2:])
+        options = dict(word.partition("=")[::2] for word in fields[2:])
         for fact, option, default in DAEMON:
-            limit = sections.number(chosen.get(option, default))
+            limit = sections.number(options.get(option, default))
             if limit is None:  # a variable of Apache's own
-                missing[fact] = f"{file.path} says {option}={chosen[option]}"
+                missing[fact] = f"{file.path} says {option}={options[option]}"
             else:
                 values[fact] = limit
         origins = dict.fromkeys(("web.processes", "web.threads"), SettingOrigin(file.path, number))
@@ -148,7 +148,7 @@ def _apache(
         ("apache.max_request_workers", ("maxrequestworkers", "maxclients")),
         ("apache.max_connections_per_child", ("maxconnectionsperchild", "maxrequestsperchild")),
     ):
-        known = [words[name] for name in names if words.get(name)]
+        known = [directives[name] for name in names if directives.get(name)]
         value = sections.number(known[0][0]) if known else None
         if value is not None:
             values[fact] = value
@@ -164,19 +164,19 @@ def _serves_keystone(file: File) -> bool:
     return "keystone" in text and ("WSGI" in text or "ProxyPass" in text)
 
 
-def _mpm(words: Mapping[str, list[str]], every: list[tuple[File, int, list[str]]]) -> str:
-    for _, _, fields in every:
+def _mpm(directives: Mapping[str, list[str]], lines: list[tuple[File, int, list[str]]]) -> str:
+    for _, _, fields in lines:
         for kind in ("event", "worker", "prefork"):
             if fields[0].lower() == "loadmodule" and fields[1:2] == [f"mpm_{kind}_module"]:
                 return kind
-    return "prefork" if "maxclients" in words else "event"
+    return "prefork" if "maxclients" in directives else "event"
 
 
-def _mode(every: list[tuple[File, int, list[str]]]) -> str:
-    names = {fields[0].lower() for _, _, fields in every}
+def _mode(lines: list[tuple[File, int, list[str]]]) -> str:
+    names = {fields[0].lower() for _, _, fields in lines}
     if "wsgidaemonprocess" in names:
         return "daemon"
-    proxied = any(f[0].lower() == "proxypass" and "uwsgi:" in " ".join(f) for _, _, f in every)
+    proxied = any(f[0].lower() == "proxypass" and "uwsgi:" in " ".join(f) for _, _, f in lines)
     return "proxy" if proxied else "embedded"
 
 
@@ -192,9 +192,9 @@ def _python_server(
         children = tuple(p for p in own if p.parent == leader.pid)
         name = "wsgiref" if kind == "single_server" else kind
         values: dict[str, Value] = {"web.server": name}
-        asked = sections.number(leader.option(*options)) if options else None
+        workers = sections.number(leader.option(*options)) if options else None
         threads = sections.number(leader.option("--threads", "--blocking-threads"))
-        values["web.processes"] = asked or max(1, len(children))
+        values["web.processes"] = workers or max(1, len(children))
         values["web.threads"] = threads or 1
         values |= _footprint((leader, *children))
         reason = f"Keystone runs under {name}"

@@ -42,13 +42,13 @@ def _paths(audit: Audit, name: str) -> dict[str, str]:
 def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[str, Any]:
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
-    seen: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+    counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for result in results:
         tasks = []
         for where, section, option, value in result.settings:
             key = (where, section, option)
-            seen[key] += 1
-            if seen[key] > 1 or (where in FILES and where not in paths):
+            counts[key] += 1
+            if counts[key] > 1 or (where in FILES and where not in paths):
                 continue
             tasks.append(_setting(result, (where, section, option, value), paths.get(where)))
             if where in paths:
@@ -57,7 +57,7 @@ def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[s
         if tasks and result.rule.fix.restart:
             text = f"restart {result.rule.fix.restart}"
             fixes.append(_message(result, "restart", text))
-    keep = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
+    copies = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
     undo = [_copy(f"{path}{KEPT}", path, "undo", "yes") for path in changed]
     undo.append(
         {
@@ -71,7 +71,7 @@ def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[s
         "hosts": host,
         "become": True,
         "gather_facts": False,
-        "tasks": [*keep, *fixes, *undo],
+        "tasks": [*copies, *fixes, *undo],
     }
 
 

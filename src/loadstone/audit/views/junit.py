@@ -5,12 +5,12 @@ from xml.etree import ElementTree as Xml
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 
-# What XML 1.0 cannot hold, not even escaped.
+# Characters that XML 1.0 cannot represent, even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(audit: Audit) -> str:
-    """Return the document; what is unknown is an error, what is waived or skipped is skipped."""
+    """Return the document; unknown results are errors, waived ones are skipped."""
     suites = Xml.Element("testsuites", name="loadstone audit")
     for host in audit.hosts:
         suites.append(_suite(host.host, [r for r in audit.results if r.host == host.host]))

@@ -44,7 +44,7 @@ def _others(title: str, results: list[RuleResult], state: RuleState) -> list[str
 
 
 def _plain(text: str) -> str:
-    """Return text in which nothing is markup: it comes from hosts."""
+    """Escape Markdown in text from hosts."""
     for sign in ("\\", "`", "*", "_", "<", "[", "|"):
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

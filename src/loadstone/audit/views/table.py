@@ -6,7 +6,7 @@ from rich.text import Text
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.facts import HostFacts
-from loadstone.audit.rule import Severity, shown
+from loadstone.audit.rule import Severity, format_value
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -35,14 +35,16 @@ def _counts(results: list[RuleResult]) -> str:
 
 
 def _computed(host: HostFacts) -> str:
-    """Return what was computed for the host, whatever the rules say of it."""
-    known = host.facts.values
-    words = (
+    """Return the derived capacities of a host."""
+    values = host.facts.values
+    templates = (
         ("capacity.logins_per_s", "at most {} logins per second by password"),
         ("capacity.db_connections", "up to {} database connections"),
         ("capacity.cache_connections", "up to {} connections to each memcached"),
     )
-    return "; ".join(text.format(shown(known[fact])) for fact, text in words if fact in known)
+    return "; ".join(
+        text.format(format_value(values[fact])) for fact, text in templates if fact in values
+    )
 
 
 def _table(rows: list[RuleResult]) -> Table:
@@ -60,7 +62,10 @@ def _table(rows: list[RuleResult]) -> Table:
         style = STYLES[row.severity] if row.is_finding else ""
         severity = row.severity.value if _is_shown(row) else ""
         table.add_row(
-            Text(row.rule.id), Text(row.state.value, style), Text(severity, style), _words(row)
+            Text(row.rule.id),
+            Text(row.state.value, style),
+            Text(severity, style),
+            _description(row),
         )
     for reason, group in unknown.items():
         worst = max(group, key=lambda row: row.severity.rank)
@@ -70,7 +75,7 @@ def _table(rows: list[RuleResult]) -> Table:
     return table
 
 
-def _words(row: RuleResult) -> RenderableType:
+def _description(row: RuleResult) -> RenderableType:
     if not row.is_finding:
         return Text(row.message)
     rule = row.rule

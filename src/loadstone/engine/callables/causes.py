@@ -7,7 +7,7 @@ from typing import NamedTuple
 from loadstone.engine.outcome import Outcome
 
 MOST_CHARACTERS = 500
-# Fernet tokens, JWS tokens, and values after the usual names.
+# Fernet tokens, JWS tokens, and values after names such as "password".
 _TOKEN = re.compile(r"gAAAA[\w\-]{20,}=*|eyJ[\w\-]+\.[\w\-]+\.[\w\-]+")
 _NAMED = re.compile(r"(?i)((?:password|secret|token)[\"']?\s*[:=]\s*[\"']?)([^\s\"',;}&]+)")
 STRUCK = "***"
@@ -41,7 +41,7 @@ def struck(secrets: Iterable[str], text: str) -> str:
 
 
 def without(secrets: Iterable[str], cause: str) -> str:
-    """Remove known secrets and what looks like one, and shorten the text."""
+    """Remove known and likely secrets, and shorten the text."""
     cause = _NAMED.sub(rf"\1{STRUCK}", _TOKEN.sub(STRUCK, struck(secrets, cause)))
     return cause if len(cause) <= MOST_CHARACTERS else f"{cause[: MOST_CHARACTERS - 3]}..."
 

@@ -51,7 +51,7 @@ class Dispatcher:
     )
     is_cut_short: bool = False  # by the limit on the load's time
     secrets: list[str] = field(init=False, repr=False)  # of the settings and arguments
-    found_none: int = 0  # arrivals that waited although the user set no limit
+    starved: int = 0  # arrivals that waited although the user set no limit
 
     def __post_init__(self) -> None:
         known = secrets_in([dict(self.plan.settings), dict(self.plan.arguments)])
@@ -72,12 +72,12 @@ class Dispatcher:
         """Return whether no further iteration will start."""
         return self.is_stopped or (self.pacer.is_over(self.now_ns()) and not self.waiting)
 
-    def at_work(self) -> list[Worker]:
+    def busy(self) -> list[Worker]:
         """Return the workers that run an iteration."""
         return [one for one in self.pool.workers if one.job is not None]
 
-    def take_up(self) -> None:
-        """Take what is due, give it to whom is free, and see to it that some are."""
+    def dispatch(self) -> None:
+        """Assign due iterations to free workers, and start more workers if needed."""
         if self.pacer.is_out_of_time(self.now_ns()) and not self.is_stopped:
             self.is_cut_short = self.pacer.asks_for_more(self.now_ns()) or bool(self.waiting)
             self.stop()
@@ -91,7 +91,7 @@ class Dispatcher:
         for worker in free:
             if not self.waiting:
                 break
-            self._give(worker, self.waiting.popleft())
+            self._assign(worker, self.waiting.popleft())
         self._scale_up()
 
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class Dispatcher:
 
     def abandon(self) -> None:
         """Abandon running iterations."""
-        for worker in self.at_work():
+        for worker in self.busy():
             self._lose(worker, IterationEnd(Outcome.TIMED_OUT, 0, "given up at the end of the run"))
 
     def expire(self) -> None:
@@ -115,7 +115,7 @@ class Dispatcher:
             return
         limit_ns = round(self.plan.timeout_s * SECOND_NS)
         how = IterationEnd(Outcome.TIMED_OUT, 0, f"not complete within {self.plan.timeout_s:g} s")
-        for worker in self.at_work():
+        for worker in self.busy():
             job: RunningIteration = worker.job
             if job.took_ns is not None and self.now_ns() - job.took_ns >= limit_ns:
                 self._lose(worker, how)
@@ -127,7 +127,7 @@ class Dispatcher:
             marks.append(self.pacer.next_due_ns())
         if self.plan.timeout_s is not None:
             limit_ns = round(self.plan.timeout_s * SECOND_NS)
-            took = [worker.job.took_ns for worker in self.at_work()]
+            took = [worker.job.took_ns for worker in self.busy()]
             marks.extend(at_ns + limit_ns for at_ns in took if at_ns is not None)
         now_ns = self.now_ns()
         return min((at_ns for at_ns in marks if at_ns is not None and at_ns > now_ns), default=None)
@@ -144,12 +144,12 @@ class Dispatcher:
             case ("beyond", str(address)):
                 raise beyond(self.plan, address)
             case _:
-                self._heard_of(worker, worker.job, message)
+                self._handle_iteration(worker, worker.job, message)
 
-    def _heard_of(self, worker: Worker, job: RunningIteration, message: Message) -> None:
+    def _handle_iteration(self, worker: Worker, job: RunningIteration, message: Message) -> None:
         match message:
             case ("took", int(at_ns)):
-                self._took(worker, job, at_ns - self.start_ns)
+                self._begin_iteration(worker, job, at_ns - self.start_ns)
             case ("begin", str(path), int(at_ns)):
                 self.recorder.number(path)
                 job.inside.append((path, at_ns - self.start_ns))
@@ -162,15 +162,15 @@ class Dispatcher:
                 number = job.arrival.iteration
                 self.recorder.output(number, form, struck(self._secrets(number), chart))
             case ("over", int(at_ns), how):
-                self._over(worker, job, at_ns - self.start_ns, IterationEnd(*how))
+                self._end_iteration(worker, job, at_ns - self.start_ns, IterationEnd(*how))
                 self.pacer.ended(at_ns - self.start_ns)
 
-    def _give(self, worker: Worker, arrival: Arrival) -> None:
+    def _assign(self, worker: Worker, arrival: Arrival) -> None:
         rows = self.plan.rows
         free_ns = worker.free_since_ns
         if self.plan.max_in_flight is None and isinstance(self.plan.load, OpenLoop):
             # The user set no limit, so a lack of workers is the generator's fault.
-            self.found_none += free_ns > arrival.due_ns
+            self.starved += free_ns > arrival.due_ns
             free_ns = 0
         worker.job = RunningIteration(arrival, max(arrival.due_ns, free_ns))
         try:
@@ -180,7 +180,7 @@ class Dispatcher:
 
     def _scale_up(self) -> None:
         """Start workers if there are too few; two at a time, because starting takes a while."""
-        wanted = len(self.at_work()) + len(self.waiting) + SPARE
+        wanted = len(self.busy()) + len(self.waiting) + SPARE
         if isinstance(self.plan.load, ClosedLoad) or wanted > self.most:
             wanted = self.most
         missing = wanted - len(self.pool.workers)
@@ -198,7 +198,7 @@ class Dispatcher:
             self.pending_replacements -= 1
             self.pacer.ended(now_ns)
 
-    def _took(self, worker: Worker, job: RunningIteration, at_ns: int) -> None:
+    def _begin_iteration(self, worker: Worker, job: RunningIteration, at_ns: int) -> None:
         job.took_ns = at_ns
         self.lags_ns.append(max(at_ns - job.ready_ns, 0))
         due_ns = job.arrival.due_ns
@@ -230,7 +230,9 @@ class Dispatcher:
             ),
         )
 
-    def _over(self, worker: Worker, job: RunningIteration, at_ns: int, how: IterationEnd) -> None:
+    def _end_iteration(
+        self, worker: Worker, job: RunningIteration, at_ns: int, how: IterationEnd
+    ) -> None:
         arrival = job.arrival
         sent_ns = arrival.due_ns if job.took_ns is None else job.took_ns
         self.recorder.row(
@@ -281,10 +283,10 @@ class Dispatcher:
             return
         now_ns = self.now_ns()
         if job.took_ns is None:
-            self._took(worker, job, now_ns)
+            self._begin_iteration(worker, job, now_ns)
         for path, began_ns in reversed(job.inside):
             self._action(worker, job, path, began_ns, (now_ns + self.start_ns, how))
-        self._over(worker, job, now_ns, how)
+        self._end_iteration(worker, job, now_ns, how)
         self.pending_replacements += 1
 
 

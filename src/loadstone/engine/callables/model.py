@@ -50,11 +50,11 @@ class CallPlan:
     max_in_flight: int | None = None
     # Time for running iterations after the end of the schedule.
     drain_s: float = 600.0
-    # Whatever the load asks for: iterations that begin per second at most, and for how long.
+    # Limits that override the load: iterations started per second, and seconds of load.
     max_rate_rps: float | None = None
     load_s: float | None = None
-    # The first connection that a function opens beyond loopback ends the load; only the gate
-    # clears it, at the user's word.
+    # The first connection that a function opens beyond loopback ends the load; only the gate sets
+    # this to False, with the user's permission.
     loopback_only: bool = True
 
 
@@ -93,7 +93,7 @@ class Called:
 
 
 def require_room(what: str, load: Load, max_in_flight: int | None) -> None:
-    """Refuse what asks for more at a time than there may be workers."""
+    """Refuse a load that needs more workers than are allowed."""
     wanted = load.workers if isinstance(load, ClosedLoad) else max_in_flight
     if wanted is not None and wanted > MOST_WORKERS:
         raise InvalidInput(

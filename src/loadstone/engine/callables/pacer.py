@@ -38,35 +38,35 @@ class Pacer(Protocol):
         """Return when the last iteration may be due, if that is known."""
 
 
-# As rust/engine/src/pacer/ceiling.rs: how much of its own lateness the generator may make up for at
-# once, and what instants computed in two ways may differ by.
+# As rust/engine/src/pacer/ceiling.rs: how much lateness the generator may catch up on at once, and
+# the tolerance between times that are computed in two ways.
 CATCH_UP_NS = 10_000_000
 ROUNDING_NS = 1000
 
 
 @dataclass(slots=True)
 class Limited:
-    """A schedule under the limits that hold whatever it asks for.
+    """A schedule with limits on rate and time.
 
-    Iterations begin at least `gap_ns` apart. One that is held back is due when it may begin.
+    Iterations start at least `gap_ns` apart. A delayed iteration is due when it may start.
     """
 
     schedule: Pacer
     gap_ns: float
     load_end_ns: int | None
-    throttled: int = 0  # iterations that were held back
-    throttled_ns: int = 0  # by how much, summed over them
+    throttled: int = 0  # delayed iterations
+    throttled_ns: int = 0  # sum of their delays
     _next_ns: float = 0.0
 
     @classmethod
     def of(cls, plan: CallPlan) -> Self:
-        """Return the schedule of a plan under its limits."""
+        """Return the schedule of a plan with its limits."""
         gap_ns = SECOND_NS / plan.max_rate_rps if plan.max_rate_rps else 0.0
         end_ns = None if plan.load_s is None else round(plan.load_s * SECOND_NS)
         return cls(pacer(plan.load), gap_ns, end_ns)
 
     def take(self, now_ns: int) -> Arrival | None:
-        """Take the next, if it is due and may begin."""
+        """Return the next iteration if it is due and may start."""
         due_ns = self.schedule.next_due_ns()
         if due_ns is None or self._permits_ns(due_ns) > now_ns or self.is_out_of_time(now_ns):
             return None
@@ -80,28 +80,28 @@ class Limited:
         return Arrival(arrival.iteration, permitted_ns)
 
     def next_due_ns(self) -> int | None:
-        """Return when the next may begin; None: not before another one ends, or never."""
+        """Return when the next may start; None: not before another one ends, or never."""
         due_ns = self.schedule.next_due_ns()
         return None if due_ns is None else self._permits_ns(due_ns)
 
     def ended(self, now_ns: int) -> None:
-        """Note that an iteration ended."""
+        """Record that an iteration ended."""
         self.schedule.ended(now_ns)
 
     def is_over(self, now_ns: int) -> bool:
-        """Whether no further one will begin."""
+        """Return whether no further iteration will start."""
         return self.is_out_of_time(now_ns) or self.schedule.is_over(now_ns)
 
     def is_out_of_time(self, now_ns: int) -> bool:
-        """Whether the load may last no longer."""
+        """Return whether the time limit is reached."""
         return self.load_end_ns is not None and now_ns >= self.load_end_ns
 
     def asks_for_more(self, now_ns: int) -> bool:
-        """Whether the schedule has further iterations."""
+        """Return whether the schedule has further iterations."""
         return not self.schedule.is_over(now_ns)
 
     def end_ns(self) -> int | None:
-        """Return when the last may be due, where that is known beforehand."""
+        """Return when the last iteration may be due, if that is known."""
         ends_ns = [self.schedule.end_ns(), self.load_end_ns]
         return min((end_ns for end_ns in ends_ns if end_ns is not None), default=None)
 

@@ -119,10 +119,10 @@ class SampleRecorder:
 
     def samples(self) -> Samples:
         """Return the samples in order of completion."""
-        made = {name: np.array(column) for name, column in self.columns.items()}
-        made["action"][made["action"] == _LAST] = len(self.names)
-        order = np.argsort(made["done_ns"], kind="stable")
-        return Samples(**{name: column[order] for name, column in made.items()})
+        arrays = {name: np.array(column) for name, column in self.columns.items()}
+        arrays["action"][arrays["action"] == _LAST] = len(self.names)
+        order = np.argsort(arrays["done_ns"], kind="stable")
+        return Samples(**{name: column[order] for name, column in arrays.items()})
 
     def ended_since(self, start: int, begun: list[int]) -> tuple[Samples, list[int]]:
         """Return the new rows of completed iterations: from `start` on, and those in `begun`.
@@ -137,12 +137,12 @@ class SampleRecorder:
             if columns["action"][row] == _LAST or columns["outcome"][row] == Outcome.NOT_SENT
         }
         whole = [row for row in rows if columns["iteration"][row] in ended]
-        made = {
+        arrays = {
             name: np.array(array(column.typecode, (column[row] for row in whole)))
             for name, column in columns.items()
         }
-        made["action"][made["action"] == _LAST] = len(self.names)
-        return Samples(**made), [row for row in rows if columns["iteration"][row] not in ended]
+        arrays["action"][arrays["action"] == _LAST] = len(self.names)
+        return Samples(**arrays), [row for row in rows if columns["iteration"][row] not in ended]
 
     def failures(self) -> tuple[FailureGroup, ...]:
         """Return the groups of failures, the most frequent first."""

@@ -9,12 +9,12 @@ from loadstone.engine.callables.dispatcher import SPARE, Dispatcher
 from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan, require_room
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
 from loadstone.engine.callables.workers import Cost, WorkerPool, cores
-from loadstone.engine.ending import Look
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
+from loadstone.engine.iteration_buffer import OnSamples
 from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, LoadResult
-from loadstone.engine.progress import Progress, Watch
+from loadstone.engine.progress import OnProgress, Progress
 from loadstone.errors import EnvironmentUnusable
 from loadstone.interrupts import Interrupts
 from loadstone.plan.load import ClosedLoad
@@ -22,12 +22,14 @@ from loadstone.plan.load import ClosedLoad
 START_S = 120.0  # for all workers to be ready
 
 
-def run(plan: CallPlan, watch: Watch | None = None, look: Look | None = None) -> Called:
-    """Call the function as planned, until the end of the plan, or until `watch` or Ctrl-C stops it.
+def run(
+    plan: CallPlan, on_progress: OnProgress | None = None, on_samples: OnSamples | None = None
+) -> Called:
+    """Run a call plan to its end, or until `on_progress` or Ctrl-C stops it.
 
-    Before each `watch`, `look` gets the rows of iterations that have ended since. The first Ctrl-C
-    stops the schedule and lets iterations end (`drain_s`), the second abandons them. No worker
-    outlives this call or this process.
+    Before each `on_progress`, `on_samples` gets the rows of iterations that have ended since. The
+    first Ctrl-C stops the schedule and lets iterations end (`drain_s`), the second abandons them.
+    No worker outlives this call or this process.
     """
     require_room(str(plan.function), plan.load, plan.max_in_flight)
     pool = WorkerPool(plan)
@@ -36,7 +38,9 @@ def run(plan: CallPlan, watch: Watch | None = None, look: Look | None = None) ->
             dispatcher = Dispatcher(plan, pool, Limited.of(plan), time.monotonic_ns())
             if not _gather(dispatcher, interrupts):
                 return _called(dispatcher, Cost(), is_interrupted=True)
-            return _drive(dispatcher, _Looker(dispatcher, watch, look), interrupts)
+            return _drive(
+                dispatcher, _ProgressReporter(dispatcher, on_progress, on_samples), interrupts
+            )
         finally:
             pool.end()
 
@@ -62,16 +66,16 @@ def _gather(dispatcher: Dispatcher, interrupts: Interrupts) -> bool:
     return True
 
 
-def _drive(dispatcher: Dispatcher, looker: "_Looker", interrupts: Interrupts) -> Called:
+def _drive(dispatcher: Dispatcher, reporter: "_ProgressReporter", interrupts: Interrupts) -> Called:
     before_s, spent = time.thread_time(), dispatcher.pool.cost()
     give_up_ns: int | None = None
     while True:
         dispatcher.expire()
-        dispatcher.take_up()
-        if not looker.goes_on() or interrupts.count:
+        dispatcher.dispatch()
+        if not reporter.may_continue() or interrupts.count:
             dispatcher.stop()
         if dispatcher.is_over():
-            if not dispatcher.at_work():
+            if not dispatcher.busy():
                 break
             drain_ns = round(dispatcher.plan.drain_s * SECOND_NS)
             give_up_ns = give_up_ns or dispatcher.now_ns() + drain_ns
@@ -80,7 +84,7 @@ def _drive(dispatcher: Dispatcher, looker: "_Looker", interrupts: Interrupts) ->
                 break
         for worker, message in dispatcher.pool.messages(_nap_s(dispatcher, give_up_ns)):
             dispatcher.handle(worker, message)
-    looker.goes_on()
+    reporter.may_continue()
     here = Cost(time.thread_time() - before_s)
     return _called(
         dispatcher,
@@ -97,25 +101,27 @@ def _nap_s(dispatcher: Dispatcher, give_up_ns: int | None) -> float:
     return min((until_ns - dispatcher.now_ns()) / SECOND_NS, TICK_S)
 
 
-class _Looker:
-    """Shows progress to the watch several times a second."""
+class _ProgressReporter:
+    """Calls `on_samples` and `on_progress` several times a second."""
 
-    def __init__(self, dispatcher: Dispatcher, watch: Watch | None, look: Look | None) -> None:
-        self._shift, self._watch, self._look = dispatcher, watch, look
+    def __init__(
+        self, dispatcher: Dispatcher, on_progress: OnProgress | None, on_samples: OnSamples | None
+    ) -> None:
+        self._dispatcher, self._on_progress, self._on_samples = dispatcher, on_progress, on_samples
         self._next_ns = self._ended = self._latency_ns = self._shown = 0
         self._begun: list[int] = []
 
-    def goes_on(self) -> bool:
-        """Return whether the watch lets the run continue."""
-        dispatcher, now_ns = self._shift, self._shift.now_ns()
-        if self._watch is None or now_ns < self._next_ns or dispatcher.is_stopped:
+    def may_continue(self) -> bool:
+        """Report progress if due; return False if `on_progress` stops the run."""
+        dispatcher, now_ns = self._dispatcher, self._dispatcher.now_ns()
+        if self._on_progress is None or now_ns < self._next_ns or dispatcher.is_stopped:
             return True
         self._next_ns = now_ns + round(TICK_S * SECOND_NS)
-        self._show()
+        self._report_samples()
         ended = dispatcher.ok + dispatcher.failed
         fresh, latency_ns = ended - self._ended, dispatcher.latency_sum_ns - self._latency_ns
         self._ended, self._latency_ns = ended, dispatcher.latency_sum_ns
-        return self._watch(
+        return self._on_progress(
             Progress(
                 elapsed_s=now_ns / SECOND_NS,
                 due=dispatcher.due,
@@ -126,13 +132,13 @@ class _Looker:
             )
         )
 
-    def _show(self) -> None:
-        if self._look is None:
+    def _report_samples(self) -> None:
+        if self._on_samples is None:
             return
-        recorder = self._shift.recorder
+        recorder = self._dispatcher.recorder
         rows, self._begun = recorder.ended_since(self._shown, self._begun)
         self._shown = len(recorder)
-        self._look(rows, recorder.actions())
+        self._on_samples(rows, recorder.actions())
 
 
 def _called(dispatcher: Dispatcher, spent: Cost, *, is_interrupted: bool) -> Called:
@@ -164,10 +170,10 @@ def _health(dispatcher: Dispatcher, spent: Cost) -> Health:
         lag=Histogram.of(dispatcher.lags_ns),
     )
     health = judged(health, dispatcher.plan.load, dispatcher.plan.max_rate_rps)
-    if dispatcher.found_none and health.limits:
-        words = (
-            f"{dispatcher.found_none} iterations waited for a free worker process "
+    if dispatcher.starved and health.limits:
+        message = (
+            f"{dispatcher.starved} iterations waited for a free worker process "
             f"(at most {MOST_WORKERS} at a time); ask for fewer per second"
         )
-        return replace(health, limits=(*health.limits, words))
+        return replace(health, limits=(*health.limits, message))
     return health

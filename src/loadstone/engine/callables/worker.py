@@ -32,7 +32,7 @@ def main(
     settings: Mapping[str, str],
     loopback_only: bool = False,
 ) -> None:
-    """Run iterations until told to end, or until the other end of the pipe is closed."""
+    """Run iterations until the pipe delivers None or is closed."""
     _live_no_longer_than_the_parent()
     guard = Guard()
     if loopback_only:
@@ -47,7 +47,7 @@ def main(
         number, row = order
         pipe.send(("took", time.monotonic_ns()))
         context = Context(number, row, settings, pipe.send)
-        how = whole(context, lambda made: call(made, **arguments))
+        how = whole(context, lambda context: call(context, **arguments))
         if guard.refused is not None:
             pipe.send(("beyond", guard.refused))
             return

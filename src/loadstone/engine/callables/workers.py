@@ -119,7 +119,7 @@ class WorkerPool:
         return code
 
     def cost(self) -> Cost:
-        """Return what all workers have used since each was ready."""
+        """Return what all workers have used since each became ready."""
         spent = self.spent
         for worker in self.workers:
             if worker.is_ready:
@@ -146,7 +146,7 @@ def refused(plan: CallPlan, why: str) -> InvalidInput:
 
 
 def beyond(plan: CallPlan, address: str) -> InvalidInput:
-    """Say that the function tried to load another machine."""
+    """Return the error that the function tried to connect to another machine."""
     return InvalidInput(
         f"{plan.function} tried to connect to {address}, which is not this machine, and load may "
         "harm it; if you may load it, add --yes-load-this-target"

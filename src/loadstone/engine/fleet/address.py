@@ -1,4 +1,4 @@
-"""Where a fleet is: `local:4`, the address of a Dask scheduler, or hosts by ssh."""
+"""Address of a fleet: `local:4`, a Dask scheduler, or a file of ssh hosts."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
 @dataclass(frozen=True, slots=True)
 class LocalFleet:
-    """Processes on this machine, for the time of a run."""
+    """Worker processes on this machine for one run."""
 
     count: int
 
@@ -38,12 +38,12 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerAddress:
-    """A Dask scheduler; `certificates` may be a folder with ca.pem, certificate.pem and key.pem."""
+    """A Dask scheduler; a `certificates` folder has ca.pem, certificate.pem and key.pem."""
 
     url: str
     certificates: Path | Certificates | None  # None: without TLS
-    title: str = ""  # what it is called; empty: its URL
-    workers: frozenset[str] = frozenset()  # addresses of those that send load; empty: all
+    title: str = ""  # for messages; empty: its URL
+    workers: frozenset[str] = frozenset()  # addresses of workers that send load; empty: all
 
     def __str__(self) -> str:
         return self.title or self.url
@@ -59,12 +59,12 @@ def require_installed() -> None:
 
 
 def certificates() -> Path:
-    """Return the folder of the certificates that `loadstone fleet up` makes."""
+    """Return the folder of the certificates created by `loadstone fleet up`."""
     return paths.home() / "fleet"
 
 
 def read(text: str, folder: Path | None = None, *, without_tls: bool = False) -> FleetAddress:
-    """Return the fleet that `--fleet` names; InvalidInput where it names none."""
+    """Parse a `--fleet` value; InvalidInput if it is none."""
     if match := re.fullmatch(r"local:(\d{1,4})", text):
         count = int(match[1])
         if not 1 <= count <= MOST_LOCAL:

@@ -1,7 +1,7 @@
 """Certificates of a fleet: one authority, and one certificate that all its hosts and clients show.
 
-Mutual TLS: who has no certificate of the authority is refused by scheduler, workers and client.
-Dask checks the authority and not the name in the certificate.
+Mutual TLS: scheduler, workers and client refuse peers without a certificate of the authority. Dask
+checks the authority, not the name in the certificate.
 """
 
 from pathlib import Path
@@ -12,12 +12,12 @@ from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, Certificates
 
 
 def make(folder: Path) -> None:
-    """Make ca.pem, certificate.pem and key.pem; only the owner may read the folder."""
-    made = create()
+    """Write new ca.pem, certificate.pem and key.pem; only the owner may read the folder."""
+    certificates = create()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.write(folder / KEY, made.key, 0o600)
-    files.write(folder / CA, made.ca)
-    files.write(folder / CERTIFICATE, made.certificate)
+    files.write(folder / KEY, certificates.key, 0o600)
+    files.write(folder / CA, certificates.ca)
+    files.write(folder / CERTIFICATE, certificates.certificate)
 
 
 def create() -> Certificates:

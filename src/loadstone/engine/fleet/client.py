@@ -1,4 +1,4 @@
-"""Opens a Dask client to the scheduler of a fleet, which is started where that is asked for."""
+"""Opens a Dask client to the scheduler of a fleet, and starts the scheduler if needed."""
 
 import logging
 import secrets
@@ -35,12 +35,11 @@ MEMBER_S = 30.0  # a worker imports Loadstone first
 
 @contextmanager
 def opened(address: FleetAddress) -> "Iterator[Client]":
-    """Connect to the scheduler of a fleet; raise EnvironmentUnusable where none answers."""
+    """Connect to the scheduler of a fleet; raise EnvironmentUnusable if it does not answer."""
     require_installed()
     from distributed import Client
 
-    # Lost connections are told by name, as what they mean for the load. Dask gives each of its
-    # loggers a level of its own.
+    # Lost hosts are reported by name elsewhere. Dask sets a level on each of its loggers.
     for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if isinstance(address, LocalFleet):
@@ -66,7 +65,7 @@ def opened(address: FleetAddress) -> "Iterator[Client]":
 
 @contextmanager
 def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
-    """Return the scheduler of a fleet; hosts by ssh are started, and end with us."""
+    """Yield the scheduler of a fleet; ssh hosts run until the context exits."""
     if isinstance(address, SchedulerAddress):
         yield address
         return
@@ -76,7 +75,7 @@ def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
 
 @contextmanager
 def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
-    """Start a scheduler in this process, and workers on the hosts; they end with us."""
+    """Start a scheduler in this process and workers on the hosts, until the context exits."""
     require_installed()
     from distributed import Client, LocalCluster
 
@@ -106,8 +105,8 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
 def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
     until_s = time.monotonic() + ssh.START_S
     while True:
-        told = client.scheduler_info(n_workers=-1)["workers"].values()
-        names = {info["name"] for info in told}
+        infos = client.scheduler_info(n_workers=-1)["workers"].values()
+        names = {info["name"] for info in infos}
         missing = [host for host in hosts if not names.issuperset(host.workers)]
         if not missing:
             return
@@ -123,7 +122,7 @@ def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler
 
 @contextmanager
 def _processes(count: int) -> Iterator[Any]:
-    """Start workers on this machine; they end with this process."""
+    """Start workers on this machine, until the context exits."""
     from distributed import LocalCluster, Security
 
     with LocalCluster(
@@ -142,15 +141,15 @@ def _processes(count: int) -> Iterator[Any]:
 def _security(address: SchedulerAddress) -> "Security | None":
     from distributed import Security
 
-    given = address.certificates
-    if given is None:
+    credentials = address.certificates
+    if credentials is None:
         return None
-    if isinstance(given, Certificates):
-        return _of_pem(given)
+    if isinstance(credentials, Certificates):
+        return _of_pem(credentials)
     return Security(
-        tls_ca_file=str(given / CA),
-        tls_client_cert=str(given / CERTIFICATE),
-        tls_client_key=str(given / KEY),
+        tls_ca_file=str(credentials / CA),
+        tls_client_cert=str(credentials / CERTIFICATE),
+        tls_client_key=str(credentials / KEY),
         require_encryption=True,
     )
 
@@ -188,30 +187,30 @@ class FleetWorker:
 
 def workers(client: "Client") -> tuple[FleetWorker, ...]:
     """Return all workers of a scheduler, in the order of their addresses."""
-    told: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    infos: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
     return tuple(
         FleetWorker(
-            one,
-            str(info.get("name", one)),
+            address,
+            str(info.get("name", address)),
             frozenset(role for role in ROLES if role in info.get("resources", {})),
         )
-        for one, info in sorted(told.items())
+        for address, info in sorted(infos.items())
     )
 
 
 def senders(every: Sequence[FleetWorker]) -> tuple[FleetWorker, ...]:
-    """Return the workers that send load: those with the resource `load`, or all that have none."""
+    """Return the workers that send load: those with the role `load`, else those without a role."""
     marked = tuple(one for one in every if LOAD in one.roles)
     return marked or tuple(one for one in every if not one.roles)
 
 
 def lab_hosts(client: "Client") -> tuple[FleetWorker, ...]:
-    """Return a worker for each lab host of a fleet."""
+    """Return one worker for each lab host of a fleet."""
     return _hosts_with(LAB, client)
 
 
 def watch_hosts(client: "Client") -> tuple[FleetWorker, ...]:
-    """Return a worker for each host that is only watched; a lab host watches itself."""
+    """Return one worker for each host that is only watched; lab hosts watch themselves."""
     labs = {one.host for one in lab_hosts(client)}
     return tuple(one for one in _hosts_with(WATCH, client) if one.host not in labs)
 
@@ -226,13 +225,13 @@ def _hosts_with(role: str, client: "Client") -> tuple[FleetWorker, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StartingActor:
-    """An actor that a worker is about to make."""
+    """An actor that a worker is creating."""
 
     worker: FleetWorker
     future: Any
 
     def member(self) -> RemoteMember:
-        """Wait for it; EnvironmentUnusable names the worker that cannot make it."""
+        """Wait for the actor; EnvironmentUnusable names the worker that cannot create it."""
         try:
             return cast("RemoteMember", self.future.result(timeout=MEMBER_S))
         except Exception as error:
@@ -242,7 +241,7 @@ class StartingActor:
 def start_actor(
     client: "Client", worker: FleetWorker, kind: Callable[..., object], *arguments: object
 ) -> StartingActor:
-    """Have an object made in a worker, whose methods are called from here."""
+    """Create an object in a worker (a Dask actor); its methods are called from here."""
     future = client.submit(
         kind,
         *arguments,
@@ -255,7 +254,7 @@ def start_actor(
 
 
 def unusable(worker: FleetWorker, error: Exception) -> EnvironmentUnusable:
-    """Return in one line why a worker cannot be used."""
+    """Return a one-line error that says why a worker cannot be used."""
     if isinstance(error, LoadstoneError):
         return EnvironmentUnusable(f"{worker.address}: {error}")
     if isinstance(error, ModuleNotFoundError):

@@ -1,4 +1,4 @@
-"""How far the clocks of two hosts are apart.
+"""Measures the offset between the clocks of two hosts.
 
 Cristian's algorithm (Probabilistic clock synchronization, Distributed Computing 3, 1989), as NTP
 uses it (RFC 5905 section 8): of several round trips the shortest one bounds the error by half of
@@ -10,35 +10,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# How much two quartz clocks may drift apart, beyond the errors of the two readings.
+# Largest drift between two quartz clocks, in addition to the errors of the two readings.
 DRIFT = 200e-6
 JUMP_NS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """A host's clock minus ours, and by how much that may be wrong; `at_ns` is on our clock."""
+    """Offset of a host's clock from ours with its error bound; `at_ns` is on our clock."""
 
     at_ns: int
     offset_ns: int
     error_ns: int
 
     def jump_ns(self, later: "ClockReading") -> int:
-        """Return by how much the clock was set between two readings; 0 if drift explains it."""
+        """Return the step of the clock between two readings; 0 if drift explains the change."""
         moved_ns = later.offset_ns - self.offset_ns
         drift_ns = DRIFT * abs(later.at_ns - self.at_ns)
         allowed_ns = self.error_ns + later.error_ns + drift_ns + JUMP_NS
         return moved_ns if abs(moved_ns) > allowed_ns else 0
 
 
-def read(ask: Callable[[], int], rounds: int) -> ClockReading:
-    """Ask a host for its time (nanoseconds since 1970), and keep the shortest round trip."""
-    return min((_round_trip(ask) for _ in range(rounds)), key=lambda one: one.error_ns)
+def read(now_ns: Callable[[], int], rounds: int) -> ClockReading:
+    """Call `now_ns` (a host's time since 1970) several times; keep the shortest round trip."""
+    return min((_round_trip(now_ns) for _ in range(rounds)), key=lambda one: one.error_ns)
 
 
-def _round_trip(ask: Callable[[], int]) -> ClockReading:
+def _round_trip(now_ns: Callable[[], int]) -> ClockReading:
     began_ns = time.time_ns()
-    theirs_ns = ask()
+    theirs_ns = now_ns()
     ended_ns = time.time_ns()
     middle_ns = (began_ns + ended_ns) // 2
     return ClockReading(middle_ns, theirs_ns - middle_ns, (ended_ns - began_ns) // 2)

@@ -1,4 +1,4 @@
-"""Connects to the hosts of a fleet that send load: each gets a `Member`, a Dask actor."""
+"""Connects to the hosts of a fleet that send load, and starts a `Member` (Dask actor) on each."""
 
 import os
 import socket
@@ -34,10 +34,10 @@ RENEW_S = LEASE_S / 4
 
 @contextmanager
 def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterator[Fleet]:
-    """Connect to a fleet, which is this client's alone until the end.
+    """Connect to a fleet and reserve it for this client.
 
-    `clocks` are false clocks of its hosts, for tests. Raises EnvironmentUnusable where a host has
-    another version, is used by another client, or does not answer.
+    `clocks` replace the hosts' clocks in tests. Raises EnvironmentUnusable where a host has another
+    version, is used by another client, or does not answer.
     """
     with opened_client(address) as client:
         labs = tuple(one.host for one in lab_hosts(client))
@@ -56,18 +56,18 @@ def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterato
 
 
 def _renew(fleet: Fleet, over: threading.Event) -> None:
-    """Renew the leases between two loads; during one, looking at it does."""
+    """Renew the leases between loads; during a load, polling renews them."""
     while not over.wait(RENEW_S):
         for host in fleet.hosts:
             if not host.lost:
-                host.ask("now_ns")
+                host.call("now_ns")
 
 
 def _release(fleet: Fleet) -> None:
     for host in fleet.hosts:
         if not host.lost:
             with suppress(Exception):
-                host.ask("release").result(timeout=ANSWER_S)
+                host.call("release").result(timeout=ANSWER_S)
 
 
 def _chosen(client: "Client", address: FleetAddress) -> tuple[FleetWorker, ...]:

@@ -27,7 +27,7 @@ LOG_TAIL = 3
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """A process; `started_s` (Unix time) tells it from a later one with the same pid."""
+    """A process, identified by its pid and its start (`started_s`, Unix time)."""
 
     name: str
     pid: int
@@ -51,10 +51,14 @@ class Daemon:
 def running(folder: Path) -> tuple[Daemon, ...]:
     """Return the processes of the fleet that run on this machine."""
     try:
-        told = json.loads((folder / STATE).read_text("utf-8"))
+        records = json.loads((folder / STATE).read_text("utf-8"))
     except FileNotFoundError:
         return ()
-    return tuple(one for one in (Daemon(**each) for each in told) if one.process() is not None)
+    return tuple(
+        daemon
+        for daemon in (Daemon(**record) for record in records)
+        if daemon.process() is not None
+    )
 
 
 def start_scheduler(folder: Path, host: str, port: int) -> None:
@@ -124,7 +128,7 @@ def _start(folder: Path, name: str, command: Sequence[str]) -> tuple[psutil.Proc
             start_new_session=True,
         )
     found = psutil.Process(process.pid)
-    # It outlives this program; Popen would warn of that.
+    # The process outlives this program, which Popen would warn about.
     process.returncode = 0
     started_s = found.create_time()
     known = (*running(folder), Daemon(name, process.pid, started_s))

@@ -1,4 +1,4 @@
-"""Runs on a host of a fleet that was reached by ssh: starts workers, and ends with its input.
+"""Runs on an ssh host of a fleet: starts workers, and ends when its standard input closes.
 
 The first line of its input is a JSON object: `ca`, `certificate` and `key` (PEM), `scheduler`, and
 `names` and `role` of the workers. ssh closes the input when the client ends or is cut off.
@@ -23,16 +23,16 @@ END_S = 5.0
 
 
 def main() -> None:
-    """Serve until the input ends, or a worker does."""
-    told: dict[str, Any] = json.loads(sys.stdin.readline())
+    """Run the workers until the input closes or one of them ends."""
+    config: dict[str, Any] = json.loads(sys.stdin.readline())
     is_writable = os.access(MEMORY, os.W_OK)
     folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir=MEMORY if is_writable else None))
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for name, pem in ((CA, "ca"), (CERTIFICATE, "certificate"), (KEY, "key")):
             (folder / name).touch(0o600)
-            (folder / name).write_text(told[pem])
-        processes = [_worker(folder, told, name) for name in told["names"]]
+            (folder / name).write_text(config[pem])
+        processes = [_worker(folder, config, name) for name in config["names"]]
         over = threading.Event()
         threading.Thread(target=_await_end, args=(over,), daemon=True).start()
         while not over.is_set() and all(one.poll() is None for one in processes):
@@ -60,8 +60,8 @@ def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> 
     )
 
 
-def _worker(folder: Path, told: dict[str, Any], name: str) -> "subprocess.Popen[bytes]":
-    command = worker_options(told["scheduler"], name, told["role"], folder)
+def _worker(folder: Path, config: dict[str, Any], name: str) -> "subprocess.Popen[bytes]":
+    command = worker_options(config["scheduler"], name, config["role"], folder)
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 

@@ -9,8 +9,7 @@ from loadstone.errors import InvalidInput
 
 FIELDS = {"address", "hosts", "ssh_config", "wheels"}
 HOST_FIELDS = {"name", "python", "role", "workers"}
-# What the workers of a host do, as Dask's resources: they send load, start deployments, or read the
-# host's monitors.
+# Roles of workers, as Dask resources: send load, start deployments, or read the host's monitors.
 LOAD, LAB, WATCH = "load", "lab", "watch"
 ROLES = (LOAD, LAB, WATCH)
 MOST_WORKERS = 64
@@ -18,17 +17,17 @@ MOST_WORKERS = 64
 
 @dataclass(frozen=True, slots=True)
 class SshHost:
-    """A host as ssh knows it."""
+    """A host that ssh can reach."""
 
     name: str  # [USER@]HOST
     workers: int = 1
-    python: str | None = None  # with Loadstone; None: installed by us
+    python: str | None = None  # a Python with Loadstone; None: Loadstone is installed
     role: str = LOAD
 
 
 @dataclass(frozen=True, slots=True)
 class SshFleet:
-    """Hosts that Loadstone starts workers on, for the time of a run."""
+    """Hosts on which Loadstone starts workers for one run."""
 
     path: Path
     address: str  # of this machine, as the hosts reach it
@@ -66,24 +65,24 @@ def read(path: Path) -> SshFleet:
 
 
 def _host(where: str, tree: Any) -> SshHost:
-    given = {"name": tree} if isinstance(tree, str) else tree
-    if not isinstance(given, dict) or set(given) - HOST_FIELDS:
+    fields = {"name": tree} if isinstance(tree, str) else tree
+    if not isinstance(fields, dict) or set(fields) - HOST_FIELDS:
         raise InvalidInput(f"{where}: write [USER@]HOST, or {{name: ..., workers: 2, python: ...}}")
-    name, workers, python = given.get("name"), given.get("workers", 1), given.get("python")
+    name, workers, python = fields.get("name"), fields.get("workers", 1), fields.get("python")
     if not isinstance(name, str) or not _is_word(name):
         raise InvalidInput(f"{where}: {name!r} is not the name of a host")
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
         raise InvalidInput(f"{where}: workers must be 1 to {MOST_WORKERS}, not {workers!r}")
     if python is not None and not (isinstance(python, str) and python.startswith("/")):
         raise InvalidInput(f"{where}: python must be the path of a program, not {python!r}")
-    role = given.get("role", LOAD)
+    role = fields.get("role", LOAD)
     if role not in ROLES:
         raise InvalidInput(f"{where}: role must be one of {', '.join(ROLES)}, not {role!r}")
     return SshHost(name, workers, python, role)
 
 
 def _is_word(text: str) -> bool:
-    """Return whether ssh takes it for a host, and not for an option or several words."""
+    """Return whether ssh reads this as a host, not as an option or several words."""
     return text != "" and text.isprintable() and " " not in text and not text.startswith("-")
 
 

@@ -20,12 +20,12 @@ from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.model import Plan
 
-LEASE_S = 2.0  # a client that was not heard of for so long is taken for dead, and its load is ended
+LEASE_S = 2.0  # without a call for this long the client counts as dead and its load is ended
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFacts:
-    """What a client must know of a host before it loads from there."""
+    """Properties of a host that a client checks before it sends load from there."""
 
     host: str
     pid: int
@@ -36,14 +36,14 @@ class MemberFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """A look at one part of a load."""
+class PartUpdate:
+    """State of one part of a load, with what was measured since the last poll."""
 
-    progress: Progress | None  # None: it has not been looked at since the start
+    progress: Progress | None  # None: none since the start
     latency_sum_ms: float  # over the iterations that have ended
-    rows: Samples | None  # measured since the last look
-    ended: NDArray[np.uint32]  # iterations that have ended since
-    is_over: bool  # and all rows have been given
+    rows: Samples | None  # measured since the last poll
+    ended: NDArray[np.uint32]  # iterations that have ended since the last poll
+    is_over: bool  # the load has ended, and this update has its last rows
     failure: str = ""
 
 
@@ -51,88 +51,88 @@ NONE_ENDED = np.zeros(0, np.uint32)
 
 
 class Member:
-    """An engine on one host, for one client: it loads as long as that client is heard of.
+    """An engine on one host, for one client: its load ends when the client's lease expires.
 
-    Runs as a Dask actor. A worker carries out one method at a time, so none waits for the load.
+    Runs as a Dask actor. A worker runs one method at a time, so no method waits for the load.
     """
 
     def __init__(self, client: str, clock: SkewedClock | None = None) -> None:
         self.client = client
         self.clock = clock or SkewedClock()
-        self._heard_s = time.monotonic()
+        self._last_call_s = time.monotonic()
         self._part: _Part | None = None
         _reserve(self)
 
     @property
     def is_held(self) -> bool:
-        """Whether the client was heard of within its lease."""
-        return time.monotonic() - self._heard_s < LEASE_S
+        """Whether the client has made a call within its lease."""
+        return time.monotonic() - self._last_call_s < LEASE_S
 
     def facts(self) -> MemberFacts:
-        """Return what is known of this host."""
+        """Return the properties of this host."""
         cores = len(os.sched_getaffinity(0))
         return MemberFacts(socket.gethostname(), os.getpid(), version(), cores, network())
 
     def now_ns(self) -> int:
         """Return this host's time and renew the lease."""
-        self._heard_s = time.monotonic()
+        self._last_call_s = time.monotonic()
         return self.clock.now_ns()
 
     def prepare(self, plan: Plan) -> None:
         """Prepare a part of a load."""
         self.abandon()
         self._part = _Part(plan, lambda: self.is_held)
-        self._heard_s = time.monotonic()  # preparing may have taken long
+        self._last_call_s = time.monotonic()  # preparing may have taken long
 
     def start(self, at_ns: int) -> None:
         """Start the load at an instant of this host's clock."""
-        self._present().start(self.clock.real_ns(at_ns))
+        self._current().start(self.clock.real_ns(at_ns))
 
-    def look(self) -> Glance:
+    def poll(self) -> PartUpdate:
         """Return counts and fresh rows, and renew the lease."""
-        self._heard_s = time.monotonic()
-        return self._present().look()
+        self._last_call_s = time.monotonic()
+        return self._current().poll()
 
     def stop(self) -> None:
-        """End the schedule; what is outstanding may still end."""
-        self._present().is_stopped = True
+        """End the schedule; outstanding iterations may still end."""
+        self._current().is_stopped = True
 
     def give_up(self) -> None:
-        """Give up what is outstanding; `look` still gives what was measured."""
-        self._present().give_up()
+        """Abandon outstanding iterations; `poll` still returns what was measured."""
+        self._current().give_up()
 
     def health(self) -> Health:
-        """Return what the engine says of itself, once `look` says that the load is over."""
-        self._heard_s = time.monotonic()
-        return self._present().health()
+        """Return the engine's health; call it once `poll` says that the load is over."""
+        self._last_call_s = time.monotonic()
+        return self._current().health()
 
     def abandon(self) -> None:
-        """Give up the present load, if there is one."""
+        """Abandon the current load, if there is one."""
         if self._part is not None:
             self._part.give_up()
             self._part = None
 
     def release(self) -> None:
-        """Give up the load and let another client use this host."""
+        """Abandon the load and let another client use this host."""
         self.abandon()
         _release(self)
 
-    def _present(self) -> "_Part":
+    def _current(self) -> "_Part":
         if self._part is None:
             raise AssertionError("nothing is prepared")
         return self._part
 
 
 def network() -> str:
-    """Return what tells apart the loopback interfaces of hosts and network namespaces."""
+    """Return an id of the network namespace: equal ids share a loopback interface."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return f"{boot}/{Path('/proc/self/ns/net').stat().st_ino}"
 
 
 class _Part:
-    """One part of a load; a thread of its own waits for its end.
+    """One part of a load; a separate thread waits for its end.
 
-    Rows wait in memory until the client takes them, which it does several times a second.
+    Rows are kept in memory until the client polls, which it does several times a second.
     """
 
     def __init__(self, plan: Plan, is_held: Callable[[], bool]) -> None:
@@ -147,18 +147,18 @@ class _Part:
         self._failure = ""
         self._health: Health | None = None
         self._thread = threading.Thread(target=self._finish, daemon=True)
-        self._run = local.prepare_streamed(plan, self._take)
+        self._run = local.prepare_streamed(plan, self._add)
 
     def start(self, at_ns: int) -> None:
         self._run.start(at_ns)
         self._thread.start()
 
-    def look(self) -> Glance:
+    def poll(self) -> PartUpdate:
         is_over = not self._thread.is_alive()
         with self._lock:
             rows, ended = self._rows, self._ended
             self._rows, self._ended = [], []
-            return Glance(
+            return PartUpdate(
                 self._progress,
                 self._latency_sum_ms,
                 Samples.joined(rows) if rows else None,
@@ -178,16 +178,16 @@ class _Part:
 
     def _finish(self) -> None:
         try:
-            self._health = self._run.finish(self._watch).health
+            self._health = self._run.finish(self._on_progress).health
         except Exception as error:
             self._failure = str(error)
 
-    def _take(self, rows: Samples, ended: NDArray[np.uint32]) -> None:
+    def _add(self, rows: Samples, ended: NDArray[np.uint32]) -> None:
         with self._lock:
             self._rows.append(rows)
             self._ended.append(ended)
 
-    def _watch(self, progress: Progress) -> bool:
+    def _on_progress(self, progress: Progress) -> bool:
         with self._lock:
             count = progress.ok + progress.failed
             self._latency_sum_ms += progress.latency_ms * (count - self._count)

@@ -1,11 +1,11 @@
-"""Objects on other hosts (Dask's actors), as they are seen from here."""
+"""Types of remote objects (Dask actors)."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 
 class RemoteAnswer(Protocol):
-    """The future result of a call of a remote object."""
+    """The future result of a remote call."""
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the value; raise what the method raised."""

@@ -28,7 +28,7 @@ print(version(), distributed.__version__)
 ' 2>/dev/null || echo none
 """
 FOLDER = '"$HOME/.cache/loadstone/fleet"'
-# uv where it is; else the host's own Python.
+# With uv if it is installed, else with the host's own Python.
 INSTALL = f"""
 set -e
 cd {FOLDER}
@@ -55,7 +55,7 @@ class StartedHost:
     errors: IO[bytes]
 
     def require_running(self) -> None:
-        """Raise EnvironmentUnusable if ssh, or a worker, has ended."""
+        """Raise EnvironmentUnusable if ssh or a worker has ended."""
         if self.process.poll() is not None:
             raise EnvironmentUnusable(f"{self.name}: its workers ended: {_tail(self.errors)}")
 
@@ -82,7 +82,7 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
     ours = f"{version()} {version_of('distributed')}"
     own = f"{FOLDER}/{version()}"
     python = f"{own}/bin/python" if host.python is None else shlex.quote(host.python)
-    found = _said(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
+    found = _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
     if found == ours:
         return python
     if host.python is not None:
@@ -92,7 +92,7 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
             "versions there, or leave out `python`"
         )
     _install(fleet, host)
-    if (now := _said(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)) != ours:
+    if (now := _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)) != ours:
         raise EnvironmentUnusable(
             f"{host.name}: what was installed there is {now}, this machine has {ours}"
         )
@@ -100,18 +100,18 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
 
 
 def _install(fleet: SshFleet, host: SshHost) -> None:
-    """Install our version; `wheels` come from this machine."""
+    """Install our version, from `fleet.wheels` of this machine if set."""
     source: tuple[str, ...] = ()
-    _said(fleet, host, f"mkdir -p {FOLDER}/wheels", "", PROBE_S)
+    _run(fleet, host, f"mkdir -p {FOLDER}/wheels", "", PROBE_S)
     if fleet.wheels is not None:
         archive = subprocess.run(
             ["tar", "-C", str(fleet.wheels), "-cf", "-", "."], capture_output=True, check=True
         ).stdout
-        _said(fleet, host, f"tar -C {FOLDER}/wheels -xf -", archive, INSTALL_S)
+        _run(fleet, host, f"tar -C {FOLDER}/wheels -xf -", archive, INSTALL_S)
         source = ("--no-index", "--find-links", "wheels")
     wanted = (f"loadstone[fleet]=={version()}", f"distributed=={version_of('distributed')}")
-    words = shlex.join((version(), *source, *wanted))
-    _said(fleet, host, f"sh -s -- {words}", INSTALL, INSTALL_S)
+    arguments = shlex.join((version(), *source, *wanted))
+    _run(fleet, host, f"sh -s -- {arguments}", INSTALL, INSTALL_S)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _started(
     fleet: SshFleet, host: SshHost, python: str, scheduler: str, pem: Certificates
 ) -> Iterator[StartedHost]:
     names = tuple(f"{host.name}-{number}" for number in range(1, host.workers + 1))
-    told = {
+    config = {
         "ca": pem.ca,
         "certificate": pem.certificate,
         "key": pem.key,
@@ -134,14 +134,14 @@ def _started(
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            start_new_session=True,  # Ctrl-C is ours
+            start_new_session=True,  # Ctrl-C is for this process only
         ) as process,
     ):
         if process.stdin is None:
             raise AssertionError("it is a pipe")
         try:
-            with suppress(BrokenPipeError):  # what ssh says tells more
-                process.stdin.write(f"{json.dumps(told)}\n".encode())
+            with suppress(BrokenPipeError):  # the error output of ssh says why
+                process.stdin.write(f"{json.dumps(config)}\n".encode())
                 process.stdin.flush()
             yield StartedHost(host.name, names, process, errors)
         finally:
@@ -159,11 +159,9 @@ def _command(fleet: SshFleet, host: SshHost, command: str) -> tuple[str, ...]:
     return ("ssh", "-T", "-o", "BatchMode=yes", *patience, *own, "--", host.name, command)
 
 
-def _said(
-    fleet: SshFleet, host: SshHost, command: str, given: str | bytes, timeout_s: float
-) -> str:
-    """Run a command on a host; return what it prints."""
-    data = given.encode() if isinstance(given, str) else given
+def _run(fleet: SshFleet, host: SshHost, command: str, stdin: str | bytes, timeout_s: float) -> str:
+    """Run a command on a host; return its output."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
     try:
         done = subprocess.run(
             _command(fleet, host, command),
@@ -187,6 +185,6 @@ def _tail(errors: IO[bytes]) -> str:
     return _last_line(errors.read())
 
 
-def _last_line(said: bytes) -> str:
-    lines = [one.strip() for one in said.decode(errors="replace").splitlines() if one.strip()]
+def _last_line(stderr: bytes) -> str:
+    lines = [one.strip() for one in stderr.decode(errors="replace").splitlines() if one.strip()]
     return "".join(c for c in (lines or ["it said nothing"])[-1] if c.isprintable())[:MOST_ERROR]

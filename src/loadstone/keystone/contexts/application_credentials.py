@@ -18,13 +18,13 @@ def with_application_credentials(
     """Return the users, each with an application credential for its project."""
     identity = Identity(access)
 
-    def made(user: User) -> User:
+    def with_credential(user: User) -> User:
         token = identity.log_in(user)
         # A unique name, because a run may ask for them several times.
         name = f"{_NAME}-{secrets.token_hex(4)}"
-        made_id, secret = identity.create_application_credential(user, token, name)
+        credential_id, secret = identity.create_application_credential(user, token, name)
         return replace(
-            user, application_credential_id=made_id, application_credential_secret=secret
+            user, application_credential_id=credential_id, application_credential_secret=secret
         )
 
-    return each(made, users, workers)
+    return each(with_credential, users, workers)

@@ -37,7 +37,7 @@ def own_user(access: Access) -> User:
 
 
 def directory_users(access: Access, entries: Sequence[Mapping[str, str]]) -> tuple[User, ...]:
-    """Return the users of a domain that is read-only in Keystone, from the OS_* of each."""
+    """Return the users of a domain that is read-only in Keystone, from their OS_* variables."""
     identity = Identity(access)
     domain_id = entries[0]["OS_USER_DOMAIN_ID"]
     domain = identity.domain(domain_id)

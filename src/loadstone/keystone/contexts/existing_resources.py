@@ -33,8 +33,8 @@ class ExistingResources:
             for thing in identity.find(kind, domain_id=domain.id)
         }
         ids = {key: thing_id for key, thing_id in named.items() if thing_id in there}
-        kept = set(ids.values())
-        return cls(ids, {key: how for key, how in record.ready.items() if key in kept})
+        existing_ids = set(ids.values())
+        return cls(ids, {key: how for key, how in record.ready.items() if key in existing_ids})
 
 
 def today() -> str:

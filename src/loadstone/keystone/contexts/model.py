@@ -1,4 +1,4 @@
-"""Contexts: what exists in the cloud while a workload is loaded."""
+"""Contexts: what exists in the cloud during a workload's load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Users:
     project_domain: str | None = None  # None: the administrator's own, else "default"
     user_domain: str | None = None
     choice: Literal["random", "round_robin"] = "random"
-    may_be_existing: bool = False  # the file sets nothing but the choice of users
+    may_be_existing: bool = False  # the file sets only the choice of users
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ApiVersions:
 class Network:
     """Flat networks in each project, each with its own subnets; no router."""
 
-    start_cidr: str = "10.2.0.0/24"  # of the first subnet; the others follow it
+    start_cidr: str = "10.2.0.0/24"  # of the first subnet; the next ones follow
     networks_per_tenant: int = 1
     subnets_per_network: int = 1
     dns_nameservers: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Cleanup:
 
 @dataclass(frozen=True, slots=True)
 class DummyContext:
-    """A context that does nothing, or fails on request."""
+    """Rally's dummy context: fails in set-up or clean-up if asked to."""
 
     fail_setup: bool = False
     fail_cleanup: bool = False

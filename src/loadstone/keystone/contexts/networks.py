@@ -12,27 +12,27 @@ from loadstone.keystone.resources import ANY, ResourceKind, network_name
 
 
 def make_networks(
-    identity: Identity, wanted: Network, projects: Sequence[str], journal: Journal
+    identity: Identity, context: Network, projects: Sequence[str], journal: Journal
 ) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the networks that were created, by project.
+    """Create networks in each project; return their ids by project.
 
     Subnets follow each other from `start_cidr` on, as in Rally.
     """
     networks = Networks(identity)
-    first = IPv4Network(wanted.start_cidr)
+    first = IPv4Network(context.start_cidr)
     count = 0
     journal.create(ResourceKind.NETWORK, network_name(journal.run_id, ANY))
-    made: dict[str, tuple[str, ...]] = {}
+    network_ids: dict[str, tuple[str, ...]] = {}
     for number, project in enumerate(projects):
-        for each in range(wanted.networks_per_tenant):
+        for each in range(context.networks_per_tenant):
             name = network_name(journal.run_id, f"{number}-{each}")
-            network_id = networks.create(project, name, wanted.attributes)
-            for _ in range(wanted.subnets_per_network):
+            network_id = networks.create(project, name, context.attributes)
+            for _ in range(context.subnets_per_network):
                 cidr = str(_following(first, count))
-                networks.add_subnet(network_id, project, cidr, list(wanted.dns_nameservers))
+                networks.add_subnet(network_id, project, cidr, list(context.dns_nameservers))
                 count += 1
-            made[project] = (*made.get(project, ()), network_id)
-    return made
+            network_ids[project] = (*network_ids.get(project, ()), network_id)
+    return network_ids
 
 
 def _following(first: IPv4Network, number: int) -> IPv4Network:

@@ -24,14 +24,14 @@ def set_quotas(
     say: Callable[[str], None],
 ) -> None:
     """Set each service's limits for each project; services that the cloud lacks are reported."""
-    for client, wanted in limits.items():
+    for client, quotas in limits.items():
         kind, path, key = _SERVICES[client]
         url = access.service_url(kind)
         if url is None:
             say(f"quotas: the cloud has no {client}, so its quotas are left out")
             continue
         for project in projects:
-            body = dict(wanted) if key is None else {key: dict(wanted)}
+            body = dict(quotas) if key is None else {key: dict(quotas)}
             _put(access, client, _join(url, path.format(project=project)), body)
 
 
@@ -41,14 +41,15 @@ def _put(access: Access, client: str, url: str, body: Mapping[str, object]) -> N
     method = "PATCH" if client == "designate" else "PUT"
     headers = {"X-Auth-All-Projects": "true"} if client == "designate" else {}
     try:
-        answer = access.session.request(
+        response = access.session.request(
             url, method, json=body, headers=headers, raise_exc=False, log=False
         )
     except ClientException as error:
         raise unusable(access.cloud, error) from None
-    if not answer.ok:
+    if not response.ok:
         raise EnvironmentUnusable(
-            f"{url}: could not set quotas of {client}: HTTP {answer.status_code} {answer.reason}"
+            f"{url}: could not set quotas of {client}: HTTP "
+            f"{response.status_code} {response.reason}"
         )
 
 

@@ -22,7 +22,7 @@ _PATIENCE_S = 300.0  # Rally's limit for a server to be active
 
 def boot_servers(
     identity: Identity,
-    wanted: ExistingServers,
+    context: ExistingServers,
     users: Sequence[User],
     networks: Mapping[str, Sequence[str]],
     journal: Journal,
@@ -30,20 +30,20 @@ def boot_servers(
 ) -> None:
     """Boot servers in each project as its first user, and wait until they are active."""
     owners = {user.project_id: user for user in reversed(users)}
-    say(f"booting {counted(wanted.per_tenant * len(owners), ResourceKind.SERVER)}")
+    say(f"booting {counted(context.per_tenant * len(owners), ResourceKind.SERVER)}")
     journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
     compute = _Compute(identity)
     jobs = []
     for project, owner in owners.items():
         token = identity.log_in(owner)
         body: dict[str, Any] = {
-            "imageRef": compute.chosen("image", "/v2/images", wanted.image, token),
-            "flavorRef": compute.chosen("compute", "/flavors", wanted.flavor, token),
+            "imageRef": compute.find_id("image", "/v2/images", context.image, token),
+            "flavorRef": compute.find_id("compute", "/flavors", context.flavor, token),
         }
         ids = networks.get(project, ())
-        if wanted.picks_network and ids:
+        if context.picks_network and ids:
             body["networks"] = [{"uuid": ids[0]}]
-        jobs += [(token, body)] * wanted.per_tenant
+        jobs += [(token, body)] * context.per_tenant
     numbered = [(server_name(journal.run_id, str(n)), *job) for n, job in enumerate(jobs)]
     each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
 
@@ -55,8 +55,8 @@ class _Compute:
     def boot(self, name: str, token: Token, body: Mapping[str, Any]) -> None:
         """Boot a server and wait until it is active."""
         server = {"server": {"name": name, **body}}
-        made = self._json("compute", "/servers", token, "POST", server)
-        path, began_s = f"/servers/{made['server']['id']}", time.monotonic()
+        response = self._json("compute", "/servers", token, "POST", server)
+        path, began_s = f"/servers/{response['server']['id']}", time.monotonic()
         while (status := self._json("compute", path, token)["server"]["status"]) != "ACTIVE":
             late = time.monotonic() - began_s > _PATIENCE_S
             if late or status == "ERROR":
@@ -64,18 +64,18 @@ class _Compute:
                 raise EnvironmentUnusable(f"servers: server {name} is {why}")
             time.sleep(_POLL_S)
 
-    def chosen(self, service: str, path: str, wanted: Mapping[str, Any], token: Token) -> str:
+    def find_id(self, service: str, path: str, reference: Mapping[str, Any], token: Token) -> str:
         """Return the id of the image or flavor with this id, name or pattern."""
-        if "id" in wanted:
-            return str(wanted["id"])
+        if "id" in reference:
+            return str(reference["id"])
         key = path.rpartition("/")[2]
-        listed = self._json(service, path, token)[key]
-        exact = [one for one in listed if one.get("name") == wanted.get("name")]
-        pattern = re.compile(str(wanted.get("name", wanted.get("regex", ""))))
-        found = exact or [one for one in listed if pattern.search(str(one.get("name")))]
-        if not found:
-            raise EnvironmentUnusable(f"servers: none of the {key} is {dict(wanted)}")
-        return str(found[-1]["id"])
+        resources = self._json(service, path, token)[key]
+        exact = [one for one in resources if one.get("name") == reference.get("name")]
+        pattern = re.compile(str(reference.get("name", reference.get("regex", ""))))
+        matches = exact or [one for one in resources if pattern.search(str(one.get("name")))]
+        if not matches:
+            raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
+        return str(matches[-1]["id"])
 
     def _json(
         self,
@@ -93,12 +93,12 @@ class _Compute:
                 f"{access.identity_url} has none"
             )
         url = f"{url.rstrip('/').removesuffix('/v2')}{path}"
-        answer = self.identity.call(url, method, body, whom=token)
-        if not answer.ok:
+        response = self.identity.call(url, method, body, whom=token)
+        if not response.ok:
             raise EnvironmentUnusable(
-                f"{url}: could not prepare servers: HTTP {answer.status_code} {answer.reason}"
+                f"{url}: could not prepare servers: HTTP {response.status_code} {response.reason}"
             )
         try:
-            return answer.json()
+            return response.json()
         except ValueError:
-            raise not_json(access.cloud, "prepare servers", answer) from None
+            raise not_json(access.cloud, "prepare servers", response) from None

@@ -17,6 +17,6 @@ def issue_tokens(
     later validation in that cloud has to check. They become invalid when their users are deleted.
     """
     identity = Identity(access)
-    wanted = len(users) if count is None else count
-    chosen = (users[number % len(users)] for number in range(wanted))
-    return each(identity.log_in, chosen, workers)
+    total = len(users) if count is None else count
+    owners = (users[number % len(users)] for number in range(total))
+    return each(identity.log_in, owners, workers)

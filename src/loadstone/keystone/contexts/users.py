@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.clean import clean_made, list_leftovers
+from loadstone.keystone.clean import clean_journal, list_leftovers
 from loadstone.keystone.concurrently import each
 from loadstone.keystone.contexts.existing_resources import ExistingResources, today
 from loadstone.keystone.contexts.passwords import new_password
@@ -81,12 +81,15 @@ def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Itera
 
 def _remove(access: Access, journal: Journal, say: Say) -> None:
     try:
-        leftovers = clean_made(access, journal, say)
+        leftovers = clean_journal(access, journal, say)
     except BaseException:
         record = journal.record()
-        left = () if record is None else record.remaining
+        remaining = () if record is None else record.remaining
         list_leftovers(
-            record, journal.path, tuple(Leftover(one, "not removed yet") for one in left), say
+            record,
+            journal.path,
+            tuple(Leftover(resource, "not removed yet") for resource in remaining),
+            say,
         )
         raise
     list_leftovers(journal.record(), journal.path, leftovers, say)
@@ -102,14 +105,14 @@ def make_users(
     workers = settings.resource_management_workers
     projects = each(maker.project, range(1, tenants + 1), workers, say)
     # User 1 in project 1, user 2 in project 2: consecutive requests then load different projects.
-    wanted = [maker.wanted(n, projects[(n - 1) % tenants]) for n in range(1, count + 1)]
-    ready = sum(maker.has(user) for user in wanted)
+    planned = [maker.planned_user(n, projects[(n - 1) % tenants]) for n in range(1, count + 1)]
+    ready = sum(maker.has(user) for user in planned)
     if ready:
         say(f"  {ready} of them are there already and get new passwords")
-    made = tuple(each(maker.user, wanted, workers, say))
-    if any(user.id for user in wanted):
+    users = tuple(each(maker.user, planned, workers, say))
+    if any(user.id for user in planned):
         time.sleep(_REVOKED_S)
-    return made
+    return users
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class _Maker:
     role_ids: tuple[str, ...]
     project_domain: Resource
     user_domain: Resource
-    known: ExistingResources
+    existing: ExistingResources
 
     @classmethod
     def prepared(cls, identity: Identity, settings: UsersSettings, journal: Journal) -> Self:
@@ -145,19 +148,19 @@ class _Maker:
             many = f"{domain_name(journal.run_id)}-{kind[0]}{ANY}"
             journal.create(kind, many, domain.id)
             domains.append(domain)
-        known = ExistingResources.of(identity, journal, own)
-        return cls(identity, settings, journal, roles, domains[0], domains[1], known)
+        existing = ExistingResources.of(identity, journal, own)
+        return cls(identity, settings, journal, roles, domains[0], domains[1], existing)
 
     def project(self, number: int) -> Resource:
         """Create the project with this number."""
         name = project_name(self.journal.run_id, number)
-        return self._made(ResourceKind.PROJECT, name, self.project_domain, {})
+        return self._create(ResourceKind.PROJECT, name, self.project_domain, {})
 
-    def wanted(self, number: int, project: Resource) -> User:
-        """Return the user as it should be, without an id if it does not exist yet."""
+    def planned_user(self, number: int, project: Resource) -> User:
+        """Return the user to create; it has an id if it exists already."""
         name = user_name(self.journal.run_id, number)
         return User(
-            id=self.known.ids.get((ResourceKind.USER, name), ""),
+            id=self.existing.ids.get((ResourceKind.USER, name), ""),
             name=name,
             password=self.settings.password or new_password(),
             project_id=_id(project),
@@ -167,16 +170,16 @@ class _Maker:
             project_domain_name=self.project_domain.name,
         )
 
-    def user(self, wanted: User) -> User:
+    def user(self, planned: User) -> User:
         """Create the user with its roles in the project; an existing one gets the new password."""
-        made = self._made(
-            ResourceKind.USER, wanted.name, self.user_domain, {"password": wanted.password}
+        resource = self._create(
+            ResourceKind.USER, planned.name, self.user_domain, {"password": planned.password}
         )
-        if self.has(wanted):  # an earlier run has granted the roles and logged in today
-            return wanted
+        if self.has(planned):  # an earlier run has granted the roles and logged in today
+            return planned
         for role_id in self.role_ids:
-            self.identity.grant(role_id, _id(made), wanted.project_id)
-        user = replace(wanted, id=_id(made))
+            self.identity.grant(role_id, _id(resource), planned.project_id)
+        user = replace(planned, id=_id(resource))
         # Keystone updates a user's row at the first login of each day (last_active_at). Without
         # this login the load's first requests would measure that update, and collide in SQLite.
         self.identity.log_in(user)
@@ -185,37 +188,37 @@ class _Maker:
 
     def has(self, user: User) -> bool:
         """Return whether an earlier run has made the user ready today."""
-        return self.known.ready.get(user.id) == self._readiness(user)
+        return self.existing.ready.get(user.id) == self._readiness(user)
 
     def _readiness(self, user: User) -> UserReadiness:
         return UserReadiness(" ".join((user.project_id, *self.role_ids)), today())
 
-    def _made(
+    def _create(
         self, kind: ResourceKind, name: str, domain: Resource, attributes: Mapping[str, str]
     ) -> Resource:
         own = domain.name == domain_name(self.journal.run_id)
-        known_id = self.known.ids.get((kind, name))
-        thing = Resource(kind, name, known_id, None if own else domain.id)
-        if thing.id is not None:
-            self.identity.update(thing, attributes)
-            return thing
+        existing_id = self.existing.ids.get((kind, name))
+        resource = Resource(kind, name, existing_id, None if own else domain.id)
+        if resource.id is not None:
+            self.identity.update(resource, attributes)
+            return resource
         place = {"domain_id": _id(domain), **attributes}
         if not own:  # the journal has one entry for all of them
             return self.identity.create(kind, name, place)
-        return _create(self.identity, self.journal, thing, place)
+        return _create(self.identity, self.journal, resource, place)
 
 
 def _create(
-    identity: Identity, journal: Journal, thing: Resource, attributes: Mapping[str, str]
+    identity: Identity, journal: Journal, resource: Resource, attributes: Mapping[str, str]
 ) -> Resource:
-    journal.create(thing.kind, thing.name)
+    journal.create(resource.kind, resource.name)
     try:
-        made = identity.create(thing.kind, thing.name, attributes)
+        created = identity.create(resource.kind, resource.name, attributes)
     except Refused:
-        journal.removed(thing)
+        journal.removed(resource)
         raise
-    journal.created(made)
-    return made
+    journal.created(created)
+    return created
 
 
 def _id(thing: Resource) -> str:

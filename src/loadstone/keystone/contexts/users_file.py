@@ -1,4 +1,4 @@
-"""Reads existing users from a file: Rally's env spec, or just its list of users."""
+"""Reads existing users from a file: Rally's env spec, or only its list of users."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,46 +12,46 @@ from loadstone.target import Access
 _DOMAIN = "Default"  # Rally's
 
 
-def given_users(path: Path) -> tuple[Mapping[str, str], ...]:
-    """Read the file. InvalidInput names what is wrong in it, never a password."""
-    found = yaml_file.read(path, is_secret=True)
+def read_users(path: Path) -> tuple[Mapping[str, str], ...]:
+    """Read the users of a file; InvalidInput names the mistake, never a password."""
+    users = yaml_file.read(path, is_secret=True)
     for key in ("existing@openstack", "openstack", "users"):
-        found = found.get(key, found) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not found:
+        users = users.get(key, users) if isinstance(users, dict) else users
+    if not isinstance(users, list) or not users:
         raise InvalidInput(f"{path}: has no list of users (users: [{{username: ..., ...}}])")
-    return tuple(_checked(one, f"{path}: user {number}") for number, one in enumerate(found, 1))
+    return tuple(_checked(user, f"{path}: user {number}") for number, user in enumerate(users, 1))
 
 
-def _checked(one: object, place: str) -> Mapping[str, str]:
-    if not isinstance(one, dict):
+def _checked(entry: object, place: str) -> Mapping[str, str]:
+    if not isinstance(entry, dict):
         raise InvalidInput(f"{place}: must be a mapping with username, password, project_name")
-    known: dict[str, str] = {"project_domain_name": _DOMAIN, "user_domain_name": _DOMAIN} | one
-    known.setdefault("project_name", one.get("tenant_name", ""))
+    user: dict[str, str] = {"project_domain_name": _DOMAIN, "user_domain_name": _DOMAIN} | entry
+    user.setdefault("project_name", entry.get("tenant_name", ""))
     for key in ("username", "password", "project_name", "project_domain_name", "user_domain_name"):
-        if not isinstance(known.get(key), str) or not known[key]:
+        if not isinstance(user.get(key), str) or not user[key]:
             raise InvalidInput(f"{place}: {key} must be a text")
-    return known
+    return user
 
 
 def existing_users(access: Access, entries: tuple[Mapping[str, str], ...]) -> tuple[User, ...]:
     """Look up the users and their projects in the cloud as the administrator."""
     identity = Identity(access)
-    names = {one[key] for one in entries for key in ("project_domain_name", "user_domain_name")}
+    names = {entry[key] for entry in entries for key in ("project_domain_name", "user_domain_name")}
     domains = {name: identity.domain(name) for name in names}
     projects: dict[tuple[str, str], str] = {}
     users = []
-    for one in entries:
-        domain, home = domains[one["user_domain_name"]], domains[one["project_domain_name"]]
-        place = (str(home.id), one["project_name"])
+    for entry in entries:
+        domain, home = domains[entry["user_domain_name"]], domains[entry["project_domain_name"]]
+        place = (str(home.id), entry["project_name"])
         if place not in projects:
             projects[place] = _id_of(identity, ResourceKind.PROJECT, *place)
         users.append(
             User(
-                id=_id_of(identity, ResourceKind.USER, str(domain.id), one["username"]),
-                name=one["username"],
-                password=one["password"],
+                id=_id_of(identity, ResourceKind.USER, str(domain.id), entry["username"]),
+                name=entry["username"],
+                password=entry["password"],
                 project_id=projects[place],
-                project_name=one["project_name"],
+                project_name=entry["project_name"],
                 domain_id=str(domain.id),
                 domain_name=domain.name,
                 project_domain_name=home.name,

@@ -39,9 +39,9 @@ _WORKERS = 8
 
 
 def evenly(users: int) -> Users:
-    """Return the context of so many users, in two projects where that comes out even.
+    """Return a context of this many users, in two projects if the number is even.
 
-    Iterations take them in turn. Users that exist already are taken instead where there are any.
+    Iterations use them in turn. Existing users are used instead, if there are any.
     """
     tenants = 2 if users and users % 2 == 0 else 1
     return Users(
@@ -63,7 +63,7 @@ class Actors:
     api_versions: tuple[ApiVersion, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ids by project
     logs_in_anew: bool = False  # in every iteration
-    are_own: bool = True  # created by the run, so everything they own is removed with them
+    are_own: bool = True  # created by the run and removed with everything they own
 
     def turns(self, seed: int = 0) -> tuple[int, ...]:
         """Return the index of the user of each iteration; iteration i uses turn i mod n.
@@ -96,8 +96,8 @@ def require_own_users(scenario: Scenario) -> None:
 
 def announce(journal: Journal, scenario: Scenario) -> None:
     """Record in the journal what the iterations will create; called before every load."""
-    for made in scenario.makes:
-        thing = of_iterations(journal.run_id, made)
+    for created in scenario.makes:
+        thing = of_iterations(journal.run_id, created)
         journal.create(thing.kind, thing.name, thing.domain_id)
 
 
@@ -120,12 +120,12 @@ def contexts(
     with removing(access, run_id, journal_path, say) as journal:
         if any(dummy.fail_setup for dummy in dummies):
             raise EnvironmentUnusable("dummy_context: failed, as fail_setup says")
-        yield _made(access, wanted, journal, say, existing)
+        yield _set_up(access, wanted, journal, say, existing)
     if any(dummy.fail_cleanup for dummy in dummies):
         raise EnvironmentUnusable("dummy_context: failed, as fail_cleanup says")
 
 
-def _made(
+def _set_up(
     access: Access,
     wanted: Sequence[Context],
     journal: Journal,
@@ -150,7 +150,7 @@ def _made(
             case Login(every_iteration=logs_in_anew):
                 actors = replace(actors, logs_in_anew=logs_in_anew)
             case Roles() | Cleanup() | DummyContext():
-                pass  # with the users; always done; done around this
+                pass  # set with the users; always runs; handled in `contexts`
             case _:
                 assert_never(context)
     return actors
@@ -158,40 +158,40 @@ def _made(
 
 def _users(
     access: Access,
-    wanted: Users,
+    context: Users,
     roles: tuple[str, ...],
     journal: Journal,
     say: Say,
     existing: Sequence[User],
 ) -> Actors:
-    if existing and wanted.may_be_existing:
+    if existing and context.may_be_existing:
         if roles:
             raise InvalidInput(
                 "roles: the users exist already, and their roles are not changed; give them "
                 f"{', '.join(roles)} yourself, or let users be made (users: {{tenants: 1}})"
             )
-        return Actors(tuple(existing), journal, wanted.choice, are_own=False)
+        return Actors(tuple(existing), journal, context.choice, are_own=False)
     settings = UsersSettings(
-        tenants=wanted.tenants,
-        users_per_tenant=wanted.users_per_tenant,
-        resource_management_workers=wanted.workers,
+        tenants=context.tenants,
+        users_per_tenant=context.users_per_tenant,
+        resource_management_workers=context.workers,
         roles=roles,
-        password=wanted.password,
-        project_domain=wanted.project_domain,
-        user_domain=wanted.user_domain,
+        password=context.password,
+        project_domain=context.project_domain,
+        user_domain=context.user_domain,
     )
-    return Actors(make_users(Identity(access), settings, journal, say), journal, wanted.choice)
+    return Actors(make_users(Identity(access), settings, journal, say), journal, context.choice)
 
 
-def _with_networks(access: Access, actors: Actors, wanted: Network, say: Say) -> Actors:
+def _with_networks(access: Access, actors: Actors, context: Network, say: Say) -> Actors:
     if not actors.are_own:
         raise InvalidInput(
             "network: the users exist already, and nothing is made in their projects; let users be "
             "made (users: {tenants: 1})"
         )
     projects = tuple(dict.fromkeys(user.project_id for user in actors.users))
-    say(f"creating {counted(wanted.networks_per_tenant * len(projects), ResourceKind.NETWORK)}")
-    networks = make_networks(Identity(access), wanted, projects, actors.journal)
+    say(f"creating {counted(context.networks_per_tenant * len(projects), ResourceKind.NETWORK)}")
+    networks = make_networks(Identity(access), context, projects, actors.journal)
     return replace(actors, networks=networks)
 
 

@@ -22,14 +22,14 @@ def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], t
         case Cache.MEMORY:
             return (), (ENABLED, ("cache", "backend", "dogpile.cache.memory"))
         case Cache.MEMCACHED:
-            port = ports.give("memcached")
+            port = ports.allocate("memcached")
             return (Memcached(Site(folder, port)),), (
                 ENABLED,
                 ("cache", "backend", "dogpile.cache.pymemcache"),
                 ("cache", "backend_argument", f"url:{HOST}:{port}"),
             )
         case Cache.MEMCACHED_POOL:
-            port = ports.give("memcached")
+            port = ports.allocate("memcached")
             return (Memcached(Site(folder, port)),), (
                 ENABLED,
                 ("cache", "backend", "oslo_cache.memcache_pool"),

@@ -32,7 +32,7 @@ RELEASES = Path(__file__).parent / "releases"
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """What the parts are built from."""
+    """The inputs for building the parts."""
 
     folder: Path
     settings: LabSettings
@@ -58,7 +58,7 @@ def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
         interpreter=queens.python() if is_old else INTERPRETERS.get(settings.web),
         pip=queens.PIP if is_old else None,
         patch=source.patch,
-        # Without git's metadata pbr cannot find out the version (docs.openstack.org/pbr).
+        # Without git's metadata, pbr cannot determine the version (docs.openstack.org/pbr).
         variables=(("PBR_VERSION", source.version),) if source.tree else (),
     )
 
@@ -74,7 +74,7 @@ def _sources(source: Release) -> Path:
 
 
 def _constraints(source: Release) -> Path | None:
-    """Return the tested packages of a release; for a developer's own those of its major version."""
+    """Return the tested packages of a release; for a source tree those of its major version."""
     if source.tree is None and source.wheel is None:
         pinned = RELEASES / f"{source.version}.txt"
         return pinned if pinned.exists() else None
@@ -103,16 +103,16 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     )
     web = _web(blueprint, keystone.application())
     servers = (template, data, *caches, *directories, keystone, *web)
-    wanted = (package for part in servers for package in part.packages)
+    packages = (package for part in servers for package in part.packages)
     if settings.is_queens:
-        wanted = (queens.older(package) for package in wanted)
-    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(wanted)))
-    options = CheckedOptions(place, settings.source.words, settings.conf)
+        packages = (queens.older(package) for package in packages)
+    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(packages)))
+    options = CheckedOptions(place, settings.source.label, settings.conf)
     source = settings.source
     sources = (SourceTree(source, _sources(source)),) if source.tree else ()
     if beside is None:
         return (*sources, contents, options, *servers)
-    # After Keystone, which its services need when they start.
+    # After Keystone, which the compute services need when they start.
     return (*sources, contents, beside.environment, options, *servers, *beside.parts)
 
 
@@ -166,7 +166,7 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
     if settings.nodes == 1:
         return build(application, site, ports)
     nodes = [
-        replace(site, host=HOST, port=ports.give(f"node-{number}"), suffix=f"-{number}")
+        replace(site, host=HOST, port=ports.allocate(f"node-{number}"), suffix=f"-{number}")
         for number in range(1, settings.nodes + 1)
     ]
     servers = (part for node in nodes for part in build(application, node, ports))

@@ -24,7 +24,7 @@ def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
 
 
 def render(chosen: tuple[Option, ...]) -> str:
-    """Format options as keystone.conf; the last of duplicates counts."""
+    """Format options as keystone.conf; of duplicates the last one counts."""
     sections: dict[str, dict[str, str]] = {}
     for section, option, value in chosen:
         sections.setdefault(section, {})[option] = value

@@ -23,10 +23,10 @@ Build = Callable[[Path, Path, Ports, str, DatabaseSize], Database]
 DATABASES: dict[settings.DatabaseBackend, Build] = {
     settings.DatabaseBackend.SQLITE: lambda data, *_: Sqlite(data),
     settings.DatabaseBackend.MARIADB: lambda data, folder, ports, password, size: MariaDb(
-        Site(folder, ports.give("database")), data, password, size
+        Site(folder, ports.allocate("database")), data, password, size
     ),
     settings.DatabaseBackend.POSTGRES: lambda data, folder, ports, password, size: Postgres(
-        Site(folder, ports.give("database")), data, password, size
+        Site(folder, ports.allocate("database")), data, password, size
     ),
 }
 
@@ -47,9 +47,9 @@ def data_folder(folder: Path, chosen: LabSettings) -> Path:
 
 
 def rename_data(old: Path, new: Path) -> None:
-    """Let data be found under the name of the release that they were upgraded to.
+    """Link the upgraded data folder under the name of its new release.
 
-    Their folder keeps its name, because a server has it open.
+    The folder itself keeps its name, because a server has it open.
     """
     if old != new and not new.exists():
         new.symlink_to(old.name)

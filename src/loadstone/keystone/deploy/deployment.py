@@ -65,7 +65,7 @@ class Deployment:
 
     @property
     def is_running(self) -> bool:
-        """It was started since the last boot, and no part has died."""
+        """Whether it was started since the last boot, and no part has died."""
         return self._was_started and self.failure() is None
 
     @property
@@ -77,7 +77,7 @@ class Deployment:
         return self._variables("admin", "admin", "default", password_file(self.folder))
 
     def cloud(self) -> dict[str, object]:
-        """Return the same as an entry of clouds.yaml."""
+        """Return the client variables as an entry of clouds.yaml."""
         return cloud(self.environment_variables())
 
     def directory_users(self) -> tuple[dict[str, str], ...]:
@@ -91,7 +91,7 @@ class Deployment:
         )
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return its rows for reports."""
+        """Return the rows about it for reports."""
         return self.state.facts
 
     def pids(self) -> tuple[int, ...]:
@@ -99,11 +99,11 @@ class Deployment:
         return tuple(process.pid for process in self._processes())
 
     def identity_members(self) -> tuple[ServiceProcess, ...]:
-        """Return those of Keystone, without the compute cloud beside it."""
+        """Return the processes of Keystone, without those of the compute cloud."""
         return tuple(one for one in self.members() if not is_beside_keystone(one.part))
 
     def access_logs(self) -> tuple[Path, ...]:
-        """Return the logs of requests to Keystone, where it writes any."""
+        """Return Keystone's access logs, if it writes any."""
         if dict(self.state.settings).get("compute", Compute.NONE) == Compute.NONE:
             return ()
         names = (record.part for record in self.state.records)
@@ -122,11 +122,11 @@ class Deployment:
         )
 
     def statistics(self) -> tuple[str, ...]:
-        """Return the URLs at which the parts' counters are read."""
+        """Return the URLs of the parts' counters."""
         return tuple(r.statistics for r in self.state.records if r.statistics)
 
     def setup(self) -> Setup:
-        """Return what the analysis of resources needs of its settings."""
+        """Return the settings that the analysis of resources needs."""
         chosen = settings.read(self.state.settings)
         conf = {(section, option): value for section, option, value in chosen.conf}
         size = int(conf.get(("database", "max_pool_size"), POOL))
@@ -221,5 +221,5 @@ def url_of(port: int, host: str = HOST, *, has_tls: bool = False) -> str:
 
 
 def not_running(name: str) -> str:
-    """Return the message that it is not running, and how to start it."""
+    """Return the message that a deployment is not running, and how to start it."""
     return f"lab {name} is not running; start it: loadstone lab up {name}"

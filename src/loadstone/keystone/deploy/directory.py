@@ -36,7 +36,7 @@ def directory(
     folder: Path, ports: Ports, password: str
 ) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
     """Return the parts of a directory, and their options for keystone.conf."""
-    port = ports.give("slapd")
+    port = ports.allocate("slapd")
     server = Slapd(Site(folder, port), USERS, password)
     parts = (server, DirectoryDomain(folder, port, password))
     return parts, (

@@ -35,7 +35,7 @@ class ServiceAccount:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What to prepare, in this order."""
+    """The steps of the preparation, in this order."""
 
     options: tuple[str, ...]
     sync: bool = False
@@ -43,14 +43,14 @@ class Preparation:
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
-    services: tuple[ServiceAccount, ...] = ()  # all that there shall be besides Keystone
+    services: tuple[ServiceAccount, ...] = ()  # all services besides Keystone
     revocation_events: int = 0
     expired_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """Where the commands run, and for which deployment."""
+    """The environment and deployment of the commands."""
 
     python: Path
     folder: Path  # of the deployment; marks its processes

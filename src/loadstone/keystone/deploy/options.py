@@ -35,10 +35,10 @@ class CheckedOptions(Part):
         if not fresh:
             return
         say("checking the settings of keystone.conf")
-        for wrong in self._ask(fresh):
-            raise InvalidInput(self._words(wrong))
-        known = sorted({*accepted, *map(_mark, fresh)})
-        files.write(self._file, json.dumps(known, indent=1), files.PRIVATE)
+        for problem in self._problems(fresh):
+            raise InvalidInput(self._message(problem))
+        marks = sorted({*accepted, *map(_mark, fresh)})
+        files.write(self._file, json.dumps(marks, indent=1), files.PRIVATE)
 
     @property
     def _file(self) -> Path:
@@ -50,9 +50,9 @@ class CheckedOptions(Part):
         except (OSError, TypeError, ValueError):
             return set()
 
-    def _ask(self, options: list[Option]) -> list[dict[str, Any]]:
+    def _problems(self, options: list[Option]) -> list[dict[str, Any]]:
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 (str(self.place.python), str(INSIDE / "check_options.py")),
                 input=json.dumps(options),
                 capture_output=True,
@@ -62,30 +62,32 @@ class CheckedOptions(Part):
                 check=False,
                 timeout=PATIENCE_S,
             )
-            found: list[dict[str, Any]] = json.loads(done.stdout)
+            problems: list[dict[str, Any]] = json.loads(completed.stdout)
         except subprocess.TimeoutExpired:
             raise EnvironmentUnusable(
                 f"the options of Keystone {self.release} were not listed in {PATIENCE_S:.0f} s"
             ) from None
         except ValueError:
-            last = (done.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+            last = (completed.stderr.strip().splitlines() or ["nothing was printed"])[-1]
             raise EnvironmentUnusable(
                 f"the options of Keystone {self.release} cannot be listed: {last}"
             ) from None
-        return found
+        return problems
 
-    def _words(self, wrong: dict[str, Any]) -> str:
-        section, option = wrong["section"], wrong["option"]
+    def _message(self, problem: dict[str, Any]) -> str:
+        section, option = problem["section"], problem["option"]
         key = f"conf.{section}.{option}"
-        if wrong["why"] == "value":
+        if problem["why"] == "value":
             value = next(v for s, o, v in self.options if (s, o) == (section, option))
-            return f"{key}={value}: Keystone {self.release} does not take it: {wrong['words']}"
-        missing = f"option {option} in [{section}]" if wrong["why"] == "option" else f"[{section}]"
-        if wrong["near"]:
-            meant = f"; did you mean conf.{'.'.join(wrong['near'])}?"
+            return f"{key}={value}: Keystone {self.release} does not take it: {problem['words']}"
+        missing = (
+            f"option {option} in [{section}]" if problem["why"] == "option" else f"[{section}]"
+        )
+        if problem["near"]:
+            hint = f"; did you mean conf.{'.'.join(problem['near'])}?"
         else:
-            meant = f"; [{section}] has {wrong['words']}" if wrong["words"] else ""
-        return f"{key}: Keystone {self.release} has no {missing}{meant}"
+            hint = f"; [{section}] has {problem['words']}" if problem["words"] else ""
+        return f"{key}: Keystone {self.release} has no {missing}{hint}"
 
 
 def _mark(option: Option) -> str:

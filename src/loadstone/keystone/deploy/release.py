@@ -22,7 +22,7 @@ from loadstone.lab.part import Part, Say
 
 VERSION = re.compile(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?")
 OLDEST = 13  # the last with UUID tokens, on Python 3.6
-# Where a source tree does not tell its version (no tag, no PKG-INFO): the newest tried release.
+# For a source tree without a version (no tag, no PKG-INFO): the newest tested release.
 NEWEST = "30.0.0"
 _GIT = "git+file://"
 _DIGITS = 12  # of a SHA-256, in names of folders
@@ -50,12 +50,12 @@ class Release:
 
     @property
     def title(self) -> str:
-        """Name of the environment: the same content has the same name."""
+        """Name of the environment; equal for equal content."""
         return f"{self.version}-{self.digest}" if self.digest else self.version
 
     @property
-    def words(self) -> str:
-        """The release in reports."""
+    def label(self) -> str:
+        """The release as reports show it."""
         match self:
             case Release(patch=Path() as patch):
                 return f"{self.version} with {patch.name} ({self.digest})"
@@ -70,7 +70,7 @@ class Release:
 
 
 def read(text: str) -> Release:
-    """Return the release that a setting names; InvalidInput says what is wrong with it."""
+    """Parse the setting `release`; raise InvalidInput with the reason if it is invalid."""
     version, plus, patch = text.partition("+")
     if VERSION.fullmatch(version):
         if int(version.partition(".")[0]) < OLDEST:
@@ -94,7 +94,7 @@ def read(text: str) -> Release:
 
 @dataclass(frozen=True, slots=True)
 class SourceTree(Part):
-    """A copy of the sources to install: building in the user's own folder would leave files."""
+    """A copy of the sources to install, because a build leaves files in its folder."""
 
     release: Release
     folder: Path  # of the copy
@@ -143,9 +143,9 @@ def _at_commit(text: str) -> Release:
         commit = _git(tree, "rev-parse", "--verify", f"{reference or 'HEAD'}^{{commit}}")
     except EnvironmentUnusable as problem:
         raise InvalidInput(f"release={text}: {problem}") from None
-    found = commit.decode().strip()
-    version = _version_of(tree, found)
-    return Release(text, version, tree=tree.resolve(), commit=found, digest=found[:_DIGITS])
+    match = commit.decode().strip()
+    version = _version_of(tree, match)
+    return Release(text, version, tree=tree.resolve(), commit=match, digest=match[:_DIGITS])
 
 
 def _version_of(tree: Path, reference: str = "HEAD") -> str:
@@ -177,16 +177,16 @@ def _digest_of(tree: Path) -> str:
 
 def _git(tree: Path, *words: str) -> bytes:
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             ("git", "-C", str(tree), *words), stdin=subprocess.DEVNULL, capture_output=True,
             check=False,
         )  # fmt: skip
     except FileNotFoundError:
         raise EnvironmentUnusable("git is not installed (apt install git)") from None
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
+    if completed.returncode != 0:
+        lines = completed.stderr.decode(errors="replace").strip().splitlines()
         raise EnvironmentUnusable(lines[-1] if lines else f"git {words[0]} failed in {tree}")
-    return done.stdout
+    return completed.stdout
 
 
 def _short(content: bytes) -> str:

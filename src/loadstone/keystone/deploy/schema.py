@@ -44,7 +44,7 @@ class Schema(Part):
         diskspace.copy(self.template / "data", data)
 
     def logs(self) -> tuple[Path, ...]:
-        """Return the log of what makes the tables."""
+        """Return the log of the creation of the tables."""
         return (self.log,)
 
     def _make(self, say: Say) -> None:
@@ -60,7 +60,7 @@ class Schema(Part):
         finally:
             shutil.rmtree(files, ignore_errors=True)
             if process is not None:
-                processes.stop(process, ask=database.ask)
+                processes.stop(process, stop_signal=database.stop_signal)
 
 
 def sync(place: CommandContext, database: Database, folder: Path) -> None:

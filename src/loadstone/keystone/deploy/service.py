@@ -118,7 +118,7 @@ class Keystone(Part):
 
 
 def add_keys(repository: Path, count: int) -> None:
-    """Add Fernet keys until there are so many; the newest one encrypts."""
+    """Add Fernet keys until there are `count`; the newest one encrypts."""
     present = [int(path.name) for path in repository.glob("*") if path.name.isdigit()]
     for number in range(max(present, default=0) + 1, count):
         path = repository / str(number)

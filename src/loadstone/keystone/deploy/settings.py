@@ -20,7 +20,7 @@ WIDEST = (
     512  # limit on workers and threads: far above any core count, far below what harms the machine
 )
 DISK, TMPFS = "disk", "tmpfs"
-# Where one deployment listens: another one made from its settings listens elsewhere.
+# Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -70,7 +70,7 @@ class Compute(StrEnum):
 
 
 class MiddlewareCache(StrEnum):
-    """Where the services of the compute cloud keep what they know of tokens."""
+    """Where the services of the compute cloud cache validated tokens."""
 
     LOCAL = "local"  # keystonemiddleware's default: each process its own, for 300 s
     OFF = "off"
@@ -158,7 +158,7 @@ class LabSettings:
 
     @property
     def source(self) -> Release:
-        """The Keystone to install, as it is now: a source tree may have changed meanwhile."""
+        """The Keystone to install; a source tree is read anew each time."""
         return read_release(self.release)
 
     @property
@@ -287,7 +287,7 @@ def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
 
 
 def _address(key: str, value: str) -> str:
-    """Return a private address: a lab's Keystone is nobody's outside of the network of tests."""
+    """Parse a private address: a lab must not be reachable outside the test network."""
     try:
         address = ipaddress.IPv4Address(value)
     except ValueError:

@@ -31,7 +31,7 @@ class Web(StrEnum):
 
 
 def _nginx_uwsgi(application: Application, site: Site, ports: Ports) -> tuple[Part, ...]:
-    behind = replace(site, host=HOST, port=ports.give(f"uwsgi{site.suffix}"))
+    behind = replace(site, host=HOST, port=ports.allocate(f"uwsgi{site.suffix}"))
     uwsgi = Uwsgi(behind, application, is_behind=True)
     return (uwsgi, Nginx(site, behind.port, application.health))
 
@@ -40,7 +40,7 @@ SERVERS: dict[Web, Build] = {
     Web.UWSGI: lambda application, site, _: (Uwsgi(site, application),),
     Web.NGINX_UWSGI: _nginx_uwsgi,
     Web.APACHE: lambda application, site, ports: (
-        Apache(site, application, ports.give(f"apache-status{site.suffix}")),
+        Apache(site, application, ports.allocate(f"apache-status{site.suffix}")),
     ),
     Web.GUNICORN: lambda application, site, _: (Gunicorn(site, application),),
     Web.GRANIAN: lambda application, site, _: (Granian(site, application),),

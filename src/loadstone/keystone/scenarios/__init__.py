@@ -33,33 +33,35 @@ def is_named(name: str) -> bool:
 def named(name: str) -> Scenario:
     """Return a scenario by name, or a mix such as mix:issue=1,validate=9."""
     if not name.startswith(MIX):
-        return _known(name)
-    given = [_weight(part) for part in name.removeprefix(MIX).split(",")]
-    weights = dict(given)
-    if len(weights) < len(given):
+        return _scenario(name)
+    pairs = [_weight(part) for part in name.removeprefix(MIX).split(",")]
+    weights = dict(pairs)
+    if len(weights) < len(pairs):
         raise InvalidInput(f"{name}: names a scenario twice")
-    parts = {one: _known(one) for one in weights}
-    steps, mix = mixed(*((parts[one].steps, weight) for one, weight in weights.items()))
+    parts = {part: _scenario(part) for part in weights}
+    steps, mix = mixed(*((parts[part].steps, weight) for part, weight in weights.items()))
     total = sum(weights.values())
-    shares = ", ".join(f"{weights[one] / total:.3g} {parts[one].request}" for one in weights)
-    bound = [one.goes_with_users for one in parts.values() if one.goes_with_users]
+    shares = ", ".join(f"{weights[part] / total:.3g} {parts[part].request}" for part in weights)
+    bound = [scenario.goes_with_users for scenario in parts.values() if scenario.goes_with_users]
     return Scenario(
         name,
         f"mix of {' and '.join(weights)}",
         f"one of: {shares}",
         steps,
-        values={column: rows for one in parts.values() for column, rows in one.values.items()},
-        makes=tuple(dict.fromkeys(made for one in parts.values() for made in one.makes)),
+        values={
+            column: rows for scenario in parts.values() for column, rows in scenario.values.items()
+        },
+        makes=tuple(dict.fromkeys(made for scenario in parts.values() for made in scenario.makes)),
         goes_with_users=" and ".join(dict.fromkeys(bound)),
         mix=mix,
     )
 
 
-def _known(name: str) -> Scenario:
-    if found := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
-        return found
-    known = ", ".join(sorted(SCENARIOS))
-    raise InvalidInput(f"no scenario {name!r}; there are {known}, and mix:issue=1,validate=9")
+def _scenario(name: str) -> Scenario:
+    if scenario := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
+        return scenario
+    names = ", ".join(sorted(SCENARIOS))
+    raise InvalidInput(f"no scenario {name!r}; there are {names}, and mix:issue=1,validate=9")
 
 
 def _weight(part: str) -> tuple[str, float]:

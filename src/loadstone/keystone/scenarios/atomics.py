@@ -29,7 +29,7 @@ class Atomic:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it counts towards the iteration only, and not as an action in Rally."""
+        """Whether Rally counts it only towards the iteration, not as an action."""
         return self.name.startswith(OUTSIDE)
 
 

@@ -1,4 +1,4 @@
-"""What building a scenario needs: the run, and look-ups in the cloud."""
+"""Context for building a scenario: the run, and look-ups in the cloud."""
 
 from dataclasses import dataclass
 from typing import Protocol

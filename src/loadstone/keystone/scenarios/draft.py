@@ -20,7 +20,7 @@ from loadstone.plan.script import (
     text,
 )
 
-Wanted = Mapping[str, Json]
+Arguments = Mapping[str, Json]
 USER_ID, PROJECT_ID = (Column("user_id"),), (Column("project_id"),)
 
 
@@ -45,7 +45,7 @@ class Draft:
 
     def scenario(self, title: str) -> Scenario:
         """Return the finished scenario."""
-        requests = ", ".join(f"{step.method} /v3{_in_words(step.path)}" for step in self.steps)
+        requests = ", ".join(f"{step.method} /v3{_path_text(step.path)}" for step in self.steps)
         return Scenario(
             self.name,
             title,
@@ -109,7 +109,7 @@ class Draft:
 
     def create_user(
         self,
-        wanted: Wanted,
+        arguments: Arguments,
         project: Template | None = None,
         *,
         within: str = "",
@@ -117,41 +117,43 @@ class Draft:
     ) -> Template:
         """Create a user; in a project with a role if one is given."""
         attributes: dict[str, Tree] = {
-            "domain_id": self.context.finder.domain_id(str(wanted.get("domain_name") or "Default")),
-            "enabled": bool(wanted.get("enabled", True)),
+            "domain_id": self.context.finder.domain_id(
+                str(arguments.get("domain_name") or "Default")
+            ),
+            "enabled": bool(arguments.get("enabled", True)),
         }
-        if wanted.get("password"):
-            attributes["password"] = self.secret("new_password", str(wanted["password"]))
-        if project is None and wanted.get("project_id"):
-            project = text(str(wanted["project_id"]))
+        if arguments.get("password"):
+            attributes["password"] = self.secret("new_password", str(arguments["password"]))
+        if project is None and arguments.get("project_id"):
+            project = text(str(arguments["project_id"]))
         if project is not None:
             attributes["default_project_id"] = project
         user = self.create(ResourceKind.USER, attributes, within=within, number=number)
         if project is not None:
             inside = f"{within}keystone_v3.create_user{_mark(number)}/"
             self.call(f"{inside}keystone_v3.list_roles", "GET", text("/roles"))
-            role = text(self.context.finder.role_id(str(wanted.get("default_role") or "member")))
+            role = text(self.context.finder.role_id(str(arguments.get("default_role") or "member")))
             self.call(f"{inside}keystone_v3.add_role", "PUT", grant(project, user, role))
         return user
 
-    def create_project(self, wanted: Wanted) -> Template:
+    def create_project(self, arguments: Arguments) -> Template:
         """Create a project."""
-        domain = self.context.finder.domain_id(str(wanted.get("domain_name") or "Default"))
+        domain = self.context.finder.domain_id(str(arguments.get("domain_name") or "Default"))
         return self.create(ResourceKind.PROJECT, {"domain_id": domain, "enabled": True})
 
-    def create_role(self, wanted: Wanted) -> Template:
+    def create_role(self, arguments: Arguments) -> Template:
         """Create a role, in a domain if one is named."""
-        domain = wanted.get("domain_name")
+        domain = arguments.get("domain_name")
         where = {"domain_id": self.context.finder.domain_id(str(domain))} if domain else {}
         return self.create(ResourceKind.ROLE, where)
 
-    def create_service(self, wanted: Wanted) -> Template:
+    def create_service(self, arguments: Arguments) -> Template:
         """Create a service in the catalog."""
-        kind = str(wanted.get("service_type") or "rally_test_type")
-        about = wanted.get("description")
+        kind = str(arguments.get("service_type") or "rally_test_type")
+        about = arguments.get("description")
         description = text(str(about)) if about else self.thing(2)
-        made: dict[str, Tree] = {"type": kind, "description": description, "enabled": True}
-        return self.create(ResourceKind.SERVICE, made)
+        service: dict[str, Tree] = {"type": kind, "description": description, "enabled": True}
+        return self.create(ResourceKind.SERVICE, service)
 
     def get(self, what: str, path: str, *rest: Template) -> None:
         """Get one resource or list many."""
@@ -193,5 +195,5 @@ def _mark(number: int) -> str:
     return "" if number == 1 else f"#{number}"
 
 
-def _in_words(path: Template) -> str:
+def _path_text(path: Template) -> str:
     return "".join(part.text if isinstance(part, Text) else "{}" for part in path)

@@ -58,7 +58,7 @@ def token_chain(validations: int) -> Scenario:
 
 
 def _listed(plural: str) -> Scenario:
-    """List everything of a kind, as the administrator, with a token that is there already."""
+    """List everything of a kind, as the administrator, with an existing token."""
     return Scenario(
         name=f"Keystone.list_{plural}",
         title=f"list of {plural}",

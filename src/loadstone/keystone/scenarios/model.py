@@ -48,7 +48,7 @@ class Scenario:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Columns that the steps have holes for, except its own."""
+        """Columns that the steps use, except the scenario's own."""
         return frozenset(
             part.column
             for step in self.steps

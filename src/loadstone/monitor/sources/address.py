@@ -1,4 +1,4 @@
-"""Where a service's statistics are read: a URL."""
+"""URL at which a service's statistics are read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A service, the host and port or the socket it listens on, and whom to log in as."""
+    """A service with its host and port or socket, and the user to log in as."""
 
     kind: str  # "mariadb", "haproxy"
     name: str  # source in the readings: the kind, or "uwsgi-2"
@@ -20,7 +20,7 @@ class Address:
     path: str = ""  # of a Unix socket, or of a URL where there is a host
     user: str = ""
     database: str = ""
-    password_file: str = ""  # keeps the password out of command lines and states
+    password_file: str = ""  # keeps the password out of command lines and state files
 
     @property
     def password(self) -> str:

@@ -15,12 +15,12 @@ VALUES = (
     ("ConnsTotal", "connections"),
     ("Total Accesses", "requests_total"),
 )
-OWN = 1  # the thread that answers this reading
+OWN = 1  # the thread that serves this status page
 
 
 @dataclass(slots=True)
 class ApacheSource:
-    """One server; its threads are slots, but for the one that answers each reading."""
+    """One server; its threads are slots, except the one that serves the status page."""
 
     address: Address
     is_remote: ClassVar[bool] = False
@@ -43,7 +43,7 @@ class ApacheSource:
             self._page.close()
             if self._limit is None:
                 raise
-            # It needs nothing but a thread to answer this: there was none in all that time.
+            # The status page needs only a free thread, and none became free before the time-out.
             yield Reading(self.name, "slots_busy", self._limit)
             yield Reading(self.name, "slots_idle", 0)
             yield Reading(self.name, "slots_limit", self._limit)

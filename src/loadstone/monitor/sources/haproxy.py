@@ -8,7 +8,7 @@ from typing import ClassVar
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address
-from loadstone.monitor.sources.sockets import ask, number
+from loadstone.monitor.sources.sockets import exchange, number
 
 # haproxy's management guide, 9.1: its column, ours, unit, factor.
 VALUES = (
@@ -49,7 +49,7 @@ class HaproxySource:
 
     def read(self) -> Iterator[Reading]:
         """Read each frontend, backend and server, and the process."""
-        text = ask(self.address, b"show info;show stat\n").decode("ascii", "replace")
+        text = exchange(self.address, b"show info;show stat\n").decode("ascii", "replace")
         info, _, table = text.partition("# pxname")
         if not table:
             raise Unreadable("it does not answer `show stat`")

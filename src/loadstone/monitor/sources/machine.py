@@ -25,9 +25,9 @@ MACHINE = "machine"
 TICKS = 100.0  # USER_HZ, which is 100 on all of Linux's common platforms
 SECTOR_BYTES = 512  # unit of /proc/diskstats, whatever the disk's own
 PAGE_BYTES = 4096
-# Loop devices and RAM disks hide what the disk below them does; partitions repeat it.
+# Loop devices, RAM disks and partitions repeat the I/O of the disk below them.
 NOT_DISKS = re.compile(r"loop|ram|zram|dm-|md|sr|fd|(sd|vd|xvd|hd)[a-z]+\d|(nvme|mmcblk)\w+p\d")
-# Counters of TCP that tell of full queues.
+# TCP counters that indicate full queues.
 TCP = {
     "ListenOverflows": "listen_overflows_total",
     "ListenDrops": "listen_drops_total",
@@ -44,7 +44,7 @@ class Machine:
     is_remote: ClassVar[bool] = False
 
     def read(self) -> Iterator[Reading]:
-        """Read all that the kernel offers; what it does not offer is left out."""
+        """Read all files that this kernel has."""
         return readings(read_files())
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Machine:
 
 
 def read_files() -> dict[str, str]:
-    """Return the contents of the files in /proc; what the kernel does not offer is left out."""
+    """Return the contents of the files in /proc that this kernel has."""
     texts = {}
     for name in FILES:
         with suppress(OSError):
@@ -61,7 +61,7 @@ def read_files() -> dict[str, str]:
 
 
 def readings(texts: Mapping[str, str], machine: str = MACHINE) -> Iterator[Reading]:
-    """Read the contents of files in /proc; a file in another form than expected is left out."""
+    """Parse the contents of files in /proc; skip a file in an unexpected format."""
     for name, read in _READERS.items():
         if name in texts:
             with suppress(ValueError, KeyError, IndexError):
@@ -145,7 +145,7 @@ def _tcp(text: str, machine: str) -> Iterator[Reading]:
 
 
 def _pressure(kind: str) -> Callable[[str, str], Iterator[Reading]]:
-    """Read pressure stall information: time in which some or all tasks waited."""
+    """Return a parser of pressure stall information: time in which some or all tasks waited."""
 
     def read(text: str, machine: str) -> Iterator[Reading]:
         for line in text.splitlines():

@@ -49,7 +49,7 @@ STATUS_SQL = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
     ", ".join(f"'{name}'" for name in STATUS)
 )
 # Sessions other than this one: in a transaction, in a statement, in a commit. While its commit is
-# being written to disk, a session is no longer in `innodb_trx`, and its state may be any.
+# written to disk, a session is no longer in `innodb_trx`, and may have any state.
 COMMITTING = "(COALESCE(p.info, '') LIKE 'COMMIT%' OR COALESCE(p.state, '') LIKE '%commit%')"
 SESSIONS_SQL = (
     f"SELECT SUM(t.trx_id IS NOT NULL OR {COMMITTING}), "  # noqa: S608  # constants

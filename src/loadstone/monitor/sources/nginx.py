@@ -35,7 +35,7 @@ class NginxSource:
         return self.address.name
 
     def read(self) -> Iterator[Reading]:
-        """Read connections, requests, and connections dropped for want of slots."""
+        """Read connections, requests, and connections dropped because no slot was free."""
         found = PAGE.search(self._page.text())
         if found is None:
             raise Unreadable("its page is not stub_status")

@@ -1,4 +1,4 @@
-"""Opens sources by what the user or a lab names."""
+"""Opens the sources named by the user or a lab."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -32,23 +32,23 @@ KINDS: dict[str, Callable[[Address], Source]] = {
 }
 
 
-def open_source(words: str) -> Source:
+def open_source(text: str) -> Source:
     """Return the source of prometheus=URL[,queries=FILE], ssh=HOST or a service's URL."""
-    kind, equals, rest = words.partition("=")
+    kind, equals, rest = text.partition("=")
     if equals and kind == "ssh":
         return read_host(rest)
     if equals and kind == "prometheus":
         return _prometheus(rest)
-    address = read_address(words, tuple(KINDS))
+    address = read_address(text, tuple(KINDS))
     return KINDS[address.kind](address)
 
 
 def open_sources(
-    members: Members, statistics: Iterable[str] = (), given: Iterable[str] = ()
+    members: Members, statistics: Iterable[str] = (), watched: Iterable[str] = ()
 ) -> tuple[Source, ...]:
-    """Return this machine, a service's processes and counters, and what the user names."""
-    named = (open_source(words) for words in (*statistics, *given))
-    return (Machine(), Processes(members), *named)
+    """Return this machine, a service's processes and counters, and the sources to be watched."""
+    opened = (open_source(text) for text in (*statistics, *watched))
+    return (Machine(), Processes(members), *opened)
 
 
 def _prometheus(rest: str) -> Prometheus:

@@ -15,17 +15,17 @@ from loadstone.monitor.service import Members, ServiceCpu, ServiceProcess
 if TYPE_CHECKING:
     import psutil
 
-# Looking for new processes reads all of /proc (5 ms); CPU of those that end in between is known
-# from their parents.
+# A scan for new processes reads all of /proc (5 ms); the CPU time of processes that end in between
+# is known from their parents.
 SCAN_EVERY = 5
-MANY = 48  # with more processes, memory and I/O are read only when processes are looked for
-MOST_THREADS = 64  # of a process whose threads' waits for a core are read
+MANY = 48  # with more processes, memory and I/O are read only on scans
+MOST_THREADS = 64  # of a process; with more, its threads' waits for a core are not read
 MOST_NAMED = 32  # of a role: processes with a series of their own
 
 
 @dataclass(slots=True)
 class _Detail:
-    """What is known of one living process."""
+    """The last values of one living process."""
 
     role: Role
     cores: frozenset[int]  # it may run on
@@ -42,7 +42,7 @@ class _Detail:
 
 @dataclass(slots=True)
 class Processes:
-    """Processes by role. Those that end keep their CPU time in the account."""
+    """Processes by role; the CPU time of ended processes stays included."""
 
     members: Members
     name: ClassVar[str] = "processes"
@@ -55,26 +55,26 @@ class Processes:
     _roles: dict[str, Role] = field(default_factory=dict)  # by part as accounted
 
     def __post_init__(self) -> None:
-        self._known = self._found()
+        self._known = self._list_processes()
         self._cpu = ServiceCpu(lambda: self._known)
 
     def read(self) -> Iterator[Reading]:
         """Read CPU time each time; new processes and, of many, details every SCAN_EVERY times."""
         is_scan = self._reads % SCAN_EVERY == 0
         if is_scan and self._reads:
-            self._known = self._found()
+            self._known = self._list_processes()
         self._reads += 1
-        self._cpu.look(time.monotonic())
+        self._cpu.sample(time.monotonic())
         living = self._cpu.living
         if is_scan or len(living) <= MANY:
-            self._look_closer(living, is_scan=is_scan)
+            self._read_details(living, is_scan=is_scan)
         yield from self._by_role()
         yield from self._by_process()
 
     def close(self) -> None:
         """Nothing is open."""
 
-    def _found(self) -> tuple[ServiceProcess, ...]:
+    def _list_processes(self) -> tuple[ServiceProcess, ...]:
         """List the service's processes and this program's, each with its role as its part."""
         own = {process.pid for process in _generator()}
         theirs = [one for one in self.members() or () if one.pid not in own]
@@ -82,19 +82,19 @@ class Processes:
         mine = [ServiceProcess(pid, Role.GENERATOR, is_elastic=True) for pid in own]
         return (*mine, *(ServiceProcess(one.pid, role, one.is_elastic) for one, role in rows))
 
-    def _role(self, one: ServiceProcess) -> Role:
+    def _role(self, member: ServiceProcess) -> Role:
         import psutil
 
-        key = f"{one.part}/{one.pid}"
+        key = f"{member.part}/{member.pid}"
         if key not in self._roles:
             command = ""
-            if one.part.startswith("apache"):
+            if member.part.startswith("apache"):
                 with suppress(psutil.Error, IndexError):
-                    command = psutil.Process(one.pid).cmdline()[0].strip()
-            self._roles[key] = role_of(one.part, command)
+                    command = psutil.Process(member.pid).cmdline()[0].strip()
+            self._roles[key] = role_of(member.part, command)
         return self._roles[key]
 
-    def _look_closer(
+    def _read_details(
         self, living: "tuple[tuple[psutil.Process, ServiceProcess], ...]", *, is_scan: bool
     ) -> None:
         import psutil
@@ -126,7 +126,7 @@ class Processes:
             counted = [*living, past] if past else living
             cores: frozenset[int] = frozenset().union(*(one.cores for one in living))
             rows = (
-                # Of children that ended unseen only the sum of user and system time is known.
+                # For children that ended between scans only user + system time is known.
                 ("cpu_seconds_total", cpu_s, "s"),
                 ("cpu_user_seconds_total", sum(one.user_s for one in counted), "s"),
                 ("cpu_system_seconds_total", sum(one.system_s for one in counted), "s"),
@@ -143,7 +143,7 @@ class Processes:
             yield from with_source(role.value, rows)
 
     def _by_process(self) -> Iterator[Reading]:
-        """Read CPU per process: a worker at one core tells of Python's global lock."""
+        """Read CPU per process: a worker that uses one full core is limited by Python's lock."""
         shown: dict[Role, int] = {}
         for process, one in self._details.items():
             if one.role is Role.GENERATOR:

@@ -32,7 +32,7 @@ class Query:
 
 @dataclass(slots=True)
 class Prometheus:
-    """One server, asked every EVERY_S seconds."""
+    """One server, queried every EVERY_S seconds."""
 
     url: str
     queries: tuple[Query, ...]
@@ -46,11 +46,11 @@ class Prometheus:
         return f"Prometheus at {self.url}"
 
     def read(self) -> Iterator[Reading]:
-        """Ask all queries when they are due; Unreadable if none has an answer."""
+        """Run all queries if due; Unreadable if none returns a value."""
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + EVERY_S
-        found = [reading for query in self.queries for reading in self._ask(query)]
+        found = [reading for query in self.queries for reading in self._run_query(query)]
         if not found:
             raise Unreadable("none of its queries has a result")
         yield from found
@@ -60,7 +60,7 @@ class Prometheus:
         if self._session is not None:
             self._session.close()
 
-    def _ask(self, query: Query) -> Iterator[Reading]:
+    def _run_query(self, query: Query) -> Iterator[Reading]:
         import requests
 
         if self._session is None:

@@ -1,4 +1,4 @@
-"""Kept or short connections to services that give their statistics as text."""
+"""Connections to services that return their statistics as text."""
 
 import http.client
 import socket
@@ -26,11 +26,11 @@ def connect(address: Address) -> socket.socket:
     return link
 
 
-def ask(address: Address, question: bytes) -> bytes:
-    """Send a question on a new connection; return all until the service closes it."""
+def exchange(address: Address, request: bytes) -> bytes:
+    """Send a request on a new connection; return the response up to its close."""
     with connect(address) as link:
-        if question:
-            link.sendall(question)
+        if request:
+            link.sendall(request)
         answer = bytearray()
         while chunk := link.recv(65536):
             answer += chunk

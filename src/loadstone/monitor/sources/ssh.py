@@ -1,4 +1,4 @@
-"""Another machine, by one read-only shell script over the system's ssh."""
+"""Reads another machine with one read-only shell script over the system's ssh."""
 
 import os
 import queue
@@ -16,7 +16,7 @@ from loadstone.monitor.roles import Role, role_of_command
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.machine import FILES, MACHINE, TICKS, readings
 
-FIRST_S = 20.0  # until the first answer: a connection is made and keys are exchanged
+FIRST_S = 20.0  # time-out of the first answer, which includes connecting and key exchange
 NEXT_S = 5.0
 # Prints files of /proc once a second, and command lines every tenth time. It ends with its
 # connection: a write then fails.
@@ -110,8 +110,8 @@ class Ssh:
 
     def _why(self) -> str:
         process = self._process
-        said = process.stderr.read().strip() if process and process.stderr else ""
-        return said.splitlines()[-1] if said else "the connection ended"
+        stderr = process.stderr.read().strip() if process and process.stderr else ""
+        return stderr.splitlines()[-1] if stderr else "the connection ended"
 
 
 @dataclass(slots=True)

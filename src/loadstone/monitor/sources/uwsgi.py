@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address
-from loadstone.monitor.sources.sockets import ask
+from loadstone.monitor.sources.sockets import exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class UwsgiSource:
     def read(self) -> Iterator[Reading]:
         """Read busy slots (threads of all workers), the listen queue, requests and respawns."""
         try:
-            stats: dict[str, Any] = json.loads(ask(self.address, b""))
+            stats: dict[str, Any] = json.loads(exchange(self.address, b""))
             workers = stats["workers"]
             # Workers without a pid have ended; `cores` are a worker's threads.
             cores = [core for one in workers if one["pid"] for core in one["cores"]]

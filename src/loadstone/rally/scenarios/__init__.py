@@ -15,8 +15,8 @@ from loadstone.rally.scenarios.keystone_basic import BUILDS
 from loadstone.rally.scenarios.requests import (
     as_rally_sends,
     authenticate,
+    describe,
     fetch_and_validate,
-    in_words,
 )
 from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
@@ -95,8 +95,8 @@ def with_look_ups(
 
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
     steps = authenticate() if plain is ISSUE_TOKEN else fetch_and_validate()
-    return replace(plain, steps=steps, request=in_words(steps), connection="iteration")
+    return replace(plain, steps=steps, request=describe(steps), connection="iteration")
 
 
-def _with_defaults(known: Sequence[Argument], given: Mapping[str, Json]) -> dict[str, Json]:
-    return {argument.name: argument.default for argument in known} | dict(given)
+def _with_defaults(arguments: Sequence[Argument], values: Mapping[str, Json]) -> dict[str, Json]:
+    return {argument.name: argument.default for argument in arguments} | dict(values)

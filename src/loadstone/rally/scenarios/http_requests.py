@@ -29,16 +29,16 @@ class _Request:
     body: str = field(repr=False)
 
 
-def check_request(wanted: Mapping[str, Json]) -> Scenario:
+def check_request(arguments: Mapping[str, Json]) -> Scenario:
     """Send one request without following redirects."""
-    return _scenario("HttpRequests.check_request", (_request(wanted),), wanted["status_code"])
+    return _scenario("HttpRequests.check_request", (_request(arguments),), arguments["status_code"])
 
 
-def check_random_request(wanted: Mapping[str, Json]) -> Scenario:
+def check_random_request(arguments: Mapping[str, Json]) -> Scenario:
     """Send one of several requests, with the same choice in every run."""
-    given = wanted["requests"]
-    listed = given if isinstance(given, Sequence) else ()
-    requests = tuple(_request(one) for one in listed if isinstance(one, Mapping))
+    entries = arguments["requests"]
+    entries = entries if isinstance(entries, Sequence) else ()
+    requests = tuple(_request(entry) for entry in entries if isinstance(entry, Mapping))
     if not requests:
         raise InvalidInput("HttpRequests.check_random_request: requests: at least one is needed")
     kinds = {(one.origin, one.method, tuple(one.headers), bool(one.body)) for one in requests}
@@ -48,9 +48,9 @@ def check_random_request(wanted: Mapping[str, Json]) -> Scenario:
             "port, method and names of headers, and all or none a body"
         )
     draw = Random(0)  # noqa: S311  no secret
-    chosen = tuple(draw.choice(requests) for _ in range(_DRAWS))
+    drawn = tuple(draw.choice(requests) for _ in range(_DRAWS))
     name = "HttpRequests.check_random_request"
-    return _scenario(name, requests if len(requests) == 1 else chosen, wanted["status_code"])
+    return _scenario(name, requests if len(requests) == 1 else drawn, arguments["status_code"])
 
 
 def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario:
@@ -71,25 +71,25 @@ def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario
         body=(Column("body"),) if first.body else (),
         expect_status=(int(str(status)),),
     )
-    words = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
-    return Scenario(name, "HTTP request", words, (step,), values, origin=first.origin)
+    request_text = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
+    return Scenario(name, "HTTP request", request_text, (step,), values, origin=first.origin)
 
 
-def _request(wanted: Mapping[str, Json]) -> _Request:
+def _request(arguments: Mapping[str, Json]) -> _Request:
     known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code", "requests")
-    for key in wanted:
+    for key in arguments:
         if key not in known:
             raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
-    parts = urlsplit(str(wanted.get("url")))
-    headers = {str(key): str(value) for key, value in _mapping(wanted, "headers").items()}
-    body, kind = _body(wanted)
+    parts = urlsplit(str(arguments.get("url")))
+    headers = {str(key): str(value) for key, value in _mapping(arguments, "headers").items()}
+    body, kind = _body(arguments)
     if kind and "content-type" not in {name.lower() for name in headers}:
         headers["Content-Type"] = kind
-    if (auth := wanted.get("auth")) and isinstance(auth, Sequence) and not isinstance(auth, str):
+    if (auth := arguments.get("auth")) and isinstance(auth, Sequence) and not isinstance(auth, str):
         pair = ":".join(map(str, auth)).encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
     query = urlencode(
-        [*parse_qsl(parts.query, keep_blank_values=True), *_mapping(wanted, "params").items()],
+        [*parse_qsl(parts.query, keep_blank_values=True), *_mapping(arguments, "params").items()],
         doseq=True,
     )
     return _Request(
@@ -97,25 +97,25 @@ def _request(wanted: Mapping[str, Json]) -> _Request:
             "https" if parts.scheme == "https" else "http",
             parts.hostname or "",  # checked by the task's form
             parts.port or (443 if parts.scheme == "https" else 80),
-            Tls(verify=wanted.get("verify", True) is not False),
+            Tls(verify=arguments.get("verify", True) is not False),
         ),
-        str(wanted.get("method", "GET")).upper(),
+        str(arguments.get("method", "GET")).upper(),
         quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{query}" if query else ""),
         headers,
         body,
     )
 
 
-def _body(wanted: Mapping[str, Json]) -> tuple[str, str]:
+def _body(arguments: Mapping[str, Json]) -> tuple[str, str]:
     """Return the body and its content type, as requests builds them from `json` and `data`."""
-    data = wanted.get("data")
-    if data is None and wanted.get("json") is not None:
-        return json.dumps(wanted["json"]), "application/json"
+    data = arguments.get("data")
+    if data is None and arguments.get("json") is not None:
+        return json.dumps(arguments["json"]), "application/json"
     if isinstance(data, Mapping):
         return urlencode(data, doseq=True), "application/x-www-form-urlencoded"
     return (str(data), "") if data is not None else ("", "")
 
 
-def _mapping(wanted: Mapping[str, Json], key: str) -> Mapping[str, Json]:
-    value = wanted.get(key)
+def _mapping(arguments: Mapping[str, Json], key: str) -> Mapping[str, Json]:
+    value = arguments.get(key)
     return value if isinstance(value, Mapping) else {}

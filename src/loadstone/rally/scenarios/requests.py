@@ -66,24 +66,26 @@ def as_rally_sends(plain: Scenario, arguments: Mapping[str, Json]) -> Scenario:
     steps = [step for step in plain.steps if isinstance(step, Step)]
     tree = atomics([step.action for step in steps])
     ends = {atomic.last: atomic for atomic in tree if atomic.name in _USERS_MADE}
-    sent = list(_before())
+    sequence = list(_before())
     for index, step in enumerate(steps):
         session = _USER if _is_as_user(step) else _ADMIN
         if index == 0:
-            sent.append(_discover(step.action, session))
+            sequence.append(_discover(step.action, session))
         domain = _domain_name(step, arguments)
         if domain is not None:
-            sent += _domain(step.action, domain)
-        sent.append(replace(step, headers=_in_session(step)))
+            sequence += _domain(step.action, domain)
+        sequence.append(replace(step, headers=_in_session(step)))
         if index in ends:
-            made = steps[ends[index].first : index + 1]
-            sent += [_read(made_step) for made_step in made if made_step.captures]
+            steps_of_user = steps[ends[index].first : index + 1]
+            sequence += [_read(user_step) for user_step in steps_of_user if user_step.captures]
     if plain.name == "KeystoneBasic.create_and_update_user":
-        sent.append(_read(steps[0]))
-    return replace(plain, steps=tuple(sent), request=in_words(tuple(sent)), connection="iteration")
+        sequence.append(_read(steps[0]))
+    return replace(
+        plain, steps=tuple(sequence), request=describe(tuple(sequence)), connection="iteration"
+    )
 
 
-def in_words(steps: tuple[Step | Pause, ...]) -> str:
+def describe(steps: tuple[Step | Pause, ...]) -> str:
     """Describe the number of requests."""
     requests = [step for step in steps if isinstance(step, Step)]
     logins = sum(step.path == text("/auth/tokens") and step.method == "POST" for step in requests)
@@ -165,8 +167,8 @@ def _named(arguments: Json) -> str | None:
     return str(name) if name else None
 
 
-def _read(made: Step) -> Step:
-    (capture,) = made.captures
+def _read(step: Step) -> Step:
+    (capture,) = step.captures
     path = (*text("/users/"), Captured(capture.name))
     return Step(_READ, "GET", path, _as(_ADMIN))
 

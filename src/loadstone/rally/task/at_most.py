@@ -1,4 +1,4 @@
-"""Limits the size of a task from the command line, to try out whether a cloud can run it at all."""
+"""Caps the size of a task (`--at-most`), to test whether a cloud can run it at all."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,19 +21,19 @@ Caps = Mapping[str, int]
 Part = TypeVar("Part", bound=Runner | Users)
 
 
-def at_most(words: Iterable[str]) -> Caps:
+def at_most(options: Iterable[str]) -> Caps:
     """Parse the value of the option, such as `times=2,tenants=1`."""
     caps: dict[str, int] = {}
-    for part in (part for word in words for part in word.split(",")):
-        found = _WORDS.fullmatch(part)
-        if found is None or found[1] not in SETTINGS or int(found[2]) < 1:
+    for part in (part for word in options for part in word.split(",")):
+        match = _WORDS.fullmatch(part)
+        if match is None or match[1] not in SETTINGS or int(match[2]) < 1:
             raise InvalidInput(
                 f"--at-most {part}: write it like times=2,tenants=1, in whole numbers from 1; "
                 f"there are {', '.join(SETTINGS)}"
             )
-        if found[1] in caps:
-            raise InvalidInput(f"--at-most: {found[1]} is given twice")
-        caps[found[1]] = int(found[2])
+        if match[1] in caps:
+            raise InvalidInput(f"--at-most: {match[1]} is given twice")
+        caps[match[1]] = int(match[2])
     return caps
 
 
@@ -51,15 +51,17 @@ def reduced(task: Task, caps: Caps) -> Task:
 def _reduced(workload: Workload, caps: Caps) -> Workload:
     runner = _less_load(workload.runner, caps)
     contexts = tuple(_fewer_users(one, caps) for one in workload.contexts)
-    found = _changes(workload.runner, runner, _RUNNER)
+    reductions = _changes(workload.runner, runner, _RUNNER)
     for old, fewer in zip(workload.contexts, contexts, strict=True):
-        found += _changes(old, fewer, _USERS)
+        reductions += _changes(old, fewer, _USERS)
     spec = {
         # Arguments of scenarios may have the same names.
-        part: _reduced_settings(settings, found) if part in ("runner", "contexts") else settings
+        part: _reduced_settings(settings, reductions)
+        if part in ("runner", "contexts")
+        else settings
         for part, settings in workload.spec.items()
     }
-    return replace(workload, runner=runner, contexts=contexts, spec=spec, reduced=found)
+    return replace(workload, runner=runner, contexts=contexts, spec=spec, reduced=reductions)
 
 
 def _less_load(runner: Runner, caps: Caps) -> Runner:
@@ -95,9 +97,9 @@ def _changes(
     return tuple(Reduction(name, old, new) for name, old, new in pairs if old != new)
 
 
-def _reduced_settings(part: Json, found: tuple[Reduction, ...]) -> Json:
+def _reduced_settings(part: Json, reductions: tuple[Reduction, ...]) -> Json:
     """Return runner or contexts as in the file, with the reduced values."""
-    values = {one.setting: one.made for one in found}
+    values = {one.setting: one.made for one in reductions}
     if not isinstance(part, Mapping):
         return part
     return {

@@ -86,11 +86,11 @@ class _Checker:
         if entry is not None:
             self._say(part, f"scenario {name} is of {entry.platform}, not of {platform}")
         elif name in foreign.SCENARIOS or name.partition(".")[0] in foreign.SCENARIO_GROUPS:
-            there = messages.meant("", _siblings(name), "scenarios")
+            there = messages.suggestion("", _siblings(name), "scenarios")
             self._say(part, f"scenario {name} is Rally's, but Loadstone does not run it; {there}")
         else:
-            meant = messages.meant(name, SCENARIOS, "arguments")
-            self._say(part, f'no scenario "{name}"; {meant}')
+            hint = messages.suggestion(name, SCENARIOS, "arguments")
+            self._say(part, f'no scenario "{name}"; {hint}')
         return None
 
     def _scenario(self, entry: CatalogueEntry, part: NamedPlugin) -> TaskScenario | None:
@@ -110,7 +110,7 @@ class _Checker:
         name, _, platform = part.name.partition("@")
         form = forms.get(name)
         if form is None or platform not in ("", "openstack", "default"):
-            self._say(part, f'no {what} "{part.name}"; {messages.meant(name, forms, what)}')
+            self._say(part, f'no {what} "{part.name}"; {messages.suggestion(name, forms, what)}')
             return None
         return self._filled(f"{what} {name}", form, part)
 
@@ -121,28 +121,28 @@ class _Checker:
             message = "serial takes only times; its other settings mean nothing, as in Rally"
             self.warnings.append(self.tree.problem(part.name_path, message))
         form = self._known("runner", RUNNERS, part)
-        return None if form is None else form.made()
+        return None if form is None else form.to_model()
 
     def _contexts(
         self, parts: Iterable[NamedPlugin], entry: CatalogueEntry | None
     ) -> tuple[Context, ...]:
-        made: dict[str, Context] = {}
+        contexts: dict[str, Context] = {}
         for part in parts:
             name = part.name.partition("@")[0]
             if name in foreign.CONTEXTS:
-                there = messages.meant("", CONTEXTS, "contexts")
+                there = messages.suggestion("", CONTEXTS, "contexts")
                 message = f"context {name} is Rally's, but Loadstone does not make it; {there}"
                 self._say(part, message)
                 continue
             form = self._known("context", CONTEXTS, part)
             if form is not None:
-                made[name] = form.made()
+                contexts[name] = form.to_model()
         if entry is not None:
-            made = _implied(entry) | made
+            contexts = _implied(entry) | contexts
             for part in parts:
-                if part.name.partition("@")[0] in NEED_USERS and "users" not in made:
+                if part.name.partition("@")[0] in NEED_USERS and "users" not in contexts:
                     self._say(part, f"context {part.name} needs the context users, too")
-        return tuple(made[name] for name in CONTEXTS if name in made)
+        return tuple(contexts[name] for name in CONTEXTS if name in contexts)
 
     def _sla(self, draft: WorkloadDraft) -> tuple[SlaRule, ...]:
         if draft.sla is None:
@@ -150,14 +150,14 @@ class _Checker:
         if not any(part.name.partition("@")[0] == "failure_rate" for part in draft.sla):
             self.warnings.append(self.tree.problem((*draft.path, "sla"), TRAP))
         forms = (self._known("sla", SLAS, part) for part in draft.sla)
-        return tuple(form.made() for form in forms if form is not None)
+        return tuple(form.to_model() for form in forms if form is not None)
 
     def _hook(self, draft: HookDraft) -> Hook | None:
         action = self._known("hook action", ACTIONS, draft.action)
         trigger = self._known("hook trigger", TRIGGERS, draft.trigger)
         if action is None or trigger is None:
             return None
-        return Hook(action.made(), trigger.made(), draft.description)
+        return Hook(action.to_model(), trigger.to_model(), draft.description)
 
 
 def _siblings(name: str) -> Collection[str]:

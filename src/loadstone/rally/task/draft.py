@@ -176,19 +176,21 @@ class _OutlineReader:
         try:
             task = shape.OldTaskShape.model_validate(value).root
         except ValidationError as wrong:
-            what, form = "the task (old form)", shape.OldTaskShape
+            subject, form = "the task (old form)", shape.OldTaskShape
             hint = 'a task of version 2 begins with "version: 2"'
             raise TaskInvalid(
                 [
-                    Problem(one.file, one.line, f"{one.message}; {hint}")
-                    for one in messages.problems(wrong, self.tree, (), what, form)
+                    Problem(problem.file, problem.line, f"{problem.message}; {hint}")
+                    for problem in messages.problems(wrong, self.tree, (), subject, form)
                 ]
             ) from None
         subtasks = []
         for name, section in task.items():
             workloads = []
-            for i, one in enumerate(section):
-                workload = self._validated(shape.OldWorkloadShape, one, (name, i), "the workload")
+            for i, problem in enumerate(section):
+                workload = self._validated(
+                    shape.OldWorkloadShape, problem, (name, i), "the workload"
+                )
                 if workload is not None:
                     workloads.append(_old_workload(name, workload, (name, i)))
             subtasks.append(SubtaskDraft(name, "", (), tuple(workloads)))

@@ -40,16 +40,16 @@ COUNTED = ("too_short", "too_long")
 
 
 def problems(
-    wrong: ValidationError, tree: Tree, path: Path, subject: str, form: type[BaseModel]
+    validation_error: ValidationError, tree: Tree, path: Path, subject: str, form: type[BaseModel]
 ) -> Iterator[Problem]:
     """Return each problem with the settings at a path of the file."""
-    for error in wrong.errors(include_url=False):
+    for error in validation_error.errors(include_url=False):
         where = tuple(part for part in error["loc"] if part != "[key]")
-        spoken = _spoken(tree, path, where, error["type"] == "missing")
-        yield tree.problem((*path, *where), _words(error, subject, spoken, form))
+        location = _location(tree, path, where, error["type"] == "missing")
+        yield tree.problem((*path, *where), _message(error, subject, location, form))
 
 
-def meant(word: object, known: Collection[str], what: str) -> str:
+def suggestion(word: object, known: Collection[str], what: str) -> str:
     """Suggest the nearest known name, else list the known names."""
     near = difflib.get_close_matches(str(word), known, n=1, cutoff=NEAR)
     if near:
@@ -61,32 +61,32 @@ def meant(word: object, known: Collection[str], what: str) -> str:
     return f"there are: {', '.join(sorted(known))}"
 
 
-def _spoken(tree: Tree, path: Path, where: tuple[int | str, ...], is_missing: bool) -> str:
+def _location(tree: Tree, path: Path, where: tuple[int | str, ...], is_missing: bool) -> str:
     """Return the position as `a.b[2]`, without parts that only pydantic uses."""
-    spoken = ""
+    location = ""
     for i, part in enumerate(where):
         is_there = (*path, part) in tree.places
         if not is_there and not (is_missing and i == len(where) - 1):
             continue
         path = (*path, part)
         if isinstance(part, int):
-            spoken += f"[{part}]"
+            location += f"[{part}]"
         else:
-            spoken += f".{part}" if spoken else part
-    return spoken
+            location += f".{part}" if location else part
+    return location
 
 
-def _words(error: ErrorDetails, subject: str, spoken: str, form: type[BaseModel]) -> str:
+def _message(error: ErrorDetails, subject: str, location: str, form: type[BaseModel]) -> str:
     kind, value = error["type"], error["input"]
-    place = f'{subject}: "{spoken}"' if spoken else subject
+    place = f'{subject}: "{location}"' if location else subject
     if kind == "missing":
-        return f'{subject} needs "{spoken}"'
+        return f'{subject} needs "{location}"'
     if kind == "extra_forbidden":
-        known = _fields(form, error["loc"][:-1])
-        return f'{subject} has no "{spoken}"; {meant(error["loc"][-1], known, "settings")}'
+        names = _fields(form, error["loc"][:-1])
+        return f'{subject} has no "{location}"; {suggestion(error["loc"][-1], names, "settings")}'
     if kind == "value_error":
         return f"{place} {error['ctx']['error']}"
-    return f"{place} {_must(error)}, not {_value_text(value, spoken, kind in COUNTED)}"
+    return f"{place} {_must(error)}, not {_value_text(value, location, kind in COUNTED)}"
 
 
 def _must(error: ErrorDetails) -> str:
@@ -96,18 +96,20 @@ def _must(error: ErrorDetails) -> str:
     return f"must {must.format(**error.get('ctx', {}))}"
 
 
-def _value_text(value: Any, spoken: str, counted: bool) -> str:
+def _value_text(value: Any, location: str, as_length: bool) -> str:
     if isinstance(value, dict | list):
         return (
-            str(len(value)) if counted else f"a {'mapping' if isinstance(value, dict) else 'list'}"
+            str(len(value))
+            if as_length
+            else f"a {'mapping' if isinstance(value, dict) else 'list'}"
         )
     if value is None:
         return "nothing"
     # A password of the wrong type is still a password.
-    if any(is_secret(name) for name in re.split(r"[.\[]", spoken)):
+    if any(is_secret(name) for name in re.split(r"[.\[]", location)):
         return f"a value of type {type(value).__name__}"
-    shown = json.dumps(value, default=str)
-    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _fields(form: type[BaseModel], where: tuple[int | str, ...]) -> list[str]:

@@ -58,13 +58,13 @@ def _without(secrets: frozenset[str]) -> Iterator[None]:
 
 
 def _refuse_dates(tree: Tree) -> None:
-    found = [
+    dates = [
         tree.problem(path, "is read as a date or as bytes; quote it if it is text")
         for path, value in _scalars(tree.value, ())
         if isinstance(value, date | bytes)
     ]
-    if found:
-        raise TaskInvalid(found)
+    if dates:
+        raise TaskInvalid(dates)
 
 
 def _scalars(value: Value, path: Path) -> list[tuple[Path, Value]]:

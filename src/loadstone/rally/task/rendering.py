@@ -56,7 +56,7 @@ class TemplateUnusable(Exception):
 
     def __init__(self, file: str, line: int | None, message: str) -> None:
         super().__init__(message)
-        self.answer = {"file": file, "line": line, "message": message}
+        self.response = {"file": file, "line": line, "message": message}
 
 
 class JsonMapping(dict[str, Any]):
@@ -66,14 +66,14 @@ class JsonMapping(dict[str, Any]):
         return json.dumps(self)
 
 
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+def respond(request: Mapping[str, Any]) -> dict[str, Any]:
     """Render the requested template; return text and origins, or the one error."""
     try:
         return _render(request)
     except TemplateUnusable as refused:
-        return refused.answer
+        return refused.response
     except FAILURES as wrong:
-        return _unusable(wrong, request["name"]).answer
+        return _unusable(wrong, request["name"]).response
 
 
 def _render(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,27 +91,31 @@ def _render(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environment(folder: Path, name: str, source: str) -> SandboxedEnvironment:
-    def load(wanted: str) -> tuple[str, str, Callable[[], bool]]:
-        if wanted == MAIN:
+    def load(path: str) -> tuple[str, str, Callable[[], bool]]:
+        if path == MAIN:
             return source, name, lambda: True
-        return _included(folder, wanted), str(folder / wanted), lambda: True
+        return _included(folder, path), str(folder / path), lambda: True
 
     environment = SandboxedEnvironment(loader=FunctionLoader(load))
     environment.globals |= {"min": min, "max": max, "ceil": math.ceil, "round": round}
     return environment
 
 
-def _included(folder: Path, wanted: str) -> str:
+def _included(folder: Path, reference: str) -> str:
     """Read a file that the template includes, from the task's own folder only."""
     root = folder.resolve()
-    path = (folder / wanted).resolve()
-    inside = path.is_relative_to(root) and not PurePosixPath(wanted).is_absolute()
-    if not inside or ".." in PurePosixPath(wanted).parts:
-        raise TemplateNotFound(wanted, f'"{wanted}" is outside of the folder of the task file')
+    path = (folder / reference).resolve()
+    inside = path.is_relative_to(root) and not PurePosixPath(reference).is_absolute()
+    if not inside or ".." in PurePosixPath(reference).parts:
+        raise TemplateNotFound(
+            reference, f'"{reference}" is outside of the folder of the task file'
+        )
     if not path.is_file():
-        raise TemplateNotFound(wanted, f'there is no file "{wanted}" in the folder {folder}')
+        raise TemplateNotFound(reference, f'there is no file "{reference}" in the folder {folder}')
     if path.stat().st_size > MAX_BYTES:
-        raise TemplateNotFound(wanted, f'"{wanted}" is larger than {MAX_BYTES // 1_000_000} MB')
+        raise TemplateNotFound(
+            reference, f'"{reference}" is larger than {MAX_BYTES // 1_000_000} MB'
+        )
     return path.read_text(encoding="utf-8")
 
 
@@ -125,7 +129,7 @@ def _missing(
     except TemplateSyntaxError:
         return {}  # rendering will report it with its line
     known = {*arguments, *dir(builtins), *environment.globals}
-    names = {name for name in undeclared - known if not _forgiven(name, source)}
+    names = {name for name in undeclared - known if not _has_default(name, source)}
     lines: dict[str, int] = {}
     for node in tree.find_all(nodes.Name):
         if node.name in names:
@@ -133,29 +137,29 @@ def _missing(
     return {name: lines.get(name, 1) for name in names}
 
 
-def _forgiven(name: str, source: str) -> bool:
+def _has_default(name: str, source: str) -> bool:
     """Return whether the template gives a default, by Rally's own two patterns."""
     by_set = re.search(rf"{{%\s*set\s+{name}\s*=\s*{name}[^\w]+", source)
     return bool(by_set or re.search(rf"{name}\s*\|\s*default\(", source))
 
 
-def _unusable(wrong: BaseException, name: str) -> TemplateUnusable:
+def _unusable(error: BaseException, name: str) -> TemplateUnusable:
     """Return the error as a message with its line."""
-    match wrong:
+    match error:
         case TemplateSyntaxError():
-            return TemplateUnusable(wrong.filename or name, wrong.lineno, _line(wrong.message))
+            return TemplateUnusable(error.filename or name, error.lineno, _line(error.message))
         case MemoryError():
             message = f"the template needs more than {MEMORY_BYTES // 2**20} MB of memory"
             return TemplateUnusable(name, None, message)
         case RecursionError():
             message = "the template nests, includes or calls itself too deep"
         case TemplateError():
-            message = _line(wrong.message)
+            message = _line(error.message)
         case ValueError():
-            message = str(wrong)
+            message = str(error)
         case _:
-            message = f"{type(wrong).__name__}: {wrong}"
-    return TemplateUnusable(*_innermost(wrong.__traceback__, name), message)
+            message = f"{type(error).__name__}: {error}"
+    return TemplateUnusable(*_innermost(error.__traceback__, name), message)
 
 
 def _line(message: str | None) -> str:
@@ -257,7 +261,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    json.dump(answer(request), sys.stdout)
+    json.dump(respond(request), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from loadstone.rally.task.limits import CPU_S, MAX_BYTES, MEMORY_BYTES
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Origins
 
-# The child limits its own CPU time; this is for a machine that gives it none.
+# The child limits its own CPU time; this is for a machine on which it gets no CPU.
 WALL_S = 120.0
 
 
@@ -32,10 +32,10 @@ def render(source: str, name: str, folder: Path, arguments: Mapping[str, Any]) -
     if not any(mark in source for mark in ("{{", "{%", "{#")):
         return Rendered(source, None)
     request = {"source": source, "name": name, "folder": str(folder), "arguments": arguments}
-    answer = _ask(json.dumps(request, default=str), name)
-    if "message" in answer:
-        raise TaskInvalid([Problem(answer["file"], answer["line"], answer["message"])])
-    return Rendered(answer["text"], [(file, line) for file, line in answer["origins"]])
+    reply = _call_child(json.dumps(request, default=str), name)
+    if "message" in reply:
+        raise TaskInvalid([Problem(reply["file"], reply["line"], reply["message"])])
+    return Rendered(reply["text"], [(file, line) for file, line in reply["origins"]])
 
 
 def too_big(what: str) -> str:
@@ -43,19 +43,19 @@ def too_big(what: str) -> str:
     return f"{what} is larger than {MAX_BYTES // 1_000_000} MB, which no task needs"
 
 
-def _ask(question: str, name: str) -> dict[str, Any]:
+def _call_child(request: str, name: str) -> dict[str, Any]:
     # -P: do not search the user's working directory for modules.
     command = [sys.executable, "-P", "-m", "loadstone.rally.task.rendering"]
     try:
         child = subprocess.run(
-            command, input=question, capture_output=True, text=True, check=False, timeout=WALL_S
+            command, input=request, capture_output=True, text=True, check=False, timeout=WALL_S
         )
     except subprocess.TimeoutExpired:
         message = f"the template did not end within {WALL_S:.0f} s"
         raise TaskInvalid([Problem(name, None, message)]) from None
     if child.returncode == 0:
-        answer: dict[str, Any] = json.loads(child.stdout)
-        return answer
+        reply: dict[str, Any] = json.loads(child.stdout)
+        return reply
     if child.returncode < 0:
         message = (
             f"the template was stopped (signal {-child.returncode}): it may use {CPU_S} s of CPU "

@@ -52,7 +52,7 @@ def parse(text: str, file: str, origins: Origins | None = None) -> Tree:
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
         line = 0 if mark is None else mark.line
-        raise TaskInvalid([places.problem(line, _words(wrong))]) from None
+        raise TaskInvalid([places.problem(line, _message(wrong))]) from None
     except yaml.reader.ReaderError as wrong:
         line = text.count("\n", 0, wrong.position)
         message = f"character {wrong.character!r} is not allowed in YAML: {wrong.reason}"
@@ -85,10 +85,10 @@ def _line(part: yaml.Node | yaml.Event) -> int:
     return 0 if part.start_mark is None else part.start_mark.line
 
 
-def _words(wrong: yaml.MarkedYAMLError) -> str:
-    context = "" if wrong.context is None else f"{wrong.context}, "
-    hint = "; indent with spaces, not tabs" if "\\t" in (wrong.problem or "") else ""
-    return f"not YAML or JSON: {context}{wrong.problem}{hint}"
+def _message(error: yaml.MarkedYAMLError) -> str:
+    context = "" if error.context is None else f"{error.context}, "
+    hint = "; indent with spaces, not tabs" if "\\t" in (error.problem or "") else ""
+    return f"not YAML or JSON: {context}{error.problem}{hint}"
 
 
 def _refuse_bombs(text: str, places: _Places) -> None:

@@ -24,7 +24,7 @@ Tone = Literal[
 
 MOST_POINTS = 1200  # of one trial in one chart
 MOST_BINS = 80
-LEAST_WATCHED_S = 2.0  # a trial's load; in shorter ones utilisation is coarse
+LEAST_WATCHED_S = 2.0  # of load in a trial; in shorter ones utilisation is too coarse
 LEAST_IN_BIN = 30  # completions
 # Distinct colours for the busiest resources.
 RESOURCE_TONES: tuple[Tone, ...] = (
@@ -50,8 +50,8 @@ class ChartSeries:
     name: str
     kind: Literal["line", "dashed", "points", "cloud", "area", "bars", "intervals"]
     tone: Tone
-    # Of bars: where each begins, and its height; last the end of the last bar. Of intervals: both
-    # ends of each, one after the other.
+    # Bars: the left edge and height of each, then the right edge of the last. Intervals: both ends
+    # of each in turn.
     data: tuple[Xy, ...]
 
 
@@ -78,7 +78,7 @@ class MarkedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart; `summary` says in a sentence what it shows."""
+    """One chart; `summary` describes it in a sentence."""
 
     id: str
     title: str
@@ -90,13 +90,12 @@ class Chart:
     from_zero_y: bool = False
     from_zero_x: bool = False
     spans: tuple[MarkedSpan, ...] = ()
-    # Names of rows in place of a y axis, the topmost first; its y is their number, the next ones' 1
-    # less, down to 1.
+    # Row names instead of a y axis, from the top: the first is at y = their count, the last at 1.
     rows: tuple[str, ...] = ()
 
 
 def of(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
-    """Return the charts of one measurement that its trials can fill."""
+    """Return the charts for which a measurement has data."""
     curve = of_curve(measurement.trials)
     # Above N latency grows with a trial's length, so only those of one length make a curve.
     paced = curve or words.paced(measurement)
@@ -161,7 +160,7 @@ def _throughput(
 
 def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart:
     valid = [t for t in paced if t.verdict.state is not TrialState.INVALID and t.stats.ok]
-    wanted: tuple[tuple[Tone, str, Callable[[Trial], float]], ...] = (
+    lines: tuple[tuple[Tone, str, Callable[[Trial], float]], ...] = (
         ("p50", "half within", lambda t: 1000 * t.stats.total.median_s),
         ("p95", "95 % within", lambda t: 1000 * t.stats.total.p95_s),
         ("p99", "99 % within", lambda t: 1000 * t.stats.total.p99_s),
@@ -177,7 +176,7 @@ def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart
         y_label="latency, ms",
         series=tuple(
             ChartSeries(name, "line", tone, tuple((t.rate_rps or 0.0, figure(t)) for t in valid))
-            for tone, name, figure in wanted
+            for tone, name, figure in lines
             if len(valid) > 1
         ),
         band=_band(measurement.capacity),
@@ -186,7 +185,7 @@ def _latency(paced: list[Trial], measurement: Measurement, prefix: str) -> Chart
 
 
 def _saturated(measurement: Measurement, prefix: str) -> Chart:
-    """Show what N rests on when it was metered: completions per second of a busy service."""
+    """Show the basis of a metered N: completions per second of a saturated service."""
     band = _band(measurement.capacity, "y")
     near = band.low * words.NEAR if band else 0.0
     busy = [
@@ -195,7 +194,7 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
         if trial_figures.is_metered(t) and t.is_valid and t.stats.throughput_rps >= near
     ]
     ok = [int(n) for t in busy for n in t.timeline.ok]
-    # Wide enough that one completion more or less is not a wave.
+    # Bins wide enough that a single completion does not look like a wave.
     per_tick = sum(ok) / len(ok) if ok else 0.0
     wide = max(1, round(LEAST_IN_BIN / per_tick)) if per_tick else 1
     data = tuple(
@@ -228,13 +227,13 @@ def _latency_over_time(
     for trial in trials:
         name, tone = _name(trial), tone_of(trial)
         try:
-            every = series.points(samples_of(trial))
+            points = series.points(samples_of(trial))
         except EnvironmentUnusable:
-            # Old samples may have been deleted; all that they were summed up to is still there.
+            # Old samples may have been deleted; their statistics remain.
             missing.append(name)
             continue
-        few = series.thinned(every, MOST_POINTS)
-        bins = series.bins(every, MOST_BINS)
+        few = series.thinned(points, MOST_POINTS)
+        bins = series.bins(points, MOST_BINS)
         clouds.append(
             ChartSeries(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms))
         )
@@ -284,7 +283,7 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
 
 
 def _resources_by_rate(measurement: Measurement, prefix: str) -> Chart:
-    """Return how utilisation rises with the rate, for the resources that are busiest at most."""
+    """Return utilisation over the rate, for the resources with the highest peaks."""
     found: dict[str, list[Xy]] = {}
     for trial in measurement.trials:
         if trial.resources is None or trial.stats.load_s < LEAST_WATCHED_S or not trial.is_valid:
@@ -348,7 +347,7 @@ def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Cha
     trial = words.last_sustained(measurement)
     data: tuple[Xy, ...] = ()
     if trial is not None:
-        # Without its samples a trial has no such curve; the page says so beside the one over time.
+        # Without samples there is no curve; the page says so beside the chart over time.
         with suppress(EnvironmentUnusable):
             data = _pairs(*series.shares(series.points(samples_of(trial))))
     return Chart(

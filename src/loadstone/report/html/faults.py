@@ -29,8 +29,8 @@ from loadstone.result import Measurement
 SamplesOf = Callable[[Trial], Samples]
 Column = NDArray[Any]
 MOST_POINTS = 2000
-MOST_REPEATS = 5  # that are drawn
-SHORTEST_S = 0.05  # of a span: a restart of memcached is an instant, and must be seen
+MOST_REPEATS = 5  # to draw
+SHORTEST_S = 0.05  # of a span, so that an instant (a restart of memcached) is visible
 MOST_BINS, LEAST_BIN_S = 120, 0.5
 X_LABEL = "seconds since the load began"
 FLOW = (
@@ -46,7 +46,7 @@ SUMMARY = (
 
 @dataclass(frozen=True, slots=True)
 class FaultTable:
-    """One action over its repeats: rows of name, mean, interval and what was published."""
+    """One action over its repeats: rows of name, mean, interval and published figure."""
 
     title: str
     heads: tuple[str, ...]
@@ -57,17 +57,17 @@ class FaultTable:
 def tables(measurement: Measurement) -> tuple[FaultTable, ...]:
     """Return a table for each action."""
     found = faults.effects(measurement)
-    made = []
+    result = []
     for summary in summarize(found):
         own = [one for one in found if one.action == summary.action]
         heads, rows = faults.rows(summary, measurement.scenario)
         title = f"{summary.action}, {summary.repeats} times"
-        made.append(FaultTable(title, heads, rows, tuple(faults.sentences(summary, own))))
-    return tuple(made)
+        result.append(FaultTable(title, heads, rows, tuple(faults.sentences(summary, own))))
+    return tuple(result)
 
 
 def charts(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
-    """Return the charts of each of the first repeats whose samples are still there."""
+    """Return the charts of the first repeats that still have samples."""
     drawn: list[Chart] = []
     for trial in [one for one in measurement.trials if one.faults][:MOST_REPEATS]:
         try:
@@ -83,7 +83,7 @@ def charts(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tupl
 
 
 def _latency(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, ...]) -> Chart:
-    """Draw each request, those that failed by how they did."""
+    """Draw each request; failed ones by kind of failure."""
     ended = np.flatnonzero(rows.has_ended)
     due_s, latency_ms = rows.due_ns / 1e9, (rows.done_ns - rows.due_ns) / 1e6
     kind = kinds(rows.outcome, rows.status)
@@ -109,7 +109,7 @@ def _latency(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan
 
 
 def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, ...]) -> Chart:
-    """Draw throughput, failures and how many requests wait, over time."""
+    """Draw throughput, failures and waiting requests over time."""
     ended = rows.has_ended
     due_s, done_s = rows.due_ns[ended] / 1e9, rows.done_ns[ended] / 1e9
     is_ok = rows.is_ok[ended]
@@ -118,7 +118,7 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
     middles = (edges_s[:-1] + width_s / 2).tolist()
     good = np.histogram(done_s[is_ok], edges_s)[0] / width_s
     bad = np.histogram(done_s[~is_ok], edges_s)[0] / width_s
-    # Those that are due and have not ended, at the end of each stretch.
+    # Requests due but not ended, at the end of each bin.
     waiting = np.searchsorted(np.sort(due_s), edges_s[1:]) - np.searchsorted(
         np.sort(done_s), edges_s[1:]
     )
@@ -134,8 +134,8 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
         x_label=X_LABEL,
         y_label="per second; requests",
         series=tuple(
-            ChartSeries(words, "line", tone, tuple(zip(middles, values.tolist(), strict=True)))
-            for words, tone, values in lines
+            ChartSeries(label, "line", tone, tuple(zip(middles, values.tolist(), strict=True)))
+            for label, tone, values in lines
         ),
         from_zero_y=True,
         from_zero_x=True,
@@ -166,12 +166,12 @@ def _resources(
 
 
 def spans(effect: FaultEffect) -> tuple[MarkedSpan, ...]:
-    """Return when the fault was, and the stretches that were slower than before."""
+    """Return the time of the fault, and the periods that were slower than before."""
     end_s = max(effect.undone_s or effect.at_s, effect.at_s + SHORTEST_S)
     marked = [(effect.at_s, end_s, effect.action)]
     if effect.phases:
         marked = [(one.begin_s, one.end_s, one.words) for one in effect.phases]
-    fault = (MarkedSpan(round(a, 3), round(b, 3), words, "degraded") for a, b, words in marked)
+    fault = (MarkedSpan(round(a, 3), round(b, 3), label, "degraded") for a, b, label in marked)
     slower = (
         MarkedSpan(round(begin, 3), round(end, 3), "slower than before", "undecided")
         for begin, end in effect.degraded

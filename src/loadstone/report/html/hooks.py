@@ -1,4 +1,4 @@
-"""What a task's hooks did, as the page shows it: each run, and the charts that it printed."""
+"""A task's hooks on the page: each run, and the charts that it printed."""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ MOST_CHARTS = 24  # of one workload's hooks
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """One time that a hook acted; seconds since the load began."""
+class HookRow:
+    """One run of a hook; times are in seconds since the load began."""
 
     hook: str
     at: str
@@ -24,15 +24,15 @@ class Ran:
     how: str
 
 
-def ran(measurement: Measurement) -> tuple[Ran, ...]:
-    """Return what hooks did, in the order of time."""
+def rows(measurement: Measurement) -> tuple[HookRow, ...]:
+    """Return the runs of all hooks, by start time."""
     runs = sorted(measurement.hook_runs, key=lambda run: run.started_at_s)
-    return tuple(_ran(measurement, run) for run in runs)
+    return tuple(_row(measurement, run) for run in runs)
 
 
-def _ran(measurement: Measurement, run: HookRun) -> Ran:
+def _row(measurement: Measurement, run: HookRun) -> HookRow:
     start_s = measurement.start_s or 0.0
-    return Ran(
+    return HookRow(
         name_of(measurement, run.hook),
         _at(run),
         f"{run.started_at_s - start_s:.2f}",
@@ -42,10 +42,10 @@ def _ran(measurement: Measurement, run: HookRun) -> Ran:
 
 
 def name_of(measurement: Measurement, number: int) -> str:
-    """Return a hook's number and what its file says of it, else its command."""
-    given = json.loads(measurement.spec)["hooks"][number]
-    said = given.get("description") or next(iter(given["action"].values()))
-    return f"{number + 1}: {said}"
+    """Return a hook's number with its description, or else its command."""
+    spec = json.loads(measurement.spec)["hooks"][number]
+    label = spec.get("description") or next(iter(spec["action"].values()))
+    return f"{number + 1}: {label}"
 
 
 def _at(run: HookRun) -> str:
@@ -66,12 +66,12 @@ def spans(measurement: Measurement) -> tuple[MarkedSpan, ...]:
     )
 
 
-def said(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
+def printed_charts(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
     """Return the charts that hooks printed: each hook's over its runs, then each run's."""
-    every = list(_additive(measurement)) + list(_complete(measurement))
+    printed = list(_additive(measurement)) + list(_complete(measurement))
     return tuple(
         drawn(f"{anchor}-hook-{number}", title, one)
-        for number, (title, one) in enumerate(every[:MOST_CHARTS], 1)
+        for number, (title, one) in enumerate(printed[:MOST_CHARTS], 1)
     )
 
 
@@ -82,7 +82,7 @@ def _complete(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _additive(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Put the figures that a hook printed each time together, as Rally does."""
+    """Join the figures of all runs of a hook, as Rally does."""
     for number in sorted({run.hook for run in measurement.hook_runs}):
         runs = [run for run in measurement.hook_runs if run.hook == number]
         printed = [json.loads(run.output)["additive"] for run in runs]

@@ -1,4 +1,4 @@
-"""Charts that a task's iterations gave, as the page shows them."""
+"""Charts that a task's iterations produced, on the page."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,27 +12,27 @@ from loadstone.result import Measurement
 MOST_CHARTS = 12  # of one workload
 
 
-def said(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
-    """Return first the charts over all iterations, then each iteration's own."""
+def printed_charts(anchor: str, measurement: Measurement) -> tuple[PrintedChart, ...]:
+    """Return the charts over all iterations, then those of single iterations."""
     return tuple(
         drawn(f"{anchor}-output-{number}", title, one)
         for number, (title, one) in enumerate(islice(_every(measurement), MOST_CHARTS), 1)
     )
 
 
-def words(measurement: Measurement) -> tuple[str, ...]:
+def omissions(measurement: Measurement) -> tuple[str, ...]:
     """Describe which charts are not shown."""
-    said = []
+    notes = []
     own = sum(len(one.complete) for one in measurement.outputs)
     over_all = max((len(one.additive) for one in measurement.outputs), default=0)
     if over_all + own > MOST_CHARTS:
-        said.append(
+        notes.append(
             f"Iterations gave {own:,} charts of their own; the first are shown, "
             "all are in the result as JSON (--json, --rally-json)."
         )
     if measurement.outputs_dropped:
-        said.append(f"{measurement.outputs_dropped:,} further charts were too much to keep.")
-    return tuple(said)
+        notes.append(f"{measurement.outputs_dropped:,} further charts were too much to keep.")
+    return tuple(notes)
 
 
 def _every(measurement: Measurement) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""The table that a page begins with: a row for each measurement, with a link to its section."""
+"""The overview table of a page: a row for each measurement, with a link to its section."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from loadstone.result import Measurement
 
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
-    """What came of a measurement; the mark's shape tells the tone without colour, too."""
+    """The outcome of a measurement. The shape of the mark shows the tone without colour."""
 
     tone: Tone
     text: str
@@ -75,9 +75,9 @@ def _throughput(measurement: Measurement) -> str:
 
 
 def _fixed_load(measurement: Measurement) -> str:
-    given = dict(measurement.parameters)
-    if "iterations" in given and "at once" in given:
-        return f"{int(given['iterations']):,} iterations, {given['at once']} at a time"
+    parameters = dict(measurement.parameters)
+    if "iterations" in parameters and "at once" in parameters:
+        return f"{int(parameters['iterations']):,} iterations, {parameters['at once']} at a time"
     rate_rps = measurement.trials[0].rate_rps if measurement.trials else None
     return "fixed load" if rate_rps is None else f"{figures.rate(rate_rps)} per s"
 
@@ -153,7 +153,7 @@ def of_curve(anchor: str, curve: Curve) -> MeasurementRow:
 
 
 def of_sla(measurement: Measurement) -> RowVerdict:
-    """Return whether a workload's SLA held, or what kept it from being judged."""
+    """Return whether a workload met its SLA, or why that is unknown."""
     if measurement.failure:
         return RowVerdict("degraded", "failed")
     if not measurement.checks_passed:

@@ -1,4 +1,4 @@
-"""The page: what the template shows, and where it is written."""
+"""The report of runs as one HTML page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -81,7 +81,7 @@ def render(run: Run, samples_of: SamplesOf) -> str:
 
 
 def render_runs(runs: Sequence[tuple[Run, SamplesOf]]) -> str:
-    """Return the page as text, each run with what reads its samples."""
+    """Return the page as text; each run comes with the function that reads its samples."""
     parts = [
         _part(f"run-{number}-" if number > 1 else "", run, samples_of)
         for number, (run, samples_of) in enumerate(runs, 1)
@@ -97,13 +97,13 @@ def render_runs(runs: Sequence[tuple[Run, SamplesOf]]) -> str:
     )
 
 
-def rendered(template: str, every: Sequence[Chart], **values: object) -> str:
-    """Return a page that draws these charts."""
+def rendered(template: str, drawn: Sequence[Chart], **values: object) -> str:
+    """Render a template of a page with these charts."""
     page: str = (
         _environment()
         .get_template(template)
         .render(
-            charts=[_for_script(chart) for chart in every], version=version("loadstone"), **values
+            charts=[_for_script(chart) for chart in drawn], version=version("loadstone"), **values
         )
     )
     return page
@@ -147,12 +147,12 @@ def _of_slas(run: Run) -> RowVerdict | None:
     count = len(run.workloads)
     if not count:
         return None
-    held = sum(one.checks_passed and not one.failure for one in run.workloads)
+    passed = sum(one.checks_passed and not one.failure for one in run.workloads)
     workloads = "workload" if count == 1 else "workloads"
-    if held == count:
+    if passed == count:
         each = "its" if count == 1 else "their"
         return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
-    return RowVerdict("degraded", f"{count - held} of {count} {workloads} broke the SLA")
+    return RowVerdict("degraded", f"{count - passed} of {count} {workloads} broke the SLA")
 
 
 def _charts(part: RunSection) -> Iterator[Chart]:
@@ -280,7 +280,7 @@ def _for_script(chart: Chart) -> dict[str, Any]:
 
 
 def _drawing(chart: Chart) -> Markup:
-    return Markup(svg.draw(chart))  # noqa: S704 (drawn here, its words escaped)
+    return Markup(svg.draw(chart))  # noqa: S704 (drawn here, its texts escaped)
 
 
 def _badge(trial: Trial) -> Markup:

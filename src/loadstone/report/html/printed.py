@@ -1,4 +1,4 @@
-"""Charts that hooks and iterations printed in Rally's form: drawn, as tables, or as text."""
+"""Charts that hooks and iterations printed in Rally's format: drawn, as tables, or as text."""
 
 import json
 import math
@@ -11,10 +11,10 @@ import numpy as np
 from loadstone.report import figures
 from loadstone.report.html.charts import Chart, ChartSeries, Tone, Xy
 
-# The ways to draw a line, in the order in which they are taken.
+# Tones of lines, in the order of use.
 TONES: tuple[Tone, ...] = ("p50", "p95", "p99", "metered", "sustained", "invalid", "undecided")
 LINES = ("Lines", "StackedArea")
-# Rally's, of what is printed again and again.
+# Rally's columns for repeated figures.
 COLUMNS = ["name", "min", "median", "90%ile", "95%ile", "max", "avg", "count"]
 
 
@@ -33,7 +33,7 @@ class PrintedChart:
 def joined(
     printed: Sequence[tuple[float, Sequence[dict[str, Any]]]], x_label: str
 ) -> Iterator[dict[str, Any]]:
-    """Put what was printed again and again together, as Rally does; each with its place in x."""
+    """Join charts that were printed repeatedly, as Rally does; each has its x value."""
     for place in range(max((len(charts) for _, charts in printed), default=0)):
         yield _joined([(x, charts[place]) for x, charts in printed if place < len(charts)], x_label)
 
@@ -59,7 +59,7 @@ def _statistics(values: Sequence[float]) -> list[float]:
 
 
 def drawn(anchor: str, title: str, one: dict[str, Any]) -> PrintedChart:
-    """Show a chart; what is not in the form of its kind is shown as it was printed."""
+    """Return a chart; data that does not fit the kind of chart becomes text."""
     about, data, kind = one.get("description", ""), one["data"], one["chart_plugin"]
     if kind in LINES and (lines := _lines(data)):
         chart = Chart(
@@ -73,8 +73,8 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> PrintedChart:
         )
         return PrintedChart(title, about, chart=chart)
     if kind == "Pie" and (pairs := _pairs(data)):
-        whole = sum(value for _, value in pairs) or math.nan
-        shares = tuple((name, f"{v:g}", figures.percent(v / whole)) for name, v in pairs)
+        total = sum(value for _, value in pairs) or math.nan
+        shares = tuple((name, f"{v:g}", figures.percent(v / total)) for name, v in pairs)
         return PrintedChart(
             title, about, heads=("", one.get("label", "value"), "share"), rows=shares
         )
@@ -101,7 +101,7 @@ def _cell(cell: object) -> str:
 
 
 def _lines(data: Any) -> tuple[ChartSeries, ...]:
-    """Return the lines of [[name, [[x, y], ...]], ...]; none where it is something else."""
+    """Return the lines of [[name, [[x, y], ...]], ...], or nothing for other data."""
     try:
         lines = [
             (str(name), tuple((float(x), float(y)) for x, y in points)) for name, points in data
@@ -118,7 +118,7 @@ def _lines(data: Any) -> tuple[ChartSeries, ...]:
 
 
 def _pairs(data: Any) -> tuple[tuple[str, float], ...]:
-    """Return [[name, number], ...]; none where it is something else."""
+    """Return [[name, number], ...], or nothing for other data."""
     try:
         pairs = tuple((str(name), float(value)) for name, value in data)
     except (TypeError, ValueError):

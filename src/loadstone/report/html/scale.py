@@ -8,7 +8,7 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values from `low` to `high` lie evenly between two places."""
+    """Linear scale: maps `low` to `high` onto an interval of positions."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ def fitted(values: list[float], start: float, end: float, *, from_zero: bool = F
 
 
 def written(value: float) -> str:
-    """Write a tick's value; from 10,000 on in thousands or millions, which fit beside the axis."""
+    """Format a tick's value; from 10,000 on in thousands or millions, to fit beside the axis."""
     for size, letter in ((1e6, "M"), (1e3, "K")):
         if abs(value) >= 10 * size or (letter == "M" and abs(value) >= size):
             return f"{value / size:,g}{letter}"

@@ -1,4 +1,4 @@
-"""The curve of a task's steps as the page shows it: as a capacity's, over the stepped load."""
+"""The curve of a task's steps on the page, over the stepped load."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step in the table; `anchor` is its workload's."""
+    """One step in the table; `anchor` is that of its workload."""
 
     anchor: str
     value: str
@@ -44,7 +44,7 @@ def sections(measurements: Sequence[Measurement], prefix: str = "") -> tuple[Cur
 
 
 def anchor_of(position: int, prefix: str = "") -> str:
-    """Return the name under which a task's workload stands in the page."""
+    """Return the anchor of a task's workload in the page."""
     return f"{prefix}workload-{position + 1}"
 
 
@@ -116,7 +116,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
 
 
 def _latency(anchor: str, curve: Curve) -> Chart:
-    wanted: tuple[tuple[str, Tone, Callable[[Stats], float]], ...] = (
+    lines: tuple[tuple[str, Tone, Callable[[Stats], float]], ...] = (
         ("half within", "p50", lambda stats: stats.total.median_s),
         ("95 % within", "p95", lambda stats: stats.total.p95_s),
         ("99 % within", "p99", lambda stats: stats.total.p99_s),
@@ -130,7 +130,7 @@ def _latency(anchor: str, curve: Curve) -> Chart:
         "was due.",
         x_label=LABELS[curve.setting],
         y_label="seconds",
-        series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in wanted),
+        series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in lines),
         from_zero_y=True,
     )
 

@@ -8,17 +8,17 @@ from loadstone.report.html.scale import Scale, fitted, written
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 40, 44
-FEW = 300  # points of a cloud that a drawing without zoom can use
-SPARSE = 200  # points of a cloud from which on they are drawn smaller
-MOST_DOTS = 12  # of a line: beyond, the line alone is clearer
-# Charts with a named row for each y are wide, and as high as they have rows.
+FEW = 300  # points of a cloud: more do not help without zoom
+SPARSE = 200  # points of a cloud: above, they are drawn smaller
+MOST_DOTS = 12  # on a line: above, the line alone is clearer
+# Charts with named rows are wide; their height depends on the number of rows.
 ROW_WIDTH, ROW_HEIGHT = 900, 26
-CHARACTER = 6.4  # width of one, in a font of 12 px
+CHARACTER = 6.4  # width in px, in a font of 12 px
 LONGEST = 52  # characters of a row's name
 
 
 def draw(chart: Chart) -> str:
-    """Return the chart as an SVG element; its colours are the page's."""
+    """Return the chart as an SVG element, in the colours of the page."""
     x, y = scales(chart)
     width, height = x.end + RIGHT, y.start + BOTTOM
     parts = [
@@ -131,7 +131,7 @@ def _series(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _cloud(tone: Tone, at: list[Xy], sparse: str) -> str:
-    if tone == "degraded":  # told from the others without colour, too
+    if tone == "degraded":  # a different shape, to be distinct without colour
         triangles = "".join(f"M{x} {y - 4}l4 7h-8z" for x, y in at)
         return f'<path class="mark {tone}" d="{triangles}"/>'
     dots = "".join(f"M{x} {y}h.01" for x, y in at)
@@ -185,5 +185,5 @@ def _line(at: list[Xy]) -> str:
     return "".join(f"{'L' if i else 'M'}{x} {y}" for i, (x, y) in enumerate(at))
 
 
-def _text(kind: str, x: float, y: float, anchor: str, words: str) -> str:
-    return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'
+def _text(kind: str, x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -13,7 +13,7 @@ from loadstone.report.history import CapacityTrend, Change
 from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
-from loadstone.report.workload import load_of_given
+from loadstone.report.workload import load_of_spec
 from loadstone.result import PastSearch
 
 
@@ -25,7 +25,7 @@ class TrendSection:
     trend: Trend
     charts: tuple[Chart, ...]
     rows: tuple[tuple[Performed, tuple[str, ...]], ...]
-    given: str
+    spec: str
     load: str
     sentences: tuple[str, ...]
 
@@ -44,16 +44,16 @@ class CapacitySection:
 def write_trends(searched: Sequence[CapacityTrend], trends: Sequence[Trend], path: Path) -> None:
     """Write the page."""
     capacities = [_capacity(f"n-{number}", trend) for number, trend in enumerate(searched, 1)]
-    every = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
+    sections = [_section(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)]
     page = rendered(
         "trends.html.j2",
         [
             *(chart for section in capacities for chart in section.charts),
-            *(chart for section in every for chart in section.charts),
+            *(chart for section in sections for chart in section.charts),
         ],
         capacities=capacities,
-        sections=[section for section in every if len(section.rows) > 1],
-        singles=[section for section in every if len(section.rows) == 1],
+        sections=[section for section in sections if len(section.rows) > 1],
+        singles=[section for section in sections if len(section.rows) == 1],
         heads=HEADS,
         title="Trends",
     )
@@ -61,15 +61,15 @@ def write_trends(searched: Sequence[CapacityTrend], trends: Sequence[Trend], pat
 
 
 def _section(anchor: str, trend: Trend) -> TrendSection:
-    # One run is no trend; its figures stand in the table.
+    # One run is no trend; the table has its figures.
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
     return TrendSection(
         anchor=anchor,
         trend=trend,
         charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
         rows=tuple((run, cells(run)) for run in trend.runs),
-        given=json.dumps(json.loads(trend.given), indent=2),
-        load=load_of_given(trend.given),
+        spec=json.dumps(json.loads(trend.spec), indent=2),
+        load=load_of_spec(trend.spec),
         sentences=tuple(history.sentences(trend.changes, trend.known, MEDIAN)),
     )
 
@@ -117,7 +117,7 @@ def _n(anchor: str, trend: CapacityTrend) -> Chart:
 
 
 def _marks(changes: Sequence[Change], run_ids: Sequence[str]) -> tuple[MarkedSpan, ...]:
-    """Mark the stretch between the last run of a level and the first of the next."""
+    """Mark the span between the last run of a level and the first run of the next."""
     return tuple(
         MarkedSpan(
             1.0 + run_ids.index(change.before),
@@ -130,7 +130,7 @@ def _marks(changes: Sequence[Change], run_ids: Sequence[str]) -> tuple[MarkedSpa
 
 
 def _durations(anchor: str, trend: Trend) -> Chart:
-    wanted: tuple[tuple[str, Tone, tuple[float | None, ...]], ...] = (
+    lines: tuple[tuple[str, Tone, tuple[float | None, ...]], ...] = (
         ("median", "p50", tuple(run.median_s for run in trend.runs)),
         ("95 % within", "p95", tuple(run.p95_s for run in trend.runs)),
         ("max", "p99", tuple(run.max_s for run in trend.runs)),
@@ -142,7 +142,7 @@ def _durations(anchor: str, trend: Trend) -> Chart:
         x_label="run, oldest first",
         y_label="seconds",
         series=tuple(
-            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in wanted
+            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in lines
         ),
         from_zero_y=True,
         from_zero_x=True,

@@ -19,7 +19,7 @@ from loadstone.report.html.charts import (
     Xy,
     resources_over_time,
 )
-from loadstone.report.html.hooks import Ran
+from loadstone.report.html.hooks import HookRow
 from loadstone.report.html.overview import RowVerdict, of_sla
 from loadstone.report.html.printed import PrintedChart
 from loadstone.report.html.steps import anchor_of
@@ -39,25 +39,25 @@ class TaskSection:
 
     anchor: str
     measurement: Measurement
-    step: str  # at which load, of a step
+    step: str  # the load, if it is a step
     load: str
     verdict: RowVerdict
-    said: tuple[str, ...]
+    notes: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     charts: tuple[Chart, ...]
-    hooks: tuple[Ran, ...]
-    said_by_hooks: tuple[PrintedChart, ...]
+    hooks: tuple[HookRow, ...]
+    printed_by_hooks: tuple[PrintedChart, ...]
     outputs: tuple[PrintedChart, ...]
-    given: str
+    spec: str
 
     @property
     def hook_charts(self) -> tuple[Chart, ...]:
-        """What hooks printed and can be drawn."""
-        return tuple(one.chart for one in self.said_by_hooks if one.chart)
+        """Charts that hooks printed and that can be drawn."""
+        return tuple(one.chart for one in self.printed_by_hooks if one.chart)
 
     @property
     def output_charts(self) -> tuple[Chart, ...]:
-        """What iterations gave and can be drawn."""
+        """Charts that iterations produced and that can be drawn."""
         return tuple(one.chart for one in self.outputs if one.chart)
 
 
@@ -77,47 +77,47 @@ def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Ta
         step=f" at {load_of(measurement)}" if measurement.policy == "steps" else "",
         load=load_in_words(measurement),
         verdict=of_sla(measurement),
-        said=_said(measurement, stats),
+        notes=_notes(measurement, stats),
         rows=_rows(stats) if stats else (),
         charts=_charts(anchor, measurement, samples_of) if stats else (),
-        hooks=hooks.ran(measurement),
-        said_by_hooks=hooks.said(anchor, measurement),
-        outputs=outputs.said(anchor, measurement),
-        given=json.dumps(json.loads(measurement.spec), indent=2),
+        hooks=hooks.rows(measurement),
+        printed_by_hooks=hooks.printed_charts(anchor, measurement),
+        outputs=outputs.printed_charts(anchor, measurement),
+        spec=json.dumps(json.loads(measurement.spec), indent=2),
     )
 
 
-def _said(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
-    said = [measurement.failure] if measurement.failure else []
+def _notes(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
+    notes = [measurement.failure] if measurement.failure else []
     if measurement.resources is not None:
-        said.append(measurement.resources.bottleneck.sentence)
-    said += identity.lines(measurement.trial)
-    said += map(sentence, profile.words(measurement))
+        notes.append(measurement.resources.bottleneck.sentence)
+    notes += identity.lines(measurement.trial)
+    notes += map(sentence, profile.sentences(measurement))
     if stats is not None:
         total = stats.total
-        said.append(
+        notes.append(
             f"{total.ok:,} of {total.count:,} iterations ended well, "
             f"{figures.rate(stats.throughput_rps)} a second. The load lasted "
             f"{stats.load_s:.2f} s, with set-up and clean-up {measurement.wall_s:.1f} s."
         )
     if measurement.usage is not None and stats is not None:
-        said.append(f"{usage.line(measurement.usage, stats.total.ok)}.")
-        said += [f"Under load {words}." for words in deaths(measurement.usage)]
+        notes.append(f"{usage.line(measurement.usage, stats.total.ok)}.")
+        notes += [f"Under load {line}." for line in deaths(measurement.usage)]
     if measurement.reduced:
-        said.append(f"Not the load that the file asks for: {reduction(measurement)}.")
+        notes.append(f"Not the load that the file asks for: {reduction(measurement)}.")
     if measurement.requests_as_rally:
-        said.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
+        notes.append("Iterations sent Rally's own sequence of requests, for comparison with it.")
     if measurement.health is not None and measurement.health.http == "2":
-        said.append("Requests went over HTTP/2, one connection a thread of the load generator.")
+        notes.append("Requests went over HTTP/2, one connection a thread of the load generator.")
     if measurement.hook_runs:
         failed = sum(run.status == "failed" for run in measurement.hook_runs)
-        said.append(f"Hooks acted {len(measurement.hook_runs)} times, {failed} of them failed.")
-    said += outputs.words(measurement)
+        notes.append(f"Hooks acted {len(measurement.hook_runs)} times, {failed} of them failed.")
+    notes += outputs.omissions(measurement)
     if measurement.health is not None and not measurement.health.is_valid:
-        said.append(f"The load generator was the limit: {'; '.join(measurement.health.limits)}.")
+        notes.append(f"The load generator was the limit: {'; '.join(measurement.health.limits)}.")
     if measurement.health is not None and measurement.health.ceiling:
-        said.append(f"The rate is not the service's: {measurement.health.ceiling}.")
-    return tuple(said)
+        notes.append(f"The rate is not the service's: {measurement.health.ceiling}.")
+    return tuple(notes)
 
 
 def _rows(stats: Stats) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -144,7 +144,7 @@ def _charts(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> tup
 
 
 def _durations(anchor: str, rows: EndedIterations) -> Chart:
-    # Of long loads the slowest are shown, and as many others as fit.
+    # Of many iterations, show the slowest and a selection of the others.
     order = np.argsort(rows.duration_s)[::-1]
     few = np.concatenate([order[: MOST_POINTS // 4], order[:: -(-len(order) // MOST_POINTS) or 1]])
     few = np.unique(few)
@@ -207,7 +207,7 @@ def _histogram(anchor: str, rows: EndedIterations) -> Chart:
 
 
 def bars(values: np.typing.NDArray[np.float64]) -> int:
-    """Return how many bars a histogram has: by Freedman and Diaconis, at least Sturges' number.
+    """Return the number of bars: Freedman and Diaconis, but at least Sturges' number.
 
     numpy's "auto" is the same without a maximum: one late value among many equal ones makes
     millions of bins.

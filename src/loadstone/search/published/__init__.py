@@ -1,1 +1,1 @@
-"""Methods as others published them, for those who must reproduce their figures."""
+"""Published search methods, to reproduce published figures."""

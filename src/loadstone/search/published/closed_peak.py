@@ -12,7 +12,7 @@ from loadstone.search.settings import SearchSettings
 STEP_S = 20.0
 FIRST = 2
 FACTOR = 2
-GROWTH = 1.02  # less is called a peak
+GROWTH = 1.02  # less growth counts as a peak
 WORDS = (
     "a peak of closed-loop throughput: no interval, and blind to what fails below saturation",
     "a generator that cannot keep up looks like a peak",
@@ -29,7 +29,7 @@ def _search(session: Session) -> Strategy:
     best_rps, clients = 0.0, FIRST
     ceiling_rps = session.settings.ceiling_rps
     while clients <= session.settings.max_connections and session.left_s > LEAST_LOAD_S:
-        trial = yield from session.ask(ClosedLoad(clients, STEP_S), f"{clients} clients")
+        trial = yield from session.run_trial(ClosedLoad(clients, STEP_S), f"{clients} clients")
         if trial.ceiling:
             return at_least(ceiling_rps)
         rate_rps = trial.stats.throughput_rps
@@ -41,14 +41,14 @@ def _search(session: Session) -> Strategy:
         if best_rps > ceiling_rps / FACTOR:
             return _peak(best_rps, ("more clients could exceed the ceiling",))
         clients *= FACTOR
-    words = f"still rising at {clients // FACTOR} clients"
+    note = f"still rising at {clients // FACTOR} clients"
     if clients <= session.settings.max_connections:
-        return replace(_peak(best_rps, (words, "the budget ended the search")), kind=None)
-    words = f"at least {best_rps:.4g}/s: {words}, and no more connections are allowed"
-    return Capacity(best_rps, best_rps, None, 0.0, (words, *WORDS), CapacityKind.CEILING)
+        return replace(_peak(best_rps, (note, "the budget ended the search")), kind=None)
+    note = f"at least {best_rps:.4g}/s: {note}, and no more connections are allowed"
+    return Capacity(best_rps, best_rps, None, 0.0, (note, *WORDS), CapacityKind.CEILING)
 
 
-def _peak(rate_rps: float, words: tuple[str, ...]) -> Capacity:
+def _peak(rate_rps: float, notes: tuple[str, ...]) -> Capacity:
     if not rate_rps:
         return Capacity(None, None, None, 0.0, ("nothing ended well",))
-    return Capacity(rate_rps, None, None, 0.0, (*words, *WORDS), CapacityKind.SATURATION)
+    return Capacity(rate_rps, None, None, 0.0, (*notes, *WORDS), CapacityKind.SATURATION)

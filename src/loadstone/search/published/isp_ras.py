@@ -23,7 +23,7 @@ HIGHEST_RPS = 200
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """How long a trial lasts, and which rates are run again once N is found."""
+    """Length of a trial, and the rates that are run again once N is found."""
 
     trial_s: float
     offsets: tuple[int, ...]  # from N
@@ -53,29 +53,29 @@ def _search(session: Session, procedure: Procedure) -> Strategy:
             bad = rate
         else:
             good = rate
-    words = tuple(slopes[rate] for rate in (good, bad) if rate in slopes)
+    notes = tuple(slopes[rate] for rate in (good, bad) if rate in slopes)
     if bad - good > 1:
         low = float(good) if good in slopes else None
         high = float(bad) if bad in slopes else None
         spent = f"the budget ended the search: each trial takes {procedure.trial_s:.0f} s"
-        return Capacity(None, low, high, 0.0, (spent, *words))
-    words += yield from _confirm(session, procedure, good)
+        return Capacity(None, low, high, 0.0, (spent, *notes))
+    notes += yield from _confirm(session, procedure, good)
     if good == 0:
-        return Capacity(None, None, 1.0, 0.0, ("no more than 1/s", *words))
-    return Capacity(float(good), float(good), float(good + 1), procedure.confidence, words)
+        return Capacity(None, None, 1.0, 0.0, ("no more than 1/s", *notes))
+    return Capacity(float(good), float(good), float(good + 1), procedure.confidence, notes)
 
 
 def _measure(
     session: Session, procedure: Procedure, rate: int
 ) -> Generator[TrialRequest, Trial, Trial]:
     load = OpenLoad(float(rate), procedure.trial_s)
-    return (yield from session.ask(load, "binary search of ISP RAS 2015"))
+    return (yield from session.run_trial(load, "binary search of ISP RAS 2015"))
 
 
 def _confirm(
     session: Session, procedure: Procedure, found: int
 ) -> Generator[TrialRequest, Trial, tuple[str, ...]]:
-    words: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     rates = {found + offset for offset in procedure.offsets}
     if procedure.runs_double:
         rates.add(2 * found)
@@ -83,12 +83,12 @@ def _confirm(
         if not 1 <= rate <= session.settings.ceiling_rps:
             continue
         if session.left_s < procedure.trial_s:
-            return (*words, f"not confirmed at {rate}/s: the budget ended")
+            return (*notes, f"not confirmed at {rate}/s: the budget ended")
         trial = yield from _measure(session, procedure, rate)
         if _is_degraded(trial) is not (rate > found):
             verdict = "not degraded" if rate > found else "degraded"
-            words += (f"its own confirmation contradicts it: {rate}/s was {verdict}",)
-    return words
+            notes += (f"its own confirmation contradicts it: {rate}/s was {verdict}",)
+    return notes
 
 
 def _is_degraded(trial: Trial) -> bool:

@@ -32,7 +32,7 @@ MEASURED_CONFIDENCE = 0.20  # share of simulated services within the interval (d
 
 @dataclass(frozen=True, slots=True)
 class MeasurementRequest:
-    """What the package asks for, from its own thread."""
+    """A request from the package's thread."""
 
     load: OpenLoad
 
@@ -49,51 +49,51 @@ def mlrsearch(settings: SearchSettings) -> Strategy:
 
 
 def _search(session: Session) -> Strategy:
-    wanted: queue.Queue[MeasurementRequest | Capacity | BaseException] = queue.Queue()
+    requests: queue.Queue[MeasurementRequest | Capacity | BaseException] = queue.Queue()
     answers: queue.Queue[Answer] = queue.Queue()
-    # The package calls its measurer; a strategy is asked. A thread of its own turns one into the
-    # other; it only ever runs while we wait for it.
+    # The package calls its measurer, but a strategy yields requests. So the package runs in a
+    # separate thread, which only runs while this one waits for it.
     highest_rps = session.settings.ceiling_rps
-    thread = threading.Thread(target=_play, args=(wanted, answers, highest_rps), daemon=True)
+    thread = threading.Thread(target=_control, args=(requests, answers, highest_rps), daemon=True)
     thread.start()
     try:
         while True:
-            next_one = wanted.get()
-            if isinstance(next_one, BaseException):
-                raise next_one
-            if isinstance(next_one, Capacity):
-                return next_one
-            answers.put((yield from session.ask(next_one.load, "MLRsearch")))
+            request = requests.get()
+            if isinstance(request, BaseException):
+                raise request
+            if isinstance(request, Capacity):
+                return request
+            answers.put((yield from session.run_trial(request.load, "MLRsearch")))
     finally:
         answers.put(None)
         thread.join()
 
 
 class _Stopped(Exception):
-    """The search was given up; ends the package's thread."""
+    """Ends the package's thread when the search is abandoned."""
 
 
-def _play(
-    wanted: "queue.Queue[MeasurementRequest | Capacity | BaseException]",
+def _control(
+    requests: "queue.Queue[MeasurementRequest | Capacity | BaseException]",
     answers: "queue.Queue[Answer]",
     highest_rps: float,
 ) -> None:
     def measure(load: OpenLoad) -> Trial:
-        wanted.put(MeasurementRequest(load))
+        requests.put(MeasurementRequest(load))
         trial = answers.get()
         if trial is None:
             raise _Stopped
         return trial
 
     try:
-        wanted.put(_controlled(measure, highest_rps))
+        requests.put(_run_package(measure, highest_rps))
     except _Stopped:
         return
     except Exception as error:
-        wanted.put(error)
+        requests.put(error)
 
 
-def _controlled(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Capacity:
+def _run_package(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Capacity:
     from MLRsearch import (  # type: ignore[import-untyped]  # has no types
         AbstractMeasurer,
         Config,
@@ -134,15 +134,15 @@ def _controlled(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Cap
         warmup_duration=None,
     )
     found = MultipleLossRatioSearch(config=config).search(Measurer(), lambda _: None)[goal]
-    return _stated(*(_number(getattr(found, name)) for name in FOUND))
+    return _capacity(*(_number(getattr(found, name)) for name in FOUND))
 
 
 FOUND = ("conditional_throughput", "relevant_lower_bound", "relevant_upper_bound")
 
 
-def _stated(rate: float | None, low: float | None, high: float | None) -> Capacity:
-    words = ("MLRsearch states no confidence; this one was measured over simulated services",)
-    return Capacity(rate, low, high, MEASURED_CONFIDENCE, words)
+def _capacity(rate: float | None, low: float | None, high: float | None) -> Capacity:
+    notes = ("MLRsearch states no confidence; this one was measured over simulated services",)
+    return Capacity(rate, low, high, MEASURED_CONFIDENCE, notes)
 
 
 def _number(bound: object) -> float | None:

@@ -1,7 +1,7 @@
-"""Concurrency and number of requests raised together while all succeed.
+"""Raises concurrency and number of requests together while all succeed.
 
 The wrapper around Rally of the Red Hat reference architecture (2016): concurrency = times = c,
-c grows by 10 while the success rate is what is expected, 60 s of pause between the runs.
+c grows by 10 while the success rate is as expected, with pauses of 60 s between the runs.
 """
 
 from loadstone.plan.load import ClosedLoad
@@ -23,11 +23,11 @@ def step_concurrency(settings: SearchSettings) -> Strategy:
 
 def _search(session: Session) -> Strategy:
     held, held_rps, failed = 0, 0.0, None
-    ceiling = ""  # why the rate is not the service's, where it is not
+    ceiling = ""  # why the limit on the load set the rate; empty if it did not
     concurrency = STEP
     most = session.settings.max_connections
     while failed is None and concurrency <= most and session.left_s > 0:
-        trial = yield from session.ask(
+        trial = yield from session.run_trial(
             ClosedLoad(concurrency, iterations=concurrency),
             f"{concurrency} at once",
             pause_s=PAUSE_S if held else 0.0,
@@ -41,9 +41,9 @@ def _search(session: Session) -> Strategy:
             concurrency += STEP
     if not held:
         return Capacity(None, None, None, 0.0, (failed or "the budget was too small",))
-    words = (
+    notes = (
         f"{held} at once succeed; {failed or 'no more was tried'}",
         f"a number at once is not a rate: {held_rps:.4g}/s is what {held} at once took",
         *((ceiling,) if ceiling else ()),
     )
-    return Capacity(held_rps, None, None, 0.0, words)
+    return Capacity(held_rps, None, None, 0.0, notes)

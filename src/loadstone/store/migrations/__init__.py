@@ -1,1 +1,1 @@
-"""Alembic's folder: how older databases become the present one."""
+"""Alembic migrations of older databases."""

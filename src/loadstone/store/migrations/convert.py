@@ -1,7 +1,7 @@
-"""Runs of before revision 0003, as JSON-compatible values, turned into measurements.
+"""Converts JSON-compatible runs from before revision 0003 to measurements.
 
 Until then a run had findings (searches and fixed loads, with trials) and performances (workloads
-of a task, each step by itself).
+of a task; each step was a performance of its own).
 """
 
 import json
@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 ROW = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
 NO_TICKS: Plain = {"due": [], "ok": [], "failed": [], "in_flight": []}
 NOT_JUDGED: Plain = {"state": "undecided", "reasons": [], "cause": None}
-WENT_WRONG = "something_went_wrong"  # derived from the failure since
+WENT_WRONG = "something_went_wrong"  # since revision 0003 derived from the failure
 
 
 def measurements(run: Mapping[str, Any]) -> Iterator[Plain]:
@@ -77,7 +77,7 @@ def _of_percentiles(name: str, count: int, ok: int, times: Mapping[str, Any]) ->
 
 
 def _workloads(performances: Sequence[Plain]) -> Iterator[list[Plain]]:
-    """Group the steps of a workload; anything else is alone."""
+    """Group the steps of a workload; any other performance is a group of its own."""
     group: list[Plain] = []
     for one in performances:
         if group and not (_is_step(one) and _goes_on(group[-1], one)):
@@ -101,7 +101,7 @@ def _goes_on(last: Plain, step: Plain) -> bool:
 
 
 def _load(performance: Mapping[str, Any]) -> tuple[Plain, float]:
-    """Return a workload without what rises from step to step, and the value of that."""
+    """Return a workload without the setting that rises, and the value of that setting."""
     spec = json.loads(performance["given"])
     ((name, settings),) = spec["runner"].items()
     settings = dict(settings or {})
@@ -138,12 +138,12 @@ def _of_performance(number: int, performance: Mapping[str, Any]) -> Plain | None
         return None
     runner = json.loads(performance["given"])["runner"]
     rate = (runner.get("rps") or {}).get("rps")
-    kept = ("health", "usage", "start_s", "samples_file")
+    copied = ("health", "usage", "start_s", "samples_file")
     several = ("actions", "hook_runs", "outputs")
     is_step = _is_step(performance)
     stats = showing or _nothing()
     return {
-        **{name: performance.get(name) for name in kept},
+        **{name: performance.get(name) for name in copied},
         **{name: performance.get(name, []) for name in several},
         "number": number,
         "rate_rps": float(rate) if isinstance(rate, int | float) else None,

@@ -1,4 +1,4 @@
-"""What alembic runs; the connection comes from `loadstone.store.database`, in a transaction."""
+"""Alembic's environment; the connection comes from `loadstone.store.database`, in a transaction."""
 
 from alembic import context
 from sqlalchemy import Connection

@@ -1,4 +1,4 @@
-"""What the compute cloud's services know of each other."""
+"""Addresses and accounts of the compute cloud's services."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from loadstone.keystone.deploy.settings import MiddlewareCache
 from loadstone.lab import state
 from loadstone.lab.ports import HOST
 
-# oslo.messaging's driver within one process. It uses nothing of the URL but the scheme; Nova takes
-# the URL apart for its cell, and wants all parts to be there.
+# oslo.messaging's driver within one process. It uses only the URL's scheme, but Nova parses the URL
+# for its cell and requires all parts.
 IN_PROCESS = "fake://lab:lab@localhost:1/"
 # Service -> type in the catalog, path of its API.
 SERVICES = {
@@ -22,7 +22,7 @@ SERVICES = {
 }
 
 
-# Names of all parts that are not Keystone's begin so.
+# Prefixes of the names of parts that are not Keystone's.
 _PARTS = (*SERVICES, "compute", "epmd", "rabbitmq")
 
 
@@ -33,7 +33,7 @@ def is_beside_keystone(part: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CloudLayout:
-    """Where everything is."""
+    """Paths, ports and accounts of a compute cloud."""
 
     folder: Path  # of the deployment
     data: Path  # images, and Nova's state
@@ -60,7 +60,7 @@ class CloudLayout:
     @property
     def variables(self) -> dict[str, str]:
         """Environment variables for all of its programs."""
-        # stevedore keeps there what it finds of entry points.
+        # stevedore caches entry points there.
         return {"PYTHONWARNINGS": "ignore", "XDG_CACHE_HOME": str(self.environment / "cache")}
 
     def program(self, name: str) -> str:

@@ -36,13 +36,13 @@ PACKAGES = ("PyMySQL", "python-memcached", "openstacksdk", *Uwsgi.packages)
 TITLE = f"nova-{VERSIONS['nova']}"
 TABLES = f"{TITLE}-tables"  # the same with any message bus
 PINNED = Path(__file__).parent / "packages.txt"
-SIZE_MB = 900  # 560 of packages, and what the installer unpacks them from
+SIZE_MB = 900  # 560 of packages, and the archives that the installer unpacks
 DATABASE_SIZE = DatabaseSize(connections=500, buffer_mb=64)
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeSite:
-    """Where the compute cloud of a deployment goes."""
+    """Placement of a deployment's compute cloud."""
 
     folder: Path  # of the deployment
     storage: Path
@@ -56,10 +56,10 @@ class ComputeSite:
 
 @dataclass(frozen=True, slots=True)
 class ComputeCloud:
-    """The cloud, and its parts in the order in which they start."""
+    """The cloud, and its parts in start order."""
 
     cloud: CloudLayout
-    environment: Part  # made before anything is started: it takes the most room
+    environment: Part  # created before anything starts: it needs the most disk space
     parts: tuple[Part, ...]
 
 
@@ -79,7 +79,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         data=database.state,
         environment=contents.folder,
         auth_url=site.auth_url,
-        ports={service: site.ports.give(service) for service in SERVICES},
+        ports={service: site.ports.allocate(service) for service in SERVICES},
         database=database,
         password=site.password,
         bus=broker[-1].url() if broker else IN_PROCESS,
@@ -114,8 +114,8 @@ def _nova(cloud: CloudLayout, *, is_split: bool) -> tuple[Part, ...]:
 
 
 def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:
-    mapper, distribution = (site.ports.give(name) for name in ("epmd", "rabbitmq-distribution"))
-    where = Site(site.folder, site.ports.give("rabbitmq"))
+    mapper, distribution = (site.ports.allocate(name) for name in ("epmd", "rabbitmq-distribution"))
+    where = Site(site.folder, site.ports.allocate("rabbitmq"))
     return (RabbitMq(where, mapper, distribution, site.password),)
 
 
@@ -138,13 +138,13 @@ def environment(folder: Path) -> ServiceEnvironment:
 
 
 def _database(site: ComputeSite) -> Callable[[Path], ComputeDatabase]:
-    where = Site(site.folder, site.ports.give("compute-database"))
+    where = Site(site.folder, site.ports.allocate("compute-database"))
     return lambda data: ComputeDatabase(where, data, site.database_password, DATABASE_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
 class MiddlewareMemcached(Memcached):
-    """Keeps what services know of tokens. Its counters are not read: it is not Keystone's cache."""
+    """Caches validated tokens for the services. Its counters are not read: it is not Keystone's."""
 
     kind = "compute-memcached"
 
@@ -158,10 +158,10 @@ class MiddlewareMemcached(Memcached):
 
 
 def _memcached(site: ComputeSite) -> tuple[Memcached, ...]:
-    """Return the server for validated tokens, if one is wanted; Keystone's cache is another."""
+    """Return the cache for validated tokens, if configured; Keystone has its own cache."""
     if site.settings.middleware_cache is not MiddlewareCache.MEMCACHED:
         return ()
-    return (MiddlewareMemcached(Site(site.folder, site.ports.give("compute-memcached"))),)
+    return (MiddlewareMemcached(Site(site.folder, site.ports.allocate("compute-memcached"))),)
 
 
 def _facts(settings: LabSettings) -> Facts:

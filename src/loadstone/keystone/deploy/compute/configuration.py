@@ -23,7 +23,7 @@ def files(cloud: CloudLayout) -> dict[str, tuple[Option, ...]]:
     """Return the options of each configuration file by its name."""
     return {
         "nova.conf": _nova(cloud),
-        # Apart, because nova-compute ends when it is given a database.
+        # A separate file, because nova-compute refuses to start with a database.
         "nova-db.conf": (
             ("api_database", "connection", cloud.database.connection_to("nova_api")),
             ("database", "connection", cloud.database.connection_to("nova_cell1")),
@@ -43,7 +43,7 @@ def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
         "my_ip": HOST,
         "host": "fake1",
         "state_path": path(cloud.data / "nova"),
-        # The other fake drivers invent a new node in each process, which Nova refuses.
+        # The other fake drivers create a new node in each process, which Nova refuses.
         "compute_driver": "fake.FakeDriverWithoutFakeNodes",
         "concurrency_backend": "threading",
         "default_log_levels": LOG_LEVELS,
@@ -52,7 +52,7 @@ def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
         "heal_instance_info_cache_interval": "-1",
         "service_down_time": "60",
         "report_interval": "10",
-        # Once a minute otherwise; each is a request to Placement, and so perhaps to Keystone.
+        # The default is once a minute; each is a request to Placement, and so perhaps to Keystone.
         "update_resources_interval": HOUR_S,
     }
     return (

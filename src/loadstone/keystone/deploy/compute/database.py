@@ -25,5 +25,5 @@ class ComputeDatabase(MariaDb):
         return ""
 
     def facts(self) -> Facts:
-        """Return no row: it stands in that of the cloud."""
+        """Return no row: the cloud's row names the database."""
         return ()

@@ -1,4 +1,4 @@
-"""Makes the tables of the compute cloud, once for all deployments."""
+"""Creates the tables of the compute cloud, once for all deployments."""
 
 import os
 from collections.abc import Sequence

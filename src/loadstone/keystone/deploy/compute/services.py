@@ -17,8 +17,8 @@ from loadstone.lab.server import Server, Site
 from loadstone.lab.uwsgi import Uwsgi
 
 INSIDE = Path(__file__).parent / "inside"
-# All of the same size: the driver is a fake. TestVM and m1.micro are what the task files of
-# OpenStack's reliability tests ask for.
+# All of the same size: the driver is a fake. The task files of OpenStack's reliability tests use
+# TestVM and m1.micro.
 IMAGES = ("tiny", "TestVM")
 FLAVORS = ("m1.nano", "m1.micro", "m1.tiny", "m1.small")
 # Service -> module of its WSGI application, path that answers 200, threads.
@@ -47,7 +47,7 @@ class Configuration(Part):
     name: str = "compute"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write them."""
+        """Write the files."""
         cloud = self.cloud
         schemas.write(cloud, cloud.configuration)
         pipelines = cloud.environment / "etc" / "nova" / "api-paste.ini"
@@ -64,13 +64,13 @@ class Configuration(Part):
             shutil.copy(path, cloud.app)
 
     def facts(self) -> Facts:
-        """Return what the cloud consists of."""
+        """Return the rows about the cloud."""
         return self.settings
 
 
 @dataclass(frozen=True, slots=True)
 class CloudApi(Uwsgi):
-    """The API of one service, served by uWSGI. It is not what is measured: no counters are read."""
+    """The API of one service, served by uWSGI. It is not measured: no counters are read."""
 
     service: str = ""
     starts_beside_others = True
@@ -121,13 +121,13 @@ _FILES: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class NovaService(Server):
-    """A service of Nova in a process of its own, which listens to the message bus only."""
+    """A service of Nova in its own process, which listens only to the message bus."""
 
     cloud: CloudLayout
     service: str  # "nova-conductor"
     files: tuple[str, ...]  # its configuration
     starts_beside_others = True
-    ask = signal.SIGKILL  # its threads outlive a SIGTERM, and it keeps nothing
+    stop_signal = signal.SIGKILL  # its threads outlive a SIGTERM, and it has no state to lose
 
     @property
     def name(self) -> str:
@@ -141,15 +141,15 @@ class NovaService(Server):
         return self.run((self.cloud.program(self.service), *files), self.cloud.variables)
 
     def healthy(self) -> bool:
-        """Return whether it has said since its start that it listens."""
+        """Return whether its log says since its start that it listens."""
         return LISTENS in self.logged()
 
 
 @dataclass(frozen=True, slots=True)
 class NovaCompute(NovaService):
-    """The compute service: it asks the conductor and Placement when it starts.
+    """The compute service, which calls the conductor and Placement when it starts.
 
-    Where the conductor does not answer yet, it asks again after 10 s only.
+    If the conductor does not answer yet, it retries only after 10 s.
     """
 
     starts_beside_others = False
@@ -167,7 +167,7 @@ def nova_services(cloud: CloudLayout) -> tuple[NovaService, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Discovery(Part):
-    """Makes the compute host known to its cell, once."""
+    """Registers the compute host in its cell, once."""
 
     cloud: CloudLayout
     name: str = "nova-discovery"
@@ -200,7 +200,7 @@ class Discovery(Part):
 
 @dataclass(frozen=True, slots=True)
 class Contents(Part):
-    """Tiny public images and some flavors, made once."""
+    """Tiny public images and some flavors, created once."""
 
     cloud: CloudLayout
     admin_password: str = field(repr=False)
@@ -215,7 +215,7 @@ class Contents(Part):
         return self.cloud.folder / "logs" / "compute-contents.log"
 
     def prepare(self, say: Say) -> None:
-        """Make what is missing."""
+        """Create what is missing."""
         if self._done.exists():
             return
         say(f"making the images {', '.join(IMAGES)} and the flavors {', '.join(FLAVORS)}")

@@ -1,4 +1,4 @@
-"""Shared by prepare.py and prepare_queens.py; also runs on Python 3.6."""
+"""Code shared by prepare.py and prepare_queens.py; also runs on Python 3.6."""
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
 

@@ -20,18 +20,18 @@ MANY = 12
 
 def read_options():
     """Return {section: {name: option}}, including deprecated names."""
-    known = {}
-    for one in extension.ExtensionManager("oslo.config.opts"):
-        if one.name in LIBRARIES or one.name.startswith("oslo."):
-            for group, options in one.plugin():
+    options_by_section = {}
+    for entry_point in extension.ExtensionManager("oslo.config.opts"):
+        if entry_point.name in LIBRARIES or entry_point.name.startswith("oslo."):
+            for group, options in entry_point.plugin():
                 section = getattr(group, "name", group) or "DEFAULT"
                 for option in options:
-                    known.setdefault(section, {})[option.dest] = option
-                    known[section][option.name] = option
+                    options_by_section.setdefault(section, {})[option.dest] = option
+                    options_by_section[section][option.name] = option
                     for old in option.deprecated_opts:
-                        place = known.setdefault(old.group or section, {})
+                        place = options_by_section.setdefault(old.group or section, {})
                         place[(old.name or option.dest).replace("-", "_")] = option
-    return known
+    return options_by_section
 
 
 def near(known, section, option):

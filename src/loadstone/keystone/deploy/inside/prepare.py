@@ -151,7 +151,7 @@ def publish(service_id: str, url: str, region: str) -> None:
 
 
 def main() -> None:
-    """Do what standard input asks for."""
+    """Prepare the deployment as standard input says."""
     order = json.load(sys.stdin)
     configure(order["options"])
     if order["sync"]:

@@ -40,7 +40,7 @@ class QueensBootstrap(cli.BootStrap):
     """Keystone's bootstrap with the password as an argument instead of a variable or option."""
 
     def __init__(self, password, url, region):
-        """Set what it would read from the command line."""
+        """Set the values that it would read from the command line."""
         super().__init__()
         self.password = password
         self.username = self.project_name = self.role_name = "admin"
@@ -95,7 +95,7 @@ def write_expired_tokens(count):
 
 
 def main():
-    """Do what standard input asks for."""
+    """Prepare the deployment as standard input says."""
     order = json.load(sys.stdin)
     configure(order["options"])
     if order["sync"]:

@@ -25,7 +25,7 @@ class UsersForm(Form):
         "random", description="Which user an iteration gets."
     )
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Users(
             tenants=self.tenants,
@@ -42,7 +42,7 @@ class UsersForm(Form):
 class RolesForm(ListForm):
     """Roles for every user."""
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Roles(tuple(self.root))
 
@@ -82,7 +82,7 @@ class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
                 raise ValueError("of keystone must be 3: Loadstone speaks no other")
         return self
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         clients = (
             model.ApiVersion(
@@ -120,7 +120,7 @@ class QuotasForm(RootModel[dict[str, dict[str, int]]]):
                 raise ValueError("designate's limits must be at least 1")
         return self
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Quotas(self.root)
 
@@ -146,7 +146,7 @@ class NetworkForm(Form):
             raise ValueError(f"has a start_cidr that is no network of IPv4: {wrong}") from None
         return self
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Network(
             start_cidr=self.start_cidr,
@@ -165,7 +165,7 @@ class ServersForm(Form):
     servers_per_tenant: Count = Field(5, description="How many in each project.")
     auto_assign_nic: bool = Field(False, description="Whether to choose a network.")
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.ExistingServers(
             self.image, self.flavor, self.servers_per_tenant, self.auto_assign_nic
@@ -177,7 +177,7 @@ class LoginForm(Form):
 
     every_iteration: bool = Field(True, description="As Rally; else a token is kept.")
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Login(self.every_iteration)
 
@@ -185,7 +185,7 @@ class LoginForm(Form):
 class CleanupForm(ListForm):
     """Services in which the users' remaining resources are removed."""
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Cleanup(tuple(self.root), as_admin=False)
 
@@ -193,7 +193,7 @@ class CleanupForm(ListForm):
 class AdminCleanupForm(ListForm):
     """Services in which the administrator removes what the workload created."""
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.Cleanup(tuple(self.root), as_admin=True)
 
@@ -204,7 +204,7 @@ class DummyContextForm(Form):
     fail_setup: bool = Field(False, description="Fail when it is set up.")
     fail_cleanup: bool = Field(False, description="Fail when it is cleaned up.")
 
-    def made(self) -> model.Context:
+    def to_model(self) -> model.Context:
         """Return the context."""
         return model.DummyContext(self.fail_setup, self.fail_cleanup)
 

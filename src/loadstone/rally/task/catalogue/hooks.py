@@ -32,7 +32,7 @@ class SysCallForm(RootModel[str]):
             raise ValueError("names no command")
         return value
 
-    def made(self) -> SysCall:
+    def to_model(self) -> SysCall:
         """Return the action."""
         return SysCall(tuple(shlex.split(self.root)))
 
@@ -55,7 +55,7 @@ class FaultInjectionForm(RootModel[str | dict[str, str | bool]]):
             raise ValueError(str(wrong)) from None
         return value
 
-    def made(self) -> FaultInjection:
+    def to_model(self) -> FaultInjection:
         """Return the action."""
         return FaultInjection(_sentence(self.root))
 
@@ -79,7 +79,7 @@ class EventForm(Form):
             raise ValueError("iterations are counted from 1")
         return value
 
-    def made(self) -> Event:
+    def to_model(self) -> Event:
         """Return the trigger."""
         return Event(self.unit, tuple(self.at))
 
@@ -99,7 +99,7 @@ class PeriodicForm(Form):
             raise ValueError("iterations are counted from 1")
         return value
 
-    def made(self) -> Periodic:
+    def to_model(self) -> Periodic:
         """Return the trigger."""
         first = 0 if self.unit == "time" else 1
         start = self.start if "start" in self.model_fields_set else first

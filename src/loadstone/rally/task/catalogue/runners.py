@@ -27,7 +27,7 @@ class ConstantForm(Form):
             raise ValueError(f"must be at most times, which is {times}")
         return value
 
-    def made(self) -> Runner:
+    def to_model(self) -> Runner:
         """Return the runner."""
         return Constant(self.times, self.concurrency, self.timeout or None)
 
@@ -39,7 +39,7 @@ class ConstantForDurationForm(Form):
     concurrency: Count = Field(1, description="Iterations at a time.")
     timeout: Annotated[float, Field(ge=1)] = Field(600, description="Seconds for an iteration.")
 
-    def made(self) -> Runner:
+    def to_model(self) -> Runner:
         """Return the runner."""
         return ConstantForDuration(self.duration, self.concurrency, self.timeout)
 
@@ -80,7 +80,7 @@ class RpsForm(Form):
     max_concurrency: Count = Field(0, description="At most so many in flight; else any number.")
     max_cpu_count: Cpus = 1
 
-    def made(self) -> Runner:
+    def to_model(self) -> Runner:
         """Return the runner."""
         rate = self.rps
         if isinstance(rate, RampForm):
@@ -98,7 +98,7 @@ class SerialForm(Form):
 
     times: Count = Field(1, description="Iterations in all.")
 
-    def made(self) -> Runner:
+    def to_model(self) -> Runner:
         """Return the runner."""
         return Serial(self.times)
 

@@ -20,7 +20,7 @@ class FailureRateForm(Form):
             raise ValueError("needs min, max or both")
         return self
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.FailureRate(self.min, self.max)
 
@@ -34,7 +34,7 @@ class SecondsForm(RootModel[PositiveSeconds]):
 class MaxSecondsPerIterationForm(SecondsForm):
     """Duration of the longest iteration in seconds, failed ones included."""
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MaxSecondsPerIteration(self.root)
 
@@ -42,7 +42,7 @@ class MaxSecondsPerIterationForm(SecondsForm):
 class MaxAvgDurationForm(SecondsForm):
     """Mean duration of successful iterations in seconds."""
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MaxAvgDuration(self.root)
 
@@ -53,7 +53,7 @@ class MaxAvgDurationPerAtomicForm(RootModel[dict[str, float]]):
     model_config = ROOT_RULES
     root: Annotated[dict[str, float], Field(min_length=1)]
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MaxAvgDurationPerAtomic(self.root)
 
@@ -65,7 +65,7 @@ class OutliersForm(Form):
     min_iterations: Annotated[int, Field(ge=3)] = Field(3, description="None before so many.")
     sigmas: Annotated[float, Field(gt=0)] = Field(3.0, description="Standard deviations.")
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.Outliers(self.max, self.min_iterations, self.sigmas)
 
@@ -75,7 +75,7 @@ class PerformanceDegradationForm(Form):
 
     max_degradation: Annotated[float, Field(ge=0)] = Field(description="In percent.")
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.PerformanceDegradation(self.max_degradation)
 
@@ -89,7 +89,7 @@ class MaxPercentilesForm(RootModel[dict[str, float]]):
         Field(min_length=1),
     ]
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MaxPercentiles({float(name[1:]): most for name, most in self.root.items()})
 
@@ -99,7 +99,7 @@ class MinThroughputForm(RootModel[Annotated[float, Field(gt=0)]]):
 
     model_config = ROOT_RULES
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MinThroughput(self.root)
 
@@ -109,7 +109,7 @@ class MinIterationsForm(RootModel[Annotated[int, Field(ge=1)]]):
 
     model_config = ROOT_RULES
 
-    def made(self) -> criteria.SlaRule:
+    def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
         return criteria.MinIterations(self.root)
 

@@ -16,17 +16,17 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Put searches, fixed loads and workloads, with their trials, into the same two tables."""
+    """Move searches, fixed loads and workloads, with their trials, into two common tables."""
     runs = list(_runs(op.get_bind()))
     for table in ("trials", "findings", "performances"):
         op.drop_table(table)
-    made = _made_measurements(), _made_trials()
-    for run_id, every in runs:
-        for position, one in enumerate(every):
+    tables = _made_measurements(), _made_trials()
+    for run_id, of_run in runs:
+        for position, one in enumerate(of_run):
             trials = one.pop("trials")
             row = {"run_id": run_id, "position": position}
-            op.bulk_insert(made[0], [row | _measurement_row(one)])
-            op.bulk_insert(made[1], [row | _trial_row(one, trial) for trial in trials])
+            op.bulk_insert(tables[0], [row | _measurement_row(one)])
+            op.bulk_insert(tables[1], [row | _trial_row(one, trial) for trial in trials])
 
 
 def _runs(connection: sa.Connection) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -52,7 +52,7 @@ def _runs(connection: sa.Connection) -> Iterator[tuple[str, list[dict[str, Any]]
 def _bodies(
     connection: sa.Connection, table: str, order: str, of_run: dict[str, str]
 ) -> list[tuple[Any, dict[str, Any]]]:
-    query = f"SELECT * FROM {table} WHERE run_id = :run ORDER BY {order}"  # noqa: S608 (ours)
+    query = f"SELECT * FROM {table} WHERE run_id = :run ORDER BY {order}"  # noqa: S608 (constant names)
     return [(row, json.loads(row.body)) for row in connection.execute(sa.text(query), of_run)]
 
 
@@ -91,7 +91,7 @@ def _trial_row(one: Mapping[str, Any], trial: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config_id(spec: str, runner: str) -> str:
-    """Identify what is loaded, and how hard, as `loadstone.result.config_id` did."""
+    """Return the id of a load as `loadstone.result.config_id` did at this revision."""
     if not spec:
         return ""
     known = json.loads(spec) | ({"runner": json.loads(runner)} if runner else {})

@@ -1,4 +1,4 @@
-"""Makes tiny public images and flavors, those that are missing.
+"""Creates the missing tiny public images and flavors.
 
 Reads {"auth_url", "password" of the administrator, "images", "flavors"} as JSON from standard
 input.
@@ -11,12 +11,12 @@ import sys
 
 import openstack
 
-# A size that Nova lets everybody boot from an image: without a disk only the administrator may.
+# With a disk: only the administrator may boot a flavor without one from an image.
 SIZE = {"ram": 1, "vcpus": 1, "disk": 1}
 
 
 def main() -> None:
-    """Do what standard input asks for."""
+    """Create what standard input lists."""
     order = json.load(sys.stdin)
     cloud = openstack.connect(
         load_yaml_config=False,

@@ -1,4 +1,4 @@
-"""Binds the ports of networks at once, since no agent does: Nova refuses unbound ones."""
+"""Binds ports at once, because no agent does, and Nova refuses unbound ports."""
 # mypy: ignore-errors
 # Neutron is installed in the lab's environment only.
 
@@ -7,10 +7,10 @@ from neutron_lib.plugins.ml2 import api
 
 
 class MechanismDriver(api.MechanismDriver):
-    """Does nothing else."""
+    """Binds every port to its first segment."""
 
     def initialize(self):
-        """Need nothing."""
+        """Need no initialization."""
 
     def bind_port(self, context):
         """Bind to the first segment."""

@@ -31,7 +31,7 @@ application = wsgi_app.init_application("osapi_compute", "nova-api-os-compute")
 
 
 def await_placement(url):
-    """Wait until Placement serves: nova-compute tells it of its resources when it starts."""
+    """Wait until Placement serves: nova-compute reports its resources to it at its start."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:

@@ -1,26 +1,26 @@
-"""How far from the capacity, how long and how strictly a constant rate is tried."""
+"""Plans confirming trials: distance from the capacity, length and allowed backlog."""
 
 import math
 from dataclasses import dataclass
 
 from loadstone.analysis.alarm import LEAST_REQUESTS
 
-SIGMAS = 3.5  # by which a trial's expected drift of the backlog exceeds its random walk
+SIGMAS = 3.5  # by which the expected drift of a trial's backlog exceeds its random walk
 SHARE = 0.4  # of the expected drift: the height that separates steady from growing
 NEAREST = 0.01
 FARTHEST = 0.08
 SHORTEST_S = 20.0
-WANTED = 0.015  # distance for which a trial is lengthened beyond the shortest
-# Where noise makes even the longest trial tell no nearer than this, it lasts half as long: its
-# distance grows by 1.4, and metering gains the seconds, which say more of the capacity.
+WANTED = 0.015  # distance for which a trial is made longer than the shortest
+# If noise requires a larger distance than this even for the longest trial, the trial lasts half as
+# long: its distance grows by 1.4, and the seconds are better used for metering.
 TOO_FAR = 0.03
-ROOM = 2.5  # times the least height that the drift must reach
+ROOM = 2.5  # minimum ratio of the drift to the least height
 LEAST_HEIGHT_S = 0.1
-PATIENCE_S = 2.0  # of backlog that a steady service under noise may gain and lose again
+PATIENCE_S = 2.0  # seconds of backlog that a steady service may temporarily gain by noise
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Confirmation:
     """The terms of a confirming trial."""
 
     distance: float  # share of the capacity
@@ -30,7 +30,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the capacity when a trial is planned."""
+    """The estimate of the capacity when a trial is planned."""
 
     rate_rps: float
     half_width_rps: float
@@ -38,24 +38,26 @@ class Known:
 
     @property
     def least_height_s(self) -> float:
-        """No verdict hangs on fewer than six requests."""
+        """The least backlog that a verdict may depend on: at least six requests."""
         return max(LEAST_HEIGHT_S, LEAST_REQUESTS / self.rate_rps)
 
 
-def proof(known: Known, longest_s: float) -> Proof:
-    """Plan a trial that can tell: in T seconds at distance d the backlog moves by d * T seconds of
-    work, while its random walk has sigma = sqrt(I * T / C) (I: index of dispersion of counts).
+def plan_confirmation(known: Known, longest_s: float) -> Confirmation:
+    """Plan a trial that distinguishes a rate from the capacity.
+
+    In T seconds at distance d the backlog moves by d * T seconds of work, while its random walk has
+    sigma = sqrt(I * T / C) (I: index of dispersion of counts).
     """
     noise = known.dispersion / known.rate_rps
     if SIGMAS * math.sqrt(noise / longest_s) > TOO_FAR:
         longest_s /= 2
     farthest = max(FARTHEST, ROOM * known.least_height_s / longest_s)
     seconds = min(longest_s, max(SHORTEST_S, noise * (SIGMAS / WANTED) ** 2))
-    by_noise = SIGMAS * math.sqrt(noise / seconds)
-    distance = min(farthest, max(NEAREST, by_noise, known.half_width_rps / known.rate_rps))
+    noise_distance = SIGMAS * math.sqrt(noise / seconds)
+    distance = min(farthest, max(NEAREST, noise_distance, known.half_width_rps / known.rate_rps))
     seconds = min(longest_s, max(seconds, ROOM * known.least_height_s / distance))
     distance = max(distance, min(farthest, ROOM * known.least_height_s / seconds))
-    return Proof(distance, seconds, height_s(known, distance, seconds))
+    return Confirmation(distance, seconds, height_s(known, distance, seconds))
 
 
 def height_s(known: Known, distance: float, seconds: float) -> float:
@@ -64,6 +66,6 @@ def height_s(known: Known, distance: float, seconds: float) -> float:
 
 
 def power(known: Known, distance: float, seconds: float) -> float:
-    """By how many sigmas such a trial tells a rate off the capacity from one at it."""
+    """Return how many sigmas such a trial separates the rate from the capacity by."""
     walk_s = math.sqrt(known.dispersion * seconds / known.rate_rps)
     return distance * seconds / max(walk_s, known.least_height_s / 1.5)

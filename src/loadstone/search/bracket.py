@@ -1,4 +1,4 @@
-"""Proof by constant rates: one a little below must be sustained, one a little above must not."""
+"""Confirms N by constant rates: one slightly below must be sustained, one slightly above not."""
 
 import math
 from collections.abc import Generator
@@ -9,27 +9,34 @@ import numpy as np
 from loadstone.analysis.backlog import NEARLY
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
+from loadstone.search.confirmation import (
+    PATIENCE_S,
+    Confirmation,
+    Known,
+    height_s,
+    plan_confirmation,
+    power,
+)
 from loadstone.search.depth import DEEP, Depths, RequestsRefused
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import estimate
-from loadstone.search.proof import PATIENCE_S, Known, Proof, height_s, power, proof
 from loadstone.search.session import Session
 
-ATTEMPTS = 3  # below: a noise burst may spoil one
-LEAST_FAILURES = 2  # below, that contradict the meter
-PATIENCE = 3.0  # times the height, and seconds, before a trial below is given up
+ATTEMPTS = 3  # below N, because a noise burst may fail one
+LEAST_FAILURES = 2  # failures below N that contradict the meter
+PATIENCE = 3.0  # times the height, and seconds, before a trial below N is stopped
 RESERVE_S = 8.0  # for outstanding requests
 RESERVE_SHARE = 0.06  # of a small budget
 METERED_RESERVE_S = 4.0
 SHORTEST_S = 4.0
 LEAST_METERED_S = 6.0
-STEP = 0.03  # first step down where nothing below holds
-FAR_STEP = 0.15  # the same where latency is the limit
+STEP = 0.03  # first step down if no rate below N is sustained
+FAR_STEP = 0.15  # the same if latency is the limit
 STEP_GROWTH = 1.6
 LONGEST_STEP = 0.3
 DESCENT_S = 30.0
 BRACKET = 0.03  # of the rate: narrow enough
-SURE = 2.0  # sigmas that a trial must be able to tell before "steady" counts above the estimate
+SURE = 2.0  # least power in sigmas for a sustained trial above the estimate to count
 UNKNOWN_DISPERSION = 0.3
 LEAST_DISPERSION = 0.02
 WIDEST = 0.25
@@ -38,7 +45,7 @@ Part = Generator[TrialRequest, Trial, None]
 
 
 class Flag(StrEnum):
-    """What the number does not say by itself."""
+    """Qualifications of N."""
 
     NOISY = "noisy"  # a trial below N failed, another one held
     ERRORS_BELOW = "errors-below-saturation"
@@ -46,29 +53,29 @@ class Flag(StrEnum):
     MORE_SUSTAINED = "sustained-above-saturation"
     ABOVE_UNDECIDED = "above-undecided"
     BELOW_UNDECIDED = "below-undecided"
-    OBJECTIVE = "objective"  # steady, and too slow for the user's objective
+    OBJECTIVE = "objective"  # steady, but too slow for the user's objective
 
 
-class Sides:
-    """The highest rate that was sustained, the lowest that was not, and what spoke against it."""
+class Bracket:
+    """The highest rate that was sustained, the lowest that was not, and the reasons."""
 
     def __init__(self, session: Session, depths: Depths) -> None:
         self._session = session
         self._depths = depths
         self.low: float | None = None
         self.high: float | None = None
-        self.steady: float | None = None  # the highest rate above the meter's that held twice
-        self.passed: float | None = None  # the highest rate above the meter's that held at all
-        # What completed in the only trial below, which was not sustained.
+        self.steady: float | None = None  # the highest rate above the meter's, sustained twice
+        self.passed: float | None = None  # the highest rate above the meter's, sustained once
+        # Throughput of the only trial below, if it was not sustained.
         self.spoiled: float | None = None
-        # A few in the trial below that was sustained, or too many in the one above.
+        # A few failures in the sustained trial below, or too many in the trial above.
         self.has_failures = False
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
 
     @property
     def known(self) -> Known:
-        """What metering says, with the noise that open-loop trials add."""
+        """The meter's estimate, with the noise that open-loop trials add."""
         found = estimate(self._depths.pool)
         extra = self._session.settings.arrival_dispersion
         if found is None:
@@ -79,7 +86,7 @@ class Sides:
 
     @property
     def is_narrow(self) -> bool:
-        """The interval is as narrow as was asked for."""
+        """Whether the interval is as narrow as requested."""
         known = self.known
         return known.half_width_rps <= self._session.settings.width * known.rate_rps
 
@@ -90,11 +97,11 @@ class Sides:
 
     @property
     def is_limited(self) -> bool:
-        """What limits the rate is not the capacity, so metering more says nothing."""
+        """Whether something other than saturation limits the rate, so more metering is useless."""
         return bool(self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE})
 
-    def prove_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
-        """Find a rate just below that is sustained; only several failures contradict the meter."""
+    def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
+        """Find a sustained rate slightly below N; only several failures contradict the meter."""
         rate_rps = math.inf
         failed = 0
         for attempt in range(ATTEMPTS):
@@ -102,14 +109,14 @@ class Sides:
             if self._session.left_s < SHORTEST_S + self._reserve_s:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
-            terms = proof(known, min(longest_s, self._session.left_s - self._reserve_s))
+            terms = plan_confirmation(known, min(longest_s, self._session.left_s - self._reserve_s))
             if terms.distance >= 1:  # too few requests fit in what time is left to tell any rate
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
             begin_s = self._session.spent_s
             trial = yield from self._patient(rate_rps, terms)
-            if self._took_below(trial, rate_rps):
+            if self._record_below(trial, rate_rps):
                 return
             if trial.verdict.cause is Cause.ERRORS:
                 raise RequestsRefused(trial)
@@ -118,25 +125,26 @@ class Sides:
             is_last = attempt == ATTEMPTS - 1 or self._session.left_s < needed_s
             if is_last or trial.verdict.cause is Cause.OBJECTIVE:
                 break
-            self._witness(trial, begin_s)
+            self._require_level(trial, begin_s)
             for _ in range(2):
                 yield from self._depths.meter(self._session, chunk_s)
-        if failed < LEAST_FAILURES and self._took_spoiled(trial, begin_s):
+        if failed < LEAST_FAILURES and self._record_spoiled(trial, begin_s):
             return
         if not self.is_limited:
             self.flags.add(Flag.LESS_SUSTAINED)
-        self._witness(trial, begin_s)
+        self._require_level(trial, begin_s)
         yield from self._descend(rate_rps)
 
-    def _witness(self, trial: Trial, begin_s: float) -> None:
-        """Raise LevelChanged where a trial that failed shows that the service is slower."""
+    def _require_level(self, trial: Trial, begin_s: float) -> None:
+        """Raise LevelChanged if a failed trial shows that the service became slower."""
         if trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
             self._depths.add(trial, begin_s, self._session.settle_s, is_counted=False)
 
-    def _took_spoiled(self, trial: Trial, begin_s: float) -> bool:
-        """Take note of the last trial below, where at most one failed; True: it says nothing.
+    def _record_spoiled(self, trial: Trial, begin_s: float) -> bool:
+        """Record the last trial below, if at most one failed; return whether it is inconclusive.
 
-        Noise may have failed it, so it is metered by; an undecided one contradicts nothing.
+        Noise may have failed it, so its completions are metered; an undecided trial contradicts
+        nothing.
         """
         is_overloaded = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
         if not is_overloaded and trial.verdict.state is not TrialState.UNDECIDED:
@@ -148,15 +156,15 @@ class Sides:
             self._depths.add(trial, begin_s, self._session.settle_s)
         return True
 
-    def prove_above(self, longest_s: float, chunk_s: float) -> Part:
-        """Find a rate just above that is not sustained; it takes two steady ones to contradict.
+    def confirm_above(self, longest_s: float, chunk_s: float) -> Part:
+        """Find a rate slightly above N that is not sustained; two sustained trials contradict N.
 
-        After a steady one it is metered again: the service may have become faster.
+        After a sustained one the service is metered again, because it may have become faster.
         """
         if self.high is not None:
             return
         known = self.known
-        terms = proof(known, longest_s)
+        terms = plan_confirmation(known, longest_s)
         step, passes = terms.distance, 0
         while self._session.left_s > SHORTEST_S + self._reserve_s:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
@@ -165,7 +173,7 @@ class Sides:
             trial = yield from self._strict(rate_rps, step, seconds)
             if trial.verdict.state is TrialState.DEGRADED:
                 is_clear = passes == 0 and self.steady is None
-                self._took_above(trial, rate_rps, begin_s, is_clear=is_clear)
+                self._record_above(trial, rate_rps, begin_s, is_clear=is_clear)
                 break
             if (
                 trial.verdict.state is not TrialState.SUSTAINED
@@ -177,17 +185,19 @@ class Sides:
             if passes == 2:
                 self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
                 continue
-            # With little time left, metering says more than the same rate once more.
+            # With little time left, metering is more informative than the same rate once more.
             most_s = self._session.left_s - METERED_RESERVE_S - self._session.wait_s
             if most_s >= LEAST_METERED_S:
                 yield from self._depths.meter(self._session, min(chunk_s, most_s))
         self._weigh()
 
-    def _took_above(self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool) -> None:
+    def _record_above(
+        self, trial: Trial, rate_rps: float, begin_s: float, *, is_clear: bool
+    ) -> None:
         self.high = rate_rps
         self.reasons = trial.verdict.reasons
         self.has_failures |= trial.stats.failed > 0
-        # An overloaded trial's completions are as good as metered ones.
+        # Completions of an overloaded trial count as metered.
         if is_clear and self._depths.top == DEEP and trial.verdict.cause is not Cause.ERRORS:
             self._depths.add(trial, begin_s, self._session.settle_s)
 
@@ -198,8 +208,8 @@ class Sides:
             self.flags.add(Flag.MORE_SUSTAINED)
             self.low = self.steady
 
-    def _took_below(self, trial: Trial, rate_rps: float) -> bool:
-        """Take note of a trial below; True: it settles that side."""
+    def _record_below(self, trial: Trial, rate_rps: float) -> bool:
+        """Record a trial below; return whether it settles that side."""
         if trial.verdict.state is TrialState.SUSTAINED:
             if self.high is not None:
                 self.flags = {Flag.NOISY}
@@ -211,9 +221,11 @@ class Sides:
             self.reasons = trial.verdict.reasons
         return False
 
-    def _patient(self, rate_rps: float, terms: Proof) -> Generator[TrialRequest, Trial, Trial]:
-        # Below capacity a burst may drain again, so it is judged at its end.
-        trial = yield from self._session.ask(
+    def _patient(
+        self, rate_rps: float, terms: Confirmation
+    ) -> Generator[TrialRequest, Trial, Trial]:
+        # Below capacity a backlog by noise may drain again, so the trial is judged at its end.
+        trial = yield from self._session.run_trial(
             OpenLoad(rate_rps, terms.seconds),
             "must hold: a little below",
             alarm_s=_patience_s(terms.height_s),
@@ -230,13 +242,13 @@ class Sides:
     ) -> Generator[TrialRequest, Trial, Trial]:
         height = height_s(self.known, distance, seconds)
         return (
-            yield from self._session.ask(
+            yield from self._session.run_trial(
                 OpenLoad(rate_rps, seconds), "must fail: a little above", height, height
             )
         )
 
     def _descend(self, rate_rps: float) -> Part:
-        """Walk down to a rate that holds, then halve the bracket while there is time."""
+        """Step down to a sustained rate, then bisect the bracket while there is time."""
         step = FAR_STEP if Flag.OBJECTIVE in self.flags else STEP
         while self._session.left_s > DESCENT_S / 2 + RESERVE_S and not self._is_bracketed:
             if self.low is None or self.high is None:
@@ -247,8 +259,8 @@ class Sides:
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
             height = height_s(self.known, STEP, seconds)
             begin_s = self._session.spent_s
-            # As below N: what is in flight rises and falls by chance, too.
-            trial = yield from self._session.ask(
+            # As below N, the number in flight also rises and falls by chance.
+            trial = yield from self._session.run_trial(
                 OpenLoad(rate_rps, seconds), "step down", _patience_s(height), height / NEARLY
             )
             if trial.verdict.state is TrialState.SUSTAINED:
@@ -256,7 +268,7 @@ class Sides:
             elif trial.verdict.state is TrialState.DEGRADED:
                 self.high = rate_rps
                 self.reasons = trial.verdict.reasons
-                self._witness(trial, begin_s)
+                self._require_level(trial, begin_s)
             elif self.low is not None:
                 return
 
@@ -267,7 +279,7 @@ class Sides:
         return self.high - self.low <= BRACKET * self.high
 
     def _highest_plausible(self) -> float:
-        """The meter's upper end, or what the service does while nothing disturbs it."""
+        """The upper end of the meter's interval, or the rate without disturbances."""
         known = self.known
         blocks = self._depths.pool.blocks(1.0)
         quiet = float(np.median(np.concatenate(blocks))) if blocks else 0.0
@@ -275,5 +287,5 @@ class Sides:
 
 
 def _patience_s(height: float) -> float:
-    """Return the backlog at which a trial below the capacity is given up."""
+    """Return the backlog at which a trial below the capacity is stopped."""
     return max(PATIENCE * height, PATIENCE_S)
