@@ -52,7 +52,7 @@ def test_an_application_credential_connects(variables):
     with connect(from_environment(variables)) as access:
         user = access.session.get_user_id()
         url = f"{access.identity_url}/users/{user}/application_credentials"
-        # keystoneauth sends a request again whose response a busy machine delayed: it may exist then.
+        # keystoneauth repeats a request whose response is late: the credential may exist already.
         for name in ("loadstone-test", "loadstone-test-again"):
             body = {"application_credential": {"name": name, "secret": "s3cret"}}
             answer = access.session.post(url, json=body, raise_exc=False)
