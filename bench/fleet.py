@@ -5,6 +5,7 @@
     requests    CPU of a request on a worker, and on this machine without a fleet, in turn
     samples     what a sample costs on the wire, and the client
     start       from the order to the first request, on a fleet of 4 and on this machine, in turn
+    idle        CPU of a worker that waits, with Dask's own settings and with ours
     scheduler   CPU of a scheduler with so many workers that send nothing
 
 Prints rows of Markdown. All load goes to a service on this machine. With --namespaces the four
@@ -16,6 +17,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import pickle
 import socket
 import statistics
@@ -27,12 +29,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import DEVNULL
 
 import psutil
 
 from loadstone.engine import local
-from loadstone.engine.fleet import certificates, client, connect, daemons
+from loadstone.engine.fleet import certificates, client, connect, daemons, dask_settings
 from loadstone.engine.fleet.address import FleetAddress, LocalFleet, SchedulerAddress
+from loadstone.engine.fleet.host_process import worker_options
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.store.store import Store
@@ -252,6 +256,32 @@ def used_s(process: psutil.Process) -> float:
     return times.user + times.system
 
 
+def idle(seconds: float) -> None:
+    """Let two workers wait side by side, one with Dask's own settings."""
+    print("| worker that waits | CPU |\n| --- | --- |")
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder, port = Path(name), free_port()
+        certificates.make(folder)
+        daemons.start_scheduler(folder, "127.0.0.1", port)
+        stack.callback(daemons.end, folder)
+        address = SchedulerAddress(f"tls://127.0.0.1:{port}", folder)
+        environments = {"Dask's settings": {}, "our settings": dask_settings.environment()}
+        workers = {}
+        for label, environment in environments.items():
+            command = worker_options(address.url, label, "load", folder)
+            process = subprocess.Popen(command, env=os.environ | environment, stderr=DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            workers[label] = psutil.Process(process.pid)
+        while len(client.joined(address)) < len(workers):
+            time.sleep(0.5)
+        time.sleep(5)
+        before_s = {label: used_s(process) for label, process in workers.items()}
+        time.sleep(seconds)
+        for label, process in workers.items():
+            print(f"| {label} | {(used_s(process) - before_s[label]) / seconds:.2%} of a core |")
+
+
 class IdleMember:
     """Answers as a member does, and sends nothing."""
 
@@ -366,6 +396,8 @@ def main() -> None:
             samples(options.requests)
         case "start":
             start(options.rounds)
+        case "idle":
+            idle(options.seconds)
         case "scheduler":
             scheduler_cost(options.workers, options.seconds)
         case "workers":

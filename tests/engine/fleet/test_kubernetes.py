@@ -10,6 +10,7 @@ from distributed.cli import dask_scheduler, dask_worker
 from jsonschema import Draft202012Validator
 
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY
+from loadstone.engine.fleet.dask_settings import environment
 from loadstone.engine.fleet.hosts_file import LOAD
 
 MANIFEST = Path(__file__).parents[3] / "docs/examples/fleet-kubernetes.yaml"
@@ -55,6 +56,13 @@ def test_the_operator_accepts_the_cluster(
 ) -> None:
     assert (cluster["apiVersion"], cluster["kind"]) == ("kubernetes.dask.org/v1", "DaskCluster")
     assert [one.message for one in validator.iter_errors({"spec": cluster["spec"]})] == []
+
+
+def test_its_workers_have_our_settings_of_dask(cluster: dict[str, Any]) -> None:
+    [worker] = cluster["spec"]["worker"]["spec"]["containers"]
+    given = {one["name"]: one["value"] for one in worker["env"]}
+    ours = environment()
+    assert given == {name: value for name, value in ours.items() if "__SCHEDULER__" not in name}
 
 
 def test_a_misspelt_field_would_be_refused(

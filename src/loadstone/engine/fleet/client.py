@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from loadstone.engine.fleet import certificates, ssh
+from loadstone.engine.fleet import certificates, dask_settings, ssh
 from loadstone.engine.fleet.address import (
     CA,
     CERTIFICATE,
@@ -39,11 +39,16 @@ def opened(address: FleetAddress) -> "Iterator[Client]":
     require_installed()
     from distributed import Client
 
+    _configure_dask()
     # Lost hosts are reported by name elsewhere. Dask sets a level on each of its loggers.
     for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if isinstance(address, LocalFleet):
-        with _processes(address.count) as cluster, Client(cluster, timeout=CONNECT_S) as client:
+        with (
+            _processes(address.count) as cluster,
+            # Otherwise all samples pass through the scheduler.
+            Client(cluster, timeout=CONNECT_S, direct_to_workers=True) as client,
+        ):
             yield client
         return
     with located(address) as scheduler:
@@ -63,6 +68,13 @@ def opened(address: FleetAddress) -> "Iterator[Client]":
             yield client
 
 
+def _configure_dask() -> None:
+    """Apply our settings to Dask in this process and in the processes that it starts."""
+    import dask.config
+
+    dask.config.set(dask_settings.SETTINGS)
+
+
 @contextmanager
 def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
     """Yield the scheduler of a fleet; ssh hosts run until the context exits."""
@@ -79,6 +91,7 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
     require_installed()
     from distributed import Client, LocalCluster
 
+    _configure_dask()
     pem = certificates.create()
     try:
         cluster = LocalCluster(

@@ -1,6 +1,7 @@
 """The processes of a fleet on this machine: a Dask scheduler and workers, or workers alone."""
 
 import json
+import os
 import secrets
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from loadstone import files
+from loadstone.engine.fleet import dask_settings
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, SchedulerAddress
 from loadstone.engine.fleet.host_process import worker_options
 from loadstone.engine.fleet.hosts_file import LOAD
@@ -126,6 +128,7 @@ def _start(folder: Path, name: str, command: Sequence[str]) -> tuple[psutil.Proc
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=os.environ | dask_settings.environment(),
         )
     found = psutil.Process(process.pid)
     # The process outlives this program, which Popen would warn about.

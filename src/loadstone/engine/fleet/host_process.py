@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from loadstone.engine.fleet import dask_settings
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY
 
 MEMORY = "/dev/shm"  # noqa: S108  # only the folder that mkdtemp makes there is used
@@ -53,6 +54,7 @@ def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> 
     return (
         *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
         *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"),
+        *("--memory-limit", "0"),  # else Dask reads the memory in use ten times a second
         *("--resources", f"{role}=1", "--local-directory", str(certificates / "spill")),
         *("--tls-ca-file", str(certificates / CA)),
         *("--tls-cert", str(certificates / CERTIFICATE)),
@@ -62,7 +64,8 @@ def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> 
 
 def _worker(folder: Path, config: dict[str, Any], name: str) -> "subprocess.Popen[bytes]":
     command = worker_options(config["scheduler"], name, config["role"], folder)
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    env = os.environ | dask_settings.environment()
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env)
 
 
 def _await_end(over: threading.Event) -> None:
