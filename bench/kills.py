@@ -115,7 +115,7 @@ def _task(attempt: Attempt) -> str:
     return TASK.format(
         scenario=attempt.scenario,
         load_s=0.1 if attempt.stage == "cleaning" else LOAD_S,
-        # SQLite bears one writer.
+        # SQLite allows one writer.
         concurrency=1 if attempt.scenario == "KeystoneBasic.create_user" else 4,
         per_tenant=attempt.users // 2,
     )

@@ -1,1 +1,1 @@
-"""How much load a cloud's identity service bears, what gives way first, which setting lifts it."""
+"""Measures how much load an identity service sustains, and names what limits it."""

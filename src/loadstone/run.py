@@ -268,7 +268,7 @@ class _Flow:
         elif self.found_rps is not None:
             return (
                 f"{100 * found_rps / self.found_rps:.0f} % of the {self.found_rps:.1f}/s that it "
-                "bears with nothing broken",
+                "sustains with nothing broken",
             )
         return ()
 

@@ -211,7 +211,7 @@ def test_a_curve_is_drawn_up_to_n_and_a_little_beyond(browser, tmp_path):
 
 
 def with_a_curve():
-    """A search with a curve of a simulated service that bears 46 a second."""
+    """A search with a curve of a simulated service that sustains 46 a second."""
     service = Simulator(Service(workers=2, capacity_rps=46.0), seed=1)
     settings = SearchSettings(budget_s=90.0, curve_s=10.0)
     capacity, trials = search(STRATEGIES["meter"](settings), service.measure)

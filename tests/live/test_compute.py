@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(900)]
 BOOTS = 25  # at each concurrency
 # A slow machine: services validate Nova's own token again when 300 s have passed, in each of them.
 OF_SERVICES = 6
-# N of logins and validations per second, for how many boots Keystone bears.
+# N of logins and validations per second, for how many boots Keystone sustains.
 CAPACITIES = {"Authenticate.keystone": 8.0, "Keystone.validate_token": 60.0}
 DATA = Path(__file__).parent.parent / "data" / "rally"
 

@@ -119,7 +119,7 @@ WITH_ARGUMENTS = [
         *(((OLD, BIG, BIG_ARGUMENTS), (NEW, METRICS, METRICS_ARGUMENTS)) if EVERY else ()),
     )
 ]
-# SQLite bears one writer.
+# SQLite allows one writer.
 ONE = ("--at-most", "times=1,duration=1,concurrency=1")
 SMALL = ("--at-most", "times=1,concurrency=1,tenants=1,users_per_tenant=1")
 # What samples expect to find in the cloud.

@@ -41,7 +41,7 @@ def test_the_page_of_a_task_shows_figures_sla_failures_curves_and_the_workload(
     ):
         assert words in page
     assert "1 of 1 workload broke the SLA" in page
-    assert "bears" not in page.partition("</header>")[0]
+    assert "sustains" not in page.partition("</header>")[0]
 
 
 def test_rules_are_checked_again_with_the_exit_code_that_says_how_many_failed(loadstone, write):

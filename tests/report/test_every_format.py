@@ -161,7 +161,7 @@ def test_the_terminal_shows_rate_latency_and_what_held(runs: Runs, kind: str) ->
             assert "Steps of Authenticate.keystone" in shown
             assert shown.count("held") == len(measurement.trials)
         case "study":
-            assert "40 of 40 ended well" in shown
+            assert "40 of 40 succeeded" in shown
             assert "99%ile" in shown
 
 

@@ -307,7 +307,7 @@ def test_a_load_is_said_in_words(runner, text):
     [
         (CapacityKind.SATURATION, "limited by saturation: every worker is busy"),
         (CapacityKind.REFUSAL, "limited by refusals: requests fail from here on"),
-        (CapacityKind.OBJECTIVE, "limited by the objective: answers get too slow"),
+        (CapacityKind.OBJECTIVE, "limited by the objective: responses become too slow"),
         (CapacityKind.CEILING, "limited by the load that is allowed, not by the service"),
     ],
 )

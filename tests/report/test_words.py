@@ -18,7 +18,7 @@ def said(finding) -> str:
 
 def test_the_answer_comes_first_with_its_interval():
     assert words.of(ISSUE)[0] == (
-        "Token issue: the service bears N = 7.19 a second (95 % interval 7.11 to 7.27)."
+        "Token issue: the service sustains N = 7.19 a second (95 % interval 7.11 to 7.27)."
     )
 
 
@@ -28,7 +28,8 @@ def test_the_answer_comes_first_with_its_interval():
         (None, "No capacity was found for token issue: the search did not come to its end."),
         (
             Capacity(50.0, 50.0, None, 0.95),
-            "Token issue: the service bears at least 50.0 a second; how much more is not known.",
+            "Token issue: the service sustains at least 50.0 a second; the upper limit is not "
+            "known.",
         ),
         (
             Capacity(None, None, 5.0, 0.0),
@@ -94,7 +95,7 @@ def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
 
 
 def test_how_the_service_gives_way_is_said_with_figures():
-    assert "At 8.40 a second only 7.17 complete: the work that waits grows by 0.14 s" in said(ISSUE)
+    assert "At 8.40 a second only 7.17 complete: the backlog grows by 0.14 s" in said(ISSUE)
     errors = Verdict(TrialState.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
     known = ISSUE.trials[4].stats
     known = replace(known, total=replace(known.total, ok=known.ok - 9))

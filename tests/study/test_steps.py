@@ -133,7 +133,7 @@ def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
 
 def test_a_stretch_says_what_came_of_it_and_not_that_no_capacity_was_found():
     said = words.of(stretch_of(100, 20.0))
-    assert said[0] == "X: 100 of 100 ended well, 5.00 a second, 200 ms each on average."
+    assert said[0] == "X: 100 of 100 succeeded, 5.00 a second, 200 ms each on average."
     assert not any("capacity" in one or "search" in one for one in said[:1])
 
 

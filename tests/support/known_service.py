@@ -36,7 +36,7 @@ ISSUE = Step(
 
 @dataclass(frozen=True)
 class Known:
-    """A running service: where it is and what it bears."""
+    """A running service: where it is and what it sustains."""
 
     port: int
     capacity_rps: float
@@ -74,9 +74,9 @@ def known_service(
 ) -> Iterator[Known]:
     """Start a service of capacity workers / service_s; it ends with the block, or with us."""
     capacity_rps = workers / service_s
-    bears = (f"--capacity={capacity_rps!r}", f"--workers={workers}")
+    capacity = (f"--capacity={capacity_rps!r}", f"--workers={workers}")
     own = (f"--host={host}", f"--user={NAME}", f"--project={NAME}")
-    with serving(*bears, *own, *more) as (port, process):
+    with serving(*capacity, *own, *more) as (port, process):
         yield Known(port, capacity_rps, process, host)
 
 

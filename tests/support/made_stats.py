@@ -47,7 +47,7 @@ def stats_of(
 
 
 def nothing_ended(stats: Stats) -> Stats:
-    """The same, but that nothing ended well."""
+    """The same, but that nothing succeeded."""
     nan = (float("nan"),) * 7
     total, service = (
         durations(row.name, row.count, 0, nan) for row in (stats.total, stats.service)
@@ -56,7 +56,7 @@ def nothing_ended(stats: Stats) -> Stats:
 
 
 def with_errors(stats: Stats, *errors: tuple[str, int]) -> Stats:
-    """The same number that ended well, and these failures."""
+    """The same number that succeeded, and these failures."""
     count = stats.ok + sum(count for _, count in errors)
     total = replace(stats.total, count=count)
     return replace(stats, total=total, failures=failures(errors))

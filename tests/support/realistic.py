@@ -1,6 +1,7 @@
 """A result as a Keystone on two cores gives it, made from a simulated service of two workers.
 
-Token issue bears about 7.2/s, validation about 46/s. One trial is invalid: the generator starved.
+N is about 7.2/s for token issue and 46/s for validation. One trial is invalid: the generator
+starved.
 """
 
 from dataclasses import dataclass, replace

@@ -60,7 +60,7 @@ quick:
 
 
 def stretch_of(ok: int, seconds: float, failed: int = 0) -> Measurement:
-    """A finding of one stretch: `ok` iterations ended well, evenly over `seconds`."""
+    """A finding of one stretch: `ok` iterations succeeded, evenly over `seconds`."""
     count = int(seconds / TICK_S)
     per_tick = np.full(count, ok // max(count, 1))
     nothing = np.zeros(count, dtype=np.int64)

@@ -36,7 +36,7 @@ class PhaseEffect:
     end_s: float
     due: int
     failed: int
-    p99_s: float | None  # of those that ended well; None: none did
+    p99_s: float | None  # of the successful ones; None: none did
     slow_s: float  # time of the phase in which iterations were slower than before
 
 

@@ -89,7 +89,7 @@ def effect(
     usual = before.picked(before.is_ok)
     if len(usual) < LEAST_BASELINE:
         raise ValueError(
-            f"only {len(usual)} iterations ended well before the fault at {injection.at_s:.1f} s; "
+            f"only {len(usual)} iterations succeeded before the fault at {injection.at_s:.1f} s; "
             f"{LEAST_BASELINE} are needed to say what is normal"
         )
     after = rows.picked(rows.done_s > injection.at_s)

@@ -166,7 +166,7 @@ def _missed(stats: Stats, goal: Goal) -> Verdict | None:
 def _steady(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> tuple[str, ...]:
     levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
     if not len(levels):
-        return (f"{stats.ok} ended well in less than a second",)
+        return (f"{stats.ok} succeeded in less than a second",)
     reason = (
         f"backlog steady at {float(levels[-1]):.2f} s of work; {rate_rps:.4g}/s offered, "
         f"{stats.throughput_rps:.4g}/s completed, p99 {1000 * stats.total.p99_s:.0f} ms"

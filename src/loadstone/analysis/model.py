@@ -97,7 +97,7 @@ class Stats:
 
     @property
     def ok(self) -> int:
-        """Iterations that ended well."""
+        """Successful iterations."""
         return self.total.ok
 
     @property

@@ -403,7 +403,7 @@ class Aggregator:
     last_due_ns: int = 0
     last_ns: int = 0
     cut_off: int = 0
-    # Per tick: iterations due, ended well, failed.
+    # Per tick: iterations due, succeeded, failed.
     ticks: list[Floats] = field(default_factory=lambda: [np.zeros(0)] * 3)
     # Per tick of the due time, for the slope: n, sums of x, y, x y, x x.
     slopes: list[Floats] = field(default_factory=lambda: [np.zeros(0)] * 5)

@@ -11,7 +11,7 @@ class Progress:
     elapsed_s: float
     due: int  # iterations whose intended start has passed
     sent: int  # requests
-    ok: int  # iterations that ended well
+    ok: int  # successful iterations
     failed: int  # iterations that did not
     latency_ms: float  # mean over the iterations that ended since the last call; 0 without any
 

@@ -270,7 +270,7 @@ def changed(effect: FaultEffect) -> str:
 def phases(effect: FaultEffect) -> Iterator[str]:
     """Yield the timeline of a rolling change, a line for each of its phases."""
     for one in effect.phases:
-        p99 = "none ended well" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
+        p99 = "none succeeded" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
         yield (
             f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; {one.failed:,} of {one.due:,} "
             f"failed, {p99}"

@@ -29,9 +29,9 @@ def lines(trial: Trial | None) -> Iterator[str]:
             for one in found.capacities
         )
         bound = figures.rate(found.bound_rps)
-        yield f"  Keystone's N bears {bound} such iterations per second: {measured}"
+        yield f"  Keystone's N allows {bound} such iterations per second: {measured}"
     elif parts:
-        yield "  how many per second Keystone bears is known once capacity has found its N here"
+        yield "  how many per second Keystone sustains is known once `capacity` has found N here"
 
 
 def as_data(found: IdentityRequests | None) -> dict[str, Any] | None:

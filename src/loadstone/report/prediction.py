@@ -74,7 +74,7 @@ def interval(found: Prediction) -> str:
 def _why_not(measurement: Measurement) -> str:
     trial = of_low_load(measurement.trials)
     if trial is None or not trial.stats.ok:
-        return "no request ended well"
+        return "no request succeeded"
     if trial.resources is None:
         return "no resources were watched"
     return "the service's processes were not watched, or too few requests ended"

@@ -25,7 +25,7 @@ NEAR = 0.9
 LIMITS = {
     CapacityKind.SATURATION: "saturation: every worker is busy",
     CapacityKind.REFUSAL: "refusals: requests fail from here on",
-    CapacityKind.OBJECTIVE: "the objective: answers get too slow",
+    CapacityKind.OBJECTIVE: "the objective: responses become too slow",
     CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
 # seconds; a shorter trial does not show that the service sustains the rate
@@ -83,16 +83,16 @@ def n(measurement: Measurement) -> str:
     """Return N, or that there is none, in a sentence."""
     capacity = measurement.capacity
     if capacity is None:
-        return f"No capacity was found for {measurement.title}: the search did not come to its end."
+        return f"No capacity was found for {measurement.title}: the search did not finish."
     subject = measurement.title[:1].upper() + measurement.title[1:]
     low, high = capacity.low_rps, capacity.high_rps
     found = figures.n(capacity)
     if has_interval(capacity):
-        return f"{subject}: the service bears N = {found} a second ({_interval(capacity)})."
+        return f"{subject}: the service sustains N = {found} a second ({_interval(capacity)})."
     if low is not None and high is not None:
         return f"{subject}: N lies somewhere in {found} a second."
     if low is not None:
-        return f"{subject}: the service bears {found} a second; how much more is not known."
+        return f"{subject}: the service sustains {found} a second; the upper limit is not known."
     if high is not None:
         return f"{subject}: N is {found} a second; no rate was seen to be sustained."
     return f"{subject}: N was not found."
@@ -102,10 +102,10 @@ def phase(measurement: Measurement) -> str:
     """Describe the result of one phase of load."""
     subject = measurement.title[:1].upper() + measurement.title[1:]
     if not measurement.trials:
-        return f"{subject}: the load did not come to its end."
+        return f"{subject}: the load did not finish."
     stats = measurement.trials[0].stats
     return (
-        f"{subject}: {stats.ok:,} of {stats.due:,} ended well, "
+        f"{subject}: {stats.ok:,} of {stats.due:,} succeeded, "
         f"{figures.rate(stats.throughput_rps)} a second, "
         f"{figures.milliseconds(1000 * stats.service.mean_s)} each on average."
     )
@@ -123,7 +123,7 @@ def has_interval(capacity: Capacity | None) -> bool:
 def confidence(capacity: Capacity) -> str:
     """Describe the confidence of the interval."""
     if capacity.confidence <= 0:
-        return "how sure is not known"
+        return "confidence unknown"
     sure = figures.percent(capacity.confidence)
     limited = f"; limited by {LIMITS[capacity.kind]}" if capacity.kind else ""
     return f"{sure} confidence interval (its coverage is measured by simulation){limited}"
@@ -185,7 +185,7 @@ def below(measurement: Measurement) -> Iterator[str]:
     latency = trial.stats.total
     yield (
         f"At {figures.rate(trial.rate_rps)} a second it keeps up for "
-        f"{figures.seconds(trial.stats.load_s)}: half of the answers come within "
+        f"{figures.seconds(trial.stats.load_s)}: half of the responses arrive within "
         f"{figures.milliseconds(1000 * latency.median_s)}, 99 % within "
         f"{figures.milliseconds(1000 * latency.p99_s)}."
     )
@@ -203,7 +203,7 @@ def above(measurement: Measurement) -> Iterator[str]:
             yield (
                 f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the work "
                 f"that waits grows by {growth:.2f} s every second, and each answer takes longer "
-                f"than the one before. The service is not broken, it is overtaken."
+                f"than the one before. The service is overloaded, not broken."
             )
         case Cause.DRIFT:
             yield f"{offered} it keeps up at first and then becomes slower."
@@ -293,7 +293,7 @@ def method(measurement: Measurement) -> Iterator[str]:
         f"({figures.seconds(measurement.wall_s)} in all)."
     )
     if low:
-        yield f"In {low} of them little was asked: what a request costs there predicts N."
+        yield f"{low} of them had a low load; the cost of a request there predicts N."
     if saturated:
         yield (
             f"In {saturated} of them the service was kept busy all the time and what it "

@@ -31,13 +31,13 @@ def floor_message(capacity: Capacity | None, least_rps: float) -> str:
     floor = f"the {least_rps:g}/s of --fail-below"
     match outcome:
         case FloorOutcome.REACHED:
-            return f"the service bears {floor}: the lower bound of N is not below it"
+            return f"the service sustains {floor}: the lower bound of N is not below it"
         case FloorOutcome.MISSED:
             return f"the service does not bear {floor}: the upper bound of N is below it"
         case FloorOutcome.UNDECIDED:
             return (
-                f"whether the service bears {floor} cannot be told: the interval of N contains it, "
-                "or has no bound on that side; a longer --budget narrows the interval, and a "
+                f"whether the service sustains {floor} is undecided: the interval of N contains "
+                "it, or has no bound on that side; a longer --budget narrows the interval, and a "
                 "higher --max-rate lifts the bound of the load that is allowed"
             )
         case _:

@@ -83,7 +83,7 @@ def _bucket_notes(depths: Depths) -> tuple[str, ...]:
         return ()
     return (
         f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty; N is "
-        f"what it bears from then on",
+        f"what it sustains from then on",
     )
 
 

@@ -13,7 +13,7 @@ from loadstone.store import database, owner
 from loadstone.store.location import StoreLocation
 from loadstone.store.schema import measurements, runs, trials
 
-# Columns of a trial: the durations of its iterations that ended well.
+# Columns of a trial: the durations of its successful iterations.
 DURATIONS = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
 URLS = ("url", "environment of Rally")  # facts that name a target
 KILLED = "the process that measured was killed; what it had measured until then is kept"

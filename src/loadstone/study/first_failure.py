@@ -33,7 +33,7 @@ def _summary(workload: Measurement) -> str:
         return workload.failure or "no iteration ended"
     stats = workload.stats
     ended = stats.ok + stats.failed
-    summary = f"{stats.ok:,} of {ended:,} ended well"
+    summary = f"{stats.ok:,} of {ended:,} succeeded"
     if not stats.ok:
         return summary
     slowest = figures.seconds(stats.total.max_s)

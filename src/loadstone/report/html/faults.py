@@ -34,7 +34,7 @@ SHORTEST_S = 0.05  # of a span, so that an instant (a restart of memcached) is v
 MOST_BINS, LEAST_BIN_S = 120, 0.5
 X_LABEL = "seconds since the load began"
 FLOW = (
-    "What ended well and what failed, per second, and how many requests wait for their answer: the "
+    "What succeeded and what failed, per second, and how many requests wait for their answer: the "
     "backlog that a fault leaves, and how long it takes to drain."
 )
 SUMMARY = (
@@ -94,7 +94,7 @@ def _latency(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan
         few = series.thinned(points, MOST_POINTS if not one else MOST_POINTS // 4)
         data: tuple[Xy, ...] = tuple(zip(few.due_s.tolist(), few.latency_ms.tolist(), strict=True))
         tone: Tone = "degraded" if one else "sustained"
-        found.append(ChartSeries(one or "ended well", "cloud", tone, data))
+        found.append(ChartSeries(one or "succeeded", "cloud", tone, data))
     return Chart(
         id=name,
         title=f"Repeat {trial.number}: {trial.faults[0].action}",
@@ -123,7 +123,7 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
         np.sort(done_s), edges_s[1:]
     )
     lines: tuple[tuple[str, Tone, Column], ...] = (
-        ("ended well, per second", "sustained", good),
+        ("succeeded, per second", "sustained", good),
         ("failed, per second", "degraded", bad),
         ("waiting", "p95", waiting),
     )

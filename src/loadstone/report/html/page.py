@@ -113,9 +113,9 @@ def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
     target = dict(run.environment.target)
     service, rally = target.get("release", "the identity service"), target.get("Rally")
     tasks = workload.sections(run, samples_of, prefix)
-    bears = f"How much load {_named(service)} bears"
+    title = f"How much load {_named(service)} sustains"
     if run.kind == "fault":
-        bears = f"What faults do to {_named(service)}"
+        title = f"What faults do to {_named(service)}"
     sections = tuple(
         _section(f"{prefix}finding-{number}", measurement, samples_of)
         for number, measurement in enumerate(run.searches, 1)
@@ -123,7 +123,7 @@ def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
     curves = steps.sections(run.measurements, prefix)
     return RunSection(
         run=run,
-        title=(run.title or "A task") if tasks else bears,
+        title=(run.title or "A task") if tasks else title,
         prefix=prefix,
         measured_by=f"Rally {rally}" if rally else f"Loadstone {version('loadstone')}",
         sections=sections,
@@ -253,7 +253,7 @@ def _stretch_tiles(measurement: Measurement) -> list[Tile]:
         return []
     stats = measurement.trials[0].stats
     completed = Tile("Completed", figures.rate(stats.throughput_rps), "per second", "")
-    mean = Tile("Mean time", *_split(1000 * stats.service.mean_s), "of those that ended well")
+    mean = Tile("Mean time", *_split(1000 * stats.service.mean_s), "of the successful ones")
     return [completed, mean]
 
 

@@ -106,7 +106,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
     return Chart(
         id=f"{anchor}-throughput",
         title="Throughput",
-        summary="Iterations that ended well per second, at each step. Where it no longer rises, "
+        summary="Successful iterations per second, at each step. Where it no longer rises, "
         "more load brings only more waiting.",
         x_label=LABELS[curve.setting],
         y_label="iterations per second",
@@ -126,8 +126,7 @@ def _latency(anchor: str, curve: Curve) -> Chart:
     return Chart(
         id=f"{anchor}-latency",
         title="Response times",
-        summary="Of the iterations that ended well, at each step, from the moment at which each "
-        "was due.",
+        summary="Of the successful iterations at each step, from the moment at which each was due.",
         x_label=LABELS[curve.setting],
         y_label="seconds",
         series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in lines),
@@ -144,9 +143,9 @@ def _success(anchor: str, curve: Curve) -> Chart:
     return Chart(
         id=f"{anchor}-success",
         title="Success rate",
-        summary="The share of the iterations that ended well, at each step.",
+        summary="Share of successful iterations at each step.",
         x_label=LABELS[curve.setting],
         y_label="% of the iterations",
-        series=(ChartSeries("ended well", "line", "sustained", data),),
+        series=(ChartSeries("succeeded", "line", "sustained", data),),
         from_zero_y=True,
     )

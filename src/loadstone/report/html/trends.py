@@ -138,7 +138,7 @@ def _durations(anchor: str, trend: Trend) -> Chart:
     return Chart(
         id=f"{anchor}-durations",
         title="Durations",
-        summary="Of the iterations that ended well, run by run.",
+        summary="Of the successful iterations, run by run.",
         x_label="run, oldest first",
         y_label="seconds",
         series=tuple(
@@ -155,10 +155,10 @@ def _success(anchor: str, trend: Trend) -> Chart:
     return Chart(
         id=f"{anchor}-success",
         title="Success rate",
-        summary="The share of the iterations that ended well, run by run.",
+        summary="Share of successful iterations, run by run.",
         x_label="run, oldest first",
         y_label="% of the iterations",
-        series=(ChartSeries("ended well", "line", "sustained", _data(shares)),),
+        series=(ChartSeries("succeeded", "line", "sustained", _data(shares)),),
         from_zero_y=True,
         from_zero_x=True,
     )

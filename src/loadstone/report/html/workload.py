@@ -96,7 +96,7 @@ def _notes(measurement: Measurement, stats: Stats | None) -> tuple[str, ...]:
     if stats is not None:
         total = stats.total
         notes.append(
-            f"{total.ok:,} of {total.count:,} iterations ended well, "
+            f"{total.ok:,} of {total.count:,} iterations succeeded, "
             f"{figures.rate(stats.throughput_rps)} a second. The load lasted "
             f"{stats.load_s:.2f} s, with set-up and clean-up {measurement.wall_s:.1f} s."
         )
@@ -158,7 +158,7 @@ def _durations(anchor: str, rows: EndedIterations) -> Chart:
         y_label="seconds",
         series=(
             ChartSeries(
-                "ended well", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])
+                "succeeded", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])
             ),
             ChartSeries(
                 "failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])
@@ -198,7 +198,7 @@ def _histogram(anchor: str, rows: EndedIterations) -> Chart:
     return Chart(
         id=f"{anchor}-histogram",
         title="Histogram of durations",
-        summary="How many iterations that ended well took how long.",
+        summary="Number of successful iterations by duration.",
         x_label="seconds",
         y_label="iterations",
         series=(ChartSeries("iterations", "bars", "p50", data),),

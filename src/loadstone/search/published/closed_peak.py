@@ -50,5 +50,5 @@ def _search(session: Session) -> Strategy:
 
 def _peak(rate_rps: float, notes: tuple[str, ...]) -> Capacity:
     if not rate_rps:
-        return Capacity(None, None, None, 0.0, ("nothing ended well",))
+        return Capacity(None, None, None, 0.0, ("nothing succeeded",))
     return Capacity(rate_rps, None, None, 0.0, (*notes, *WORDS), CapacityKind.SATURATION)
