@@ -144,6 +144,13 @@ def test_quotas_of_a_service_that_the_cloud_lacks_are_named(access, journal, sai
     assert "quotas: the cloud has no nova, so its quotas are left out" in said
 
 
+def test_quotas_of_projects_that_exist_are_not_set_and_that_is_reported(access, journal, said):
+    wanted = [Users(may_be_existing=True), Quotas({"nova": {"cores": 1}})]
+    with contexts(access, RUN, wanted, journal, said.append, [SOMEONE]):
+        pass
+    assert "quotas: not set, because the projects exist already" in said
+
+
 @pytest.mark.parametrize("when", ["setup", "cleanup"])
 def test_a_dummy_context_fails_as_told_and_leaves_nothing(fake, access, journal, said, when):
     wanted = [Users(), DummyContext(**{f"fail_{when}": True})]

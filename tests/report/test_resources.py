@@ -184,7 +184,7 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     search = replace(search, trials=(low, other))
     assert trial_figures.verdict(low) == "low load"
     assert trial_figures.verdict(other) == "saturated"
-    assert any("In 1 of them little was asked" in line for line in words.method(search))
+    assert any("1 of them had a low load" in line for line in words.method(search))
     drawn = []
 
     def samples_of(trial):

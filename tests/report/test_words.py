@@ -25,7 +25,7 @@ def test_the_answer_comes_first_with_its_interval():
 @pytest.mark.parametrize(
     ("capacity", "headline"),
     [
-        (None, "No capacity was found for token issue: the search did not come to its end."),
+        (None, "No capacity was found for token issue: the search did not finish."),
         (
             Capacity(50.0, 50.0, None, 0.95),
             "Token issue: the service sustains at least 50.0 a second; the upper limit is not "
@@ -95,7 +95,7 @@ def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
 
 
 def test_how_the_service_gives_way_is_said_with_figures():
-    assert "At 8.40 a second only 7.17 complete: the backlog grows by 0.14 s" in said(ISSUE)
+    assert "At 8.40 a second only 7.17 complete: the backlog grows by 0.14 s of work" in said(ISSUE)
     errors = Verdict(TrialState.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
     known = ISSUE.trials[4].stats
     known = replace(known, total=replace(known.total, ok=known.ok - 9))

@@ -201,8 +201,8 @@ def above(measurement: Measurement) -> Iterator[str]:
     match trial.verdict.cause:
         case Cause.OVERLOAD if growth > 0:
             yield (
-                f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the work "
-                f"that waits grows by {growth:.2f} s every second, and each answer takes longer "
+                f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the backlog "
+                f"grows by {growth:.2f} s of work every second, and each response takes longer "
                 f"than the one before. The service is overloaded, not broken."
             )
         case Cause.DRIFT:
@@ -296,14 +296,14 @@ def method(measurement: Measurement) -> Iterator[str]:
         yield f"{low} of them had a low load; the cost of a request there predicts N."
     if saturated:
         yield (
-            f"In {saturated} of them the service was kept busy all the time and what it "
-            f"completed was counted: that is its capacity."
+            f"{saturated} of them saturated the service and counted what it completed: that is "
+            f"its capacity."
         )
     if constant:
         yield (
-            f"In {constant} of them requests were sent at a constant rate, however slow the "
-            f"answers, and the latency was counted from the moment at which each was due; the "
-            f"trial is sustained when the work that waits does not grow."
+            f"{constant} of them sent requests at a constant rate, however slow the responses, "
+            f"and counted latency from the time at which each request was due. Such a trial is "
+            f"sustained if the backlog does not grow."
         )
 
 

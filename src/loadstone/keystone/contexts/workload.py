@@ -141,8 +141,11 @@ def _set_up(
             case ApiVersions(clients=clients):
                 actors = _with_versions(actors, clients)
             case Quotas(limits=limits):
-                projects = sorted({user.project_id for user in actors.users})
-                set_quotas(access, projects if actors.are_own else (), limits, say)
+                if actors.are_own:
+                    projects = sorted({user.project_id for user in actors.users})
+                    set_quotas(access, projects, limits, say)
+                else:
+                    say("quotas: not set, because the projects exist already")
             case Network():
                 actors = _with_networks(access, actors, context, say)
             case ExistingServers():
