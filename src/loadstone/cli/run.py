@@ -256,7 +256,7 @@ def _show(store: "Store", result: "Run", options: RunOptions) -> None:
 
 @contextmanager
 def _in_style(style: str) -> Iterator[None]:
-    """Give errors the exit code of this style."""
+    """Set the exit code of errors to that of this style."""
     try:
         yield
     except LoadstoneError as stopped:

@@ -30,7 +30,7 @@ TICK_S = 0.1  # interval of `on_progress`; Ctrl-C takes effect within it
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What one run measured; what was measured before Ctrl-C is not lost."""
+    """Samples of one run in memory, with the health of the generator."""
 
     samples: Samples
     health: Health
@@ -39,7 +39,7 @@ class LoadResult:
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """What one run measured: as `LoadResult`, with the samples in a file."""
+    """Samples of one run in a file, with the health of the generator."""
 
     file: SampleFile
     health: Health

@@ -10,7 +10,7 @@ MISSING = "–"  # noqa: RUF001 (a dash, for an unknown figure)
 NOT_FOUND = "not found"
 
 
-class Capacity(Protocol):
+class CapacityFigures(Protocol):
     """N with its interval; None: unknown."""
 
     @property
@@ -80,7 +80,7 @@ def seconds(value_s: float) -> str:
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
 
 
-def n(capacity: Capacity | None) -> str:
+def n(capacity: CapacityFigures | None) -> str:
     """Return N alone, with "at least" or "below" if only one end is known."""
     if capacity is None:
         return NOT_FOUND
@@ -95,7 +95,7 @@ def n(capacity: Capacity | None) -> str:
     return NOT_FOUND if rate_rps is None else rate(rate_rps)
 
 
-def interval(capacity: Capacity | None) -> str:
+def interval(capacity: CapacityFigures | None) -> str:
     """Return the interval of N; a dash if an end is unknown."""
     if capacity is None or capacity.low_rps is None or capacity.high_rps is None:
         return MISSING
@@ -103,7 +103,7 @@ def interval(capacity: Capacity | None) -> str:
     return f"{precise(low, high - low)} to {precise(high, high - low)}"
 
 
-def margin(capacity: Capacity) -> str:
+def margin(capacity: CapacityFigures) -> str:
     """Return how far the interval's further end is from N, as a share of N: "± 17 %"."""
     rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
     if not rate_rps or low is None or high is None:
