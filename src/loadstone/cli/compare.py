@@ -1,6 +1,7 @@
 """`loadstone compare`: is B faster than A?"""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
@@ -77,13 +78,10 @@ def load_options(
     `scenario` is the text of the default of --scenario in the help; True shows its value.
     """
 
-    def decorated(command: Command) -> Command:
-        return _with_load_options(command, pairs, fewest_pairs, scenario)
-
-    return decorated
+    return partial(_add_load_options, pairs=pairs, fewest_pairs=fewest_pairs, scenario=scenario)
 
 
-def _with_load_options(
+def _add_load_options(
     command: Command, pairs: int, fewest_pairs: int, scenario: str | Literal[True]
 ) -> Command:
     options = (

@@ -18,7 +18,7 @@ FILE = "faults.json"
 
 
 class Undo(StrEnum):
-    """How a fault is undone."""
+    """Kinds of steps that undo a fault."""
 
     CONTINUE = "continue"  # SIGCONT to a part's processes
     START = "start"  # a part, if it does not run; "PART PID": that process is ended first

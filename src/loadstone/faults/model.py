@@ -18,7 +18,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
-    """What an injected fault did; Unix times."""
+    """Record of an injected fault; all times are Unix times."""
 
     fault: Fault
     began_s: float

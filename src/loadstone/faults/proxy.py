@@ -31,7 +31,7 @@ MOST_LOSSES = 6  # of one packet in a row
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What happens to packets in transit."""
+    """Delay and loss of packets in transit."""
 
     delay_s: float = 0.0
     loss: float = 0.0  # share

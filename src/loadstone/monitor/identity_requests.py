@@ -17,7 +17,7 @@ _ROOTS = ("", "/v3")
 
 
 class RequestKind(StrEnum):
-    """What a request does."""
+    """Kinds of requests to Keystone, by their purpose."""
 
     LOGIN = "login"  # by clients
     VALIDATION = "validation"

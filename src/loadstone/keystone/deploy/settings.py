@@ -70,7 +70,7 @@ class Compute(StrEnum):
 
 
 class MiddlewareCache(StrEnum):
-    """Where the services of the compute cloud cache validated tokens."""
+    """Token cache of keystonemiddleware in the services of the compute cloud."""
 
     LOCAL = "local"  # keystonemiddleware's default: each process its own, for 300 s
     OFF = "off"
