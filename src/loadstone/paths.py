@@ -19,6 +19,11 @@ def labs() -> Path:
     return home() / "lab"
 
 
+def environments() -> Path:
+    """Return the folder of services' environments, links resolved: their scripts contain it."""
+    return (labs() / "environments").resolve()
+
+
 def store() -> Path:
     """Return the folder where results are kept unless --store names another."""
     return home() / "results"

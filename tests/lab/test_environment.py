@@ -1,4 +1,6 @@
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,62 @@ def test_a_package_that_cannot_be_had_is_said_in_one_line_with_the_log(tmp_path:
 
 
 @pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize("change", ["moved", "interpreter", "constraints", "marker"])
+def test_an_environment_that_no_longer_fits_is_made_anew(tmp_path: Path, change: str) -> None:
+    pins = tmp_path / "pins.txt"
+    pins.write_text("a==1\n")
+    made = replace(wanted(tmp_path), constraints=pins)
+    made.prepare(quietly)
+    match change:
+        case "moved":
+            made.folder.rename(tmp_path / "elsewhere")
+            made = replace(made, root=tmp_path / "new")
+            made.root.mkdir()
+            (tmp_path / "elsewhere").rename(made.folder)
+        case "interpreter":
+            made.python.unlink()
+            made.python.symlink_to(tmp_path / "removed")
+        case "constraints":
+            pins.write_text("a==2\n")
+        case "marker":
+            (made.folder / environment.MARKER).write_text("[]")
+    (made.folder / "left-over").touch()
+    made.prepare(quietly)
+    assert not (made.folder / "left-over").exists()
+    assert made.python.exists()
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_patched_release_is_a_copy_whose_scripts_run_the_copy(tmp_path: Path) -> None:
+    original = wanted(tmp_path)
+    original.prepare(quietly)
+    [packages] = original.folder.glob("lib/python*/site-packages")
+    (packages / "service.py").write_text("print('as released')\n")
+    script = original.folder / "bin" / "service"
+    script.write_text(f"#!{original.python}\nimport service\n")
+    script.chmod(0o755)
+    patch = tmp_path / "fix.patch"
+    patch.write_text(
+        "--- a/service.py\n+++ b/service.py\n@@ -1 +1 @@\n"
+        "-print('as released')\n+print('as patched')\n"
+    )
+    made = replace(original, title="service-1-ab12", patch=patch, unpatched=original.title)
+    said: list[str] = []
+    made.prepare(said.append)
+    assert said[:2] == ["copying the environment of service-1", "applying fix.patch"]
+    assert printed_by(made) == "as patched\n"
+    assert printed_by(original) == "as released\n"
+    said.clear()
+    made.prepare(said.append)
+    assert said == []
+
+
+def printed_by(made: ServiceEnvironment) -> str:
+    command = [made.folder / "bin" / "service"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.usefixtures("offline")
 def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     made = wanted(tmp_path)
     made.folder.mkdir(parents=True)
@@ -49,7 +107,6 @@ def test_uv_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert (made.folder / "bin" / "pip").exists()
 
 
-@pytest.mark.slow
 def test_installers_get_no_secret_but_those_of_package_indexes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,9 +1,11 @@
+import contextlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import shared_labs
 from lab_client import quietly
 from rally_files import unpacked
 
@@ -14,34 +16,86 @@ from loadstone.keystone.deployment import Deployment
 
 
 @pytest.fixture(scope="session")
-def lab_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep environments and templates where LOADSTONE_TEST_HOME says, else in pytest's folder."""
+def labs(pytestconfig: pytest.Config) -> Path:
+    """The folder of the deployments that this session's processes share."""
+    return shared_labs.session_folder(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def lab_home(labs: Path) -> Iterator[None]:
+    """Deployments in the session's folder, environments and prepared databases as kept."""
     with pytest.MonkeyPatch.context() as patch:
-        kept = os.environ.get("LOADSTONE_TEST_HOME")
-        patch.setenv("LOADSTONE_HOME", kept or str(tmp_path_factory.mktemp("home")))
+        patch.setenv("LOADSTONE_HOME", str(shared_labs.home_of(labs)))
         yield
 
 
-@pytest.fixture(scope="session")
-def lab_keystone(lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
-    """A real Keystone for all tests of the session: 2 workers, cheap password hashes."""
-    name = f"test-{os.getpid()}"
-    chosen = settings.read([("workers", "2"), ("hash-rounds", "4")])
-    yield deployment.up(name, chosen, quietly, owned=True)
-    deployment.down(name, purge=True)
+@contextlib.contextmanager
+def lent(labs: Path, name: str, *, exclusively: bool = False) -> Iterator[Deployment]:
+    """A shared deployment; without its servers the test is skipped, but not in CI."""
+    with contextlib.ExitStack() as stack:
+        with skipping_without_servers():
+            using = shared_labs.in_use(labs, name, exclusively=exclusively)
+            lab = stack.enter_context(using)
+        yield lab
+
+
+@contextlib.contextmanager
+def skipping_without_servers() -> Iterator[None]:
+    try:
+        yield
+    except EnvironmentUnusable as missing:
+        if "not installed: " in str(missing) and not os.environ.get("CI"):
+            pytest.skip(str(missing))
+        raise
+
+
+@pytest.fixture
+def lab_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """A Keystone on uWSGI and SQLite, 2 workers, which other tests use at the same time."""
+    with lent(labs, "plain") as lab:
+        yield lab
+
+
+@pytest.fixture
+def exclusive_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """The same Keystone, for a test that counts or changes what is in it."""
+    with lent(labs, "plain", exclusively=True) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def module_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """The same Keystone, exclusively for all tests of a module."""
+    with lent(labs, "plain", exclusively=True) as lab:
+        yield lab
+
+
+@pytest.fixture
+def balanced_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """Two nodes on uWSGI behind haproxy, with MariaDB and memcached, set up as recommended."""
+    with lent(labs, "balanced", exclusively=True) as lab:
+        yield lab
+
+
+@pytest.fixture
+def nginx_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """Keystone on nginx and uWSGI, with PostgreSQL, users in slapd, JWS tokens."""
+    with lent(labs, "nginx", exclusively=True) as lab:
+        yield lab
+
+
+@pytest.fixture
+def apache_keystone(labs: Path, lab_home: None) -> Iterator[Deployment]:  # noqa: ARG001
+    """Keystone in Apache's mod_wsgi, on SQLite."""
+    with lent(labs, "apache", exclusively=True) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="session")
-def rally_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rally_files() -> Path:
     """Rally's source packages: where LOADSTONE_TEST_RALLY_FILES says, else fetched once."""
-    given = os.environ.get("LOADSTONE_TEST_RALLY_FILES")
-    if given:
-        return Path(given)
-    kept = os.environ.get("LOADSTONE_TEST_HOME")
-    if not (kept or os.environ.get("CI")):
-        pytest.skip("Rally's files are fetched in CI, or where LOADSTONE_TEST_HOME keeps them")
-    root = Path(kept) if kept else tmp_path_factory.mktemp("rally")
-    return unpacked(root / "rally-files")
+    chosen = os.environ.get("LOADSTONE_TEST_RALLY_FILES")
+    return Path(chosen) if chosen else unpacked(shared_labs.kept_home() / "rally-files")
 
 
 @pytest.fixture
@@ -59,11 +113,7 @@ def start(name: str) -> Callable[..., Deployment]:
 
     def start_it(*words: str) -> Deployment:
         chosen = settings.read([("hash-rounds", "4"), *map(settings.split, words)])
-        try:
+        with skipping_without_servers():
             return deployment.up(name, chosen, quietly, owned=True)
-        except EnvironmentUnusable as lacking:
-            if "not installed: " in str(lacking) and not os.environ.get("CI"):
-                pytest.skip(str(lacking))
-            raise
 
     return start_it

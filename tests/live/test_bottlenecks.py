@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.keystone.deployment import Deployment
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(300)]
 
 TASK = """\
 version: 2

@@ -11,16 +11,21 @@ from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
 from loadstone.store.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(600)]
 
 # A password check at cost 12 takes 256 times as long as one at cost 4.
 COSTLY = "hash-rounds=12"
 SHORT = ("--seconds=2", "--users=2", "--concurrency=2", "--pairs=10")
 
 
-@pytest.mark.alone
-def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: Path) -> None:
-    words = ("prove", f"--lab={lab_keystone.name}", f"--set={COSTLY}", *SHORT, "--json=out.json")
+def test_a_costlier_password_hash_is_slower(exclusive_keystone: Deployment, tmp_path: Path) -> None:
+    words = (
+        "prove",
+        f"--lab={exclusive_keystone.name}",
+        f"--set={COSTLY}",
+        *SHORT,
+        "--json=out.json",
+    )
     done = subprocess.run(
         [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],
         capture_output=True,
@@ -41,12 +46,11 @@ def test_a_costlier_password_hash_is_slower(lab_keystone: Deployment, tmp_path: 
     assert not any(one.name.startswith("compare-") for one in deployment.every())
 
 
-@pytest.mark.alone
 def test_a_rule_of_the_audit_is_proven_with_load_from_a_fleet(
-    lab_keystone: Deployment, tmp_path: Path
+    exclusive_keystone: Deployment, tmp_path: Path
 ) -> None:
     """The deployment has 2 workers, so that A has one; N of a login is bound to the processor."""
-    lab, fleet = f"--lab={lab_keystone.name}", "--fleet=local:2"
+    lab, fleet = f"--lab={exclusive_keystone.name}", "--fleet=local:2"
     words = ("audit", "prove", "WEB-01", lab, fleet, *SHORT, "--json=out.json")
     done = subprocess.run(
         [sys.executable, "-m", "loadstone", *words, f"--store={tmp_path / 'store'}"],

@@ -17,7 +17,7 @@ from loadstone.lab import processes
 from loadstone.store.store import Store
 from loadstone.target import connect, from_environment
 
-pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 
 BOOTS = 25  # at each concurrency
 # A slow machine: services validate Nova's own token again when 300 s have passed, in each of them.

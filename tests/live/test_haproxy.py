@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 import pytest
 from haproxy import ISSUES, haproxy, limited
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.quiet, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.verify]
 
 
 @pytest.fixture
-def searched(lab_keystone, tmp_path):
+def searched(exclusive_keystone, tmp_path):
     """Search through a port by the command line; return how it ended, and the data."""
 
     def search(port, *words):
-        variables = lab_keystone.environment_variables()
+        variables = exclusive_keystone.environment_variables()
         variables["OS_AUTH_URL"] = f"http://127.0.0.1:{port}/v3"
         ended = subprocess.run(
             (
@@ -60,15 +60,15 @@ def assert_n(ended, found, limit_rps):
         assert "refuses with 429" in capacity["words"][0]
 
 
-def test_n_behind_a_limit_that_counts_what_it_refuses(searched, lab_keystone):
-    with haproxy(port_of(lab_keystone), frontend=limited(10, "1s", ISSUES)) as port:
+def test_n_behind_a_limit_that_counts_what_it_refuses(searched, exclusive_keystone):
+    with haproxy(port_of(exclusive_keystone), frontend=limited(10, "1s", ISSUES)) as port:
         ended, found = searched(port, "--scenario", "issue", "--budget", "60s")
     assert_n(ended, found, 10.0)
 
 
-def test_n_behind_a_queue_with_a_time_out_is_that_of_the_service(searched, lab_keystone):
+def test_n_behind_a_queue_with_a_time_out_is_that_of_the_service(searched, exclusive_keystone):
     backend = "timeout queue 1s"
-    with haproxy(port_of(lab_keystone), backend=backend, server="maxconn 2") as port:
+    with haproxy(port_of(exclusive_keystone), backend=backend, server="maxconn 2") as port:
         ended, found = searched(port, "--scenario", "validate", "--budget", "60s")
     capacity = found["capacity"]
     if ended.returncode == 4:

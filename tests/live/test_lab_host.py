@@ -13,12 +13,12 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
 def test_one_client_at_a_time_measures_on_a_lab_host(
-    lab_keystone: Deployment, monkeypatch: pytest.MonkeyPatch
+    exclusive_keystone: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab_host, "LEASE_S", 2.0)
     first = LabHost("first", "others")
-    found = first.measure(lab_keystone.name, anyway=False)
-    assert found.url == lab_keystone.url
+    found = first.measure(exclusive_keystone.name, anyway=False)
+    assert found.url == exclusive_keystone.url
     readings, missing = first.read()
     assert {"machine", "keystone"} <= {one.source.partition("/")[0] for one in readings}
     assert "generator" not in {one.source.partition("/")[0] for one in readings}
@@ -33,7 +33,7 @@ def test_one_client_at_a_time_measures_on_a_lab_host(
         time.sleep(0.1)
     second = LabHost("second", "others")
     try:
-        second.measure(lab_keystone.name, anyway=True)
+        second.measure(exclusive_keystone.name, anyway=True)
     finally:
         second.release()
 

@@ -22,7 +22,7 @@ from loadstone.store.store import Store
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.slow,
+    pytest.mark.verify,
     pytest.mark.timeout(900),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]

@@ -6,46 +6,60 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lab_client import assert_serves, token_of, until, validation_of
+from lab_client import assert_serves, quietly, token_of, until, validation_of
 
 from loadstone.keystone import deployment
 from loadstone.keystone.deployment import Deployment
-from loadstone.lab import processes
+from loadstone.lab import composition, ports, processes, state
+from loadstone.lab.rabbitmq import PortMapper, RabbitMq
+from loadstone.lab.server import Site
+from loadstone.lab.state import DeploymentState, Phase
 
 pytestmark = pytest.mark.live
 
 Start = Callable[..., Deployment]
 
 
+def assert_facts(started: Deployment, expected: dict[str, str]) -> None:
+    facts = dict(started.facts())
+    assert {name: facts[name][: len(begin)] for name, begin in expected.items()} == expected
+
+
+def test_two_nodes_behind_haproxy_serve_with_mariadb_and_memcached(
+    balanced_keystone: Deployment,
+) -> None:
+    assert_serves(balanced_keystone)
+    expected = {"nodes": "2", "database": "MariaDB", "cache server": "memcached"}
+    assert_facts(balanced_keystone, expected | {"storage": "tmpfs", "cache": "memcached-pool"})
+
+
+def test_nginx_serves_with_postgresql_and_jws(nginx_keystone: Deployment) -> None:
+    assert_serves(nginx_keystone)
+    expected = {"web server": "nginx", "application server": "uwsgi", "token": "jws"}
+    assert_facts(nginx_keystone, expected | {"database": "PostgreSQL", "storage": "tmpfs"})
+
+
+def test_apache_serves_with_a_cache_in_memory(apache_keystone: Deployment) -> None:
+    assert_serves(apache_keystone)
+    assert_facts(apache_keystone, {"web server": "apache", "cache": "memory"})
+
+
 @pytest.mark.parametrize(
     ("words", "facts"),
     [
-        # Several levels each: what is tested is that each serves, not every pair of them.
-        (
-            ("web=nginx-uwsgi", "workers=1", "token=jws"),
-            {"web server": "nginx", "application server": "uwsgi", "token": "jws"},
-        ),
-        (
-            ("web=gunicorn", "workers=2", "cache=memcached", "database=mariadb"),
-            {"web server": "gunicorn", "cache server": "memcached", "database": "MariaDB"},
-        ),
-        (
-            ("web=granian", "workers=1", "threads=2", "cache=memcached-pool"),
-            {"web server": "granian", "cache": "memcached-pool"},
-        ),
-        (("web=apache", "workers=1", "cache=memory"), {"web server": "apache", "cache": "memory"}),
+        (("web=gunicorn", "workers=2", "cache=off"), {"web server": "gunicorn", "cache": "off"}),
+        (("web=granian", "workers=1", "threads=2"), {"web server": "granian", "threads": "2"}),
         pytest.param(
-            ("web=single", "cache=off"),
-            {"web server": "wsgiref", "workers": "1", "cache": "off"},
-            marks=pytest.mark.slow,
+            ("web=single",), {"web server": "wsgiref", "workers": "1"}, marks=pytest.mark.verify
+        ),
+        pytest.param(
+            ("workers=1", "cache=memcached", "database=mariadb"),
+            {"cache": "memcached", "database": "MariaDB"},
+            marks=pytest.mark.verify,
         ),
         pytest.param(
             *(("workers=1", "release=25.0.0"), {"release": "keystone 25.0.0"}),
-            marks=pytest.mark.slow,
-        ),
-        (
-            ("workers=1", "database=postgres", "storage=tmpfs"),
-            {"database": "PostgreSQL", "storage": "tmpfs"},
+            marks=pytest.mark.verify,
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
@@ -55,25 +69,22 @@ def test_it_serves_and_says_what_it_is(
 ) -> None:
     started = start(*words)
     assert_serves(started)
-    for name, value in facts.items():
-        assert dict(started.facts())[name].startswith(value)
+    assert_facts(started, facts)
     deployment.down(started.name, purge=True)
     assert processes.marked(started.folder) == ()
     assert not started.folder.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_nodes_share_the_load_and_a_dead_one_is_named(start: Start) -> None:
     started = start("nodes=2", "workers=1", "balance=leastconn")
     assert_serves(started)
-    assert dict(started.facts())["nodes"] == "2"
     [node] = [r.process for r in started.state.records if r.part == "uwsgi-2" and r.process]
     os.kill(node.pid, signal.SIGKILL)
     until(lambda: started.failure() is not None, "the dead node was not noticed")
     assert "uwsgi-2" in started.failure()
 
 
-@pytest.mark.slow
 def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
@@ -87,16 +98,39 @@ def test_data_in_a_folder_of_the_users_goes_with_it(start: Start, tmp_path: Path
     assert list(second.iterdir()) == []
 
 
-def test_users_in_ldap_have_tokens_and_the_administrator_is_in_sql(start: Start) -> None:
-    started = start("workers=1", "identity=ldap")
-    assert_serves(started)
-    assert dict(started.facts())["identity"] == "ldap"
-    user = started.directory_users()[-1]
-    answer = validation_of(started.url, token_of(user))
+def test_users_in_ldap_have_tokens_and_the_administrator_is_in_sql(
+    nginx_keystone: Deployment,
+) -> None:
+    assert_facts(nginx_keystone, {"identity": "ldap"})
+    user = nginx_keystone.directory_users()[-1]
+    answer = validation_of(nginx_keystone.url, token_of(user))
     assert answer.json()["token"]["user"]["domain"]["id"] == "directory"
     holders = [
         path
-        for path in started.folder.rglob("*")
+        for path in nginx_keystone.folder.rglob("*")
         if path.is_file() and user["OS_PASSWORD"].encode() in path.read_bytes()
     ]
-    assert {path.relative_to(started.folder).parts[0] for path in holders} == {"secret"}
+    assert {path.relative_to(nginx_keystone.folder).parts[0] for path in holders} == {"secret"}
+
+
+def test_a_broker_serves_on_loopback_and_is_gone_afterwards(tmp_path: Path) -> None:
+    """RabbitMQ without the compute cloud that uses it."""
+    folder = tmp_path / "broker"
+    mapper, distribution, port = (ports.choose(None) for _ in range(3))
+    parts = (
+        PortMapper(Site(folder, mapper)),
+        RabbitMq(Site(folder, port), mapper, distribution, "a-password-of-the-broker"),
+    )
+    begun = DeploymentState("broker", "r", Phase.STARTING, processes.boot_id(), ())
+    state.write(folder, begun)
+    try:
+        started = composition.assemble(folder, begun, parts, quietly)
+        assert composition.failure(started) is None
+        command_lines = [
+            Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            for process in processes.marked(folder)
+        ]
+        assert not [line for line in command_lines if b"a-password-of-the-broker" in line]
+    finally:
+        processes.end(processes.marked(folder))
+    assert processes.marked(folder) == ()

@@ -36,8 +36,8 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def access(lab_keystone):
-    with connect(from_environment(lab_keystone.environment_variables(), "--lab test")) as access:
+def access(module_keystone):
+    with connect(from_environment(module_keystone.environment_variables(), "--lab test")) as access:
         yield access
 
 

@@ -168,9 +168,8 @@ class Conversation:
         self.ask("wrong old password", "POST", f"/users/{ids['user']}/password", change)
 
 
-@pytest.mark.slow
-def test_the_reference_service_answers_as_keystone_does(lab_keystone):
-    variables = lab_keystone.environment_variables()
+def test_the_reference_service_answers_as_keystone_does(exclusive_keystone):
+    variables = exclusive_keystone.environment_variables()
     real = Conversation(variables["OS_AUTH_URL"], variables["OS_PASSWORD"]).hold()
     with serving() as (port, _):
         ours = Conversation(f"http://127.0.0.1:{port}/v3", PASSWORD).hold()

@@ -3,10 +3,8 @@
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from lab_client import quietly, token_of, validation_of
@@ -48,17 +46,9 @@ def git(tree: Path, *words: str) -> None:
     subprocess.run(["git", "-C", str(tree), *identity, *words], check=True)
 
 
-@pytest.fixture
-def name() -> Iterator[str]:
-    chosen = f"release-{uuid4().hex[:8]}"
-    yield chosen
-    if any(lab.name == chosen for lab in deployment.every(quietly)):
-        deployment.down(chosen, purge=True)
-
-
 def started(name: str, release: str) -> Deployment:
     pairs = [("workers", "1"), ("hash-rounds", "4"), ("release", release)]
-    return deployment.up(name, settings.read(pairs), quietly)
+    return deployment.up(name, settings.read(pairs), quietly, owned=True)
 
 
 def log_after_a_validation(lab: Deployment) -> str:
@@ -66,9 +56,9 @@ def log_after_a_validation(lab: Deployment) -> str:
     return "".join(path.read_text(errors="replace") for _, path in lab.logs() if path.exists())
 
 
-@pytest.mark.slow
-def test_a_patch_is_applied_and_named(sources: Path, tmp_path: Path, name: str) -> None:
-    original = (sources / PROVIDER).read_text()
+def test_a_patch_is_applied_and_named(lab_keystone: Deployment, tmp_path: Path, name: str) -> None:
+    [installed] = lab_keystone.python.parent.parent.glob(f"lib/python*/site-packages/{PROVIDER}")
+    original = installed.read_text()
     assert BEFORE in original
     patch = tmp_path / "warn.patch"
     lines = unified_diff(
@@ -83,7 +73,7 @@ def test_a_patch_is_applied_and_named(sources: Path, tmp_path: Path, name: str) 
     assert "patched validation" in log_after_a_validation(lab)
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_commit_is_built_and_named(sources: Path, name: str) -> None:
     changed = (sources / PROVIDER).read_text().replace(BEFORE, AFTER)
     git(sources, "checkout", "--quiet", "-b", "topic")

@@ -12,7 +12,7 @@ from lab_client import token_of
 
 from loadstone.keystone.deployment import Deployment
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(300)]
 LOGINS = 150
 
 

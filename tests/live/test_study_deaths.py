@@ -18,7 +18,7 @@ from loadstone.keystone.deployment import Deployment
 from loadstone.lab import processes
 from loadstone.study import journal
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.verify]
 
 STUDY = [sys.executable, "-m", "loadstone", "study", "run"]
 UNDER_LOAD = "  validate |"  # how a live line of the step begins

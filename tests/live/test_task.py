@@ -39,8 +39,8 @@ def names(variables):
         return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
 
 
-def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(lab_keystone, tmp_path):
-    variables = lab_keystone.environment_variables()
+def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(exclusive_keystone, tmp_path):
+    variables = exclusive_keystone.environment_variables()
     before = names(variables)
     (tmp_path / "task.yaml").write_text(TASK)
     ended = subprocess.run(

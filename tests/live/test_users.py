@@ -45,8 +45,10 @@ with connect(from_environment(os.environ, "--lab test")) as access:
 
 
 @pytest.fixture
-def access(lab_keystone):
-    with connect(from_environment(lab_keystone.environment_variables(), "--lab test")) as access:
+def access(exclusive_keystone):
+    with connect(
+        from_environment(exclusive_keystone.environment_variables(), "--lab test")
+    ) as access:
         yield access
 
 
@@ -81,7 +83,6 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
     assert remaining(journal) == ()
 
 
-@pytest.mark.slow
 def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(access, journal):
     settings = UsersSettings(2, 3)
     before = make_users(
@@ -110,11 +111,11 @@ def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch):
 
 
 @contextmanager
-def making_users(lab_keystone, journal, run_id, per_tenant):
+def making_users(exclusive_keystone, journal, run_id, per_tenant):
     """Run MAKE_USERS in a process of its own."""
     process = subprocess.Popen(
         [sys.executable, "-c", MAKE_USERS, str(journal), str(per_tenant), run_id],
-        env={**os.environ, **lab_keystone.environment_variables()},
+        env={**os.environ, **exclusive_keystone.environment_variables()},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -134,10 +135,9 @@ def wait_for(journal, words, process):
         time.sleep(0.01)
 
 
-@pytest.mark.slow
-def test_ctrl_c_while_users_are_made_leaves_nothing(lab_keystone, access, journal):
+def test_ctrl_c_while_users_are_made_leaves_nothing(exclusive_keystone, access, journal):
     before = names(access)
-    with making_users(lab_keystone, journal, "int1", 20) as process:
+    with making_users(exclusive_keystone, journal, "int1", 20) as process:
         wait_for(journal, "loadstone-int1-u5", process)
         process.send_signal(signal.SIGINT)
         _, shown = process.communicate()
@@ -147,9 +147,9 @@ def test_ctrl_c_while_users_are_made_leaves_nothing(lab_keystone, access, journa
     assert remaining(journal) == ()
 
 
-def test_ctrl_c_during_the_load_leaves_nothing(lab_keystone, access, journal):
+def test_ctrl_c_during_the_load_leaves_nothing(exclusive_keystone, access, journal):
     before = names(access)
-    with making_users(lab_keystone, journal, "int2", 2) as process:
+    with making_users(exclusive_keystone, journal, "int2", 2) as process:
         while process.stdout.readline().strip() != "made":
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -158,9 +158,9 @@ def test_ctrl_c_during_the_load_leaves_nothing(lab_keystone, access, journal):
     assert remaining(journal) == ()
 
 
-def test_after_a_kill_the_command_removes_all(lab_keystone, access, journal):
+def test_after_a_kill_the_command_removes_all(exclusive_keystone, access, journal):
     before = names(access)
-    with making_users(lab_keystone, journal, "kill1", 20) as process:
+    with making_users(exclusive_keystone, journal, "kill1", 20) as process:
         wait_for(journal, "loadstone-kill1-u5", process)
         process.kill()
         process.wait()
@@ -171,20 +171,19 @@ def test_after_a_kill_the_command_removes_all(lab_keystone, access, journal):
     assert clean(access, journal, print) == ()
 
 
-def test_a_kill_leaves_no_password_behind(lab_keystone, access, journal):
-    with making_users(lab_keystone, journal, "kill2", 1) as process:
+def test_a_kill_leaves_no_password_behind(exclusive_keystone, access, journal):
+    with making_users(exclusive_keystone, journal, "kill2", 1) as process:
         while process.stdout.readline().strip() != "made":
             assert process.poll() is None
         command_line = Path(f"/proc/{process.pid}/cmdline").read_text()
         process.kill()
         process.wait()
-    secret = lab_keystone.environment_variables()["OS_PASSWORD"]
+    secret = exclusive_keystone.environment_variables()["OS_PASSWORD"]
     assert secret not in journal.read_text() + command_line
     assert "password" not in journal.read_text()
     assert clean(access, journal, print) == ()
 
 
-@pytest.mark.slow
 def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)

@@ -32,7 +32,7 @@ def copy(source: Path, target: Path) -> None:
     half = target.with_name(f".{target.name}")
     shutil.rmtree(half, ignore_errors=True)
     try:
-        shutil.copytree(source, half)
+        shutil.copytree(source, half, symlinks=True)
         half.rename(target)
     except shutil.Error as problem:
         # There is one line per file, all with the same cause.

@@ -1,16 +1,18 @@
 """Python environments for services, separate from Loadstone's own.
 
 There is one per release and Python, shared by deployments. It is created in its final location (its
-scripts contain that path) under a lock. It is valid only if its marker file exists; an incomplete
-one is created again.
+scripts contain that path) under a lock. It is valid only if its marker file fits: one that is
+incomplete, was moved, has lost its interpreter, or was made with other constraints is created
+again. A patched release copies the environment of the release, which takes seconds.
 """
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +23,7 @@ from loadstone.lab.part import Facts, Part, Say
 from loadstone.lab.processes import MARK
 from loadstone.redaction import is_secret
 
-MARKER = "loadstone.json"  # lists the packages that were requested and are installed
+MARKER = "loadstone.json"  # the packages that were requested and are installed, and where
 LOG_LINES = 4
 SIZE_MB = 150  # of Keystone 30 and its web servers
 _OURS = getattr(sys, "_base_executable", sys.executable)
@@ -38,7 +40,8 @@ class ServiceEnvironment(Part):
     deployment: Path  # folder of the deployment, to mark the installer's processes with
     interpreter: str | None = None  # instead of the one that runs Loadstone
     pip: str | None = None  # pip requirement, for a Python too old for uv
-    patch: Path | None = None  # applied to the installed packages
+    patch: Path | None = None  # applied to a copy of the environment `unpatched`
+    unpatched: str = ""  # its title
     variables: tuple[tuple[str, str], ...] = ()  # for the installer
     size_mb: int = SIZE_MB
     name: str = "environment"
@@ -60,6 +63,10 @@ class ServiceEnvironment(Part):
     def _log(self) -> Path:
         return self.root / f"{self.folder.name}.log"
 
+    @property
+    def _original(self) -> "ServiceEnvironment":
+        return replace(self, title=self.unpatched, patch=None)
+
     def prepare(self, say: Say) -> None:
         """Create the environment, or add missing packages."""
         with locks.held(self.root / f".{self.folder.name}.lock"):
@@ -67,21 +74,47 @@ class ServiceEnvironment(Part):
             if installed is not None and set(self.contents) <= installed:
                 return
             if installed is None:
-                say(f"making an environment for {self.title} (once)")
-                diskspace.require(self.root, self.size_mb)
-                shutil.rmtree(self.folder, ignore_errors=True)
-                self._create()
+                installed = self._make(say)
             if self.constraints is None:
                 say(f"no tested set of packages for {self.title}: the newest ones are taken")
-            missing = tuple(p for p in self.contents if p not in (installed or ()))
+            missing = tuple(p for p in self.contents if p not in installed)
             if missing:
                 say(f"installing {', '.join(missing)}")
                 self._install(missing)
-            if installed is None and self.patch is not None:
-                say(f"applying {self.patch.name}")
-                self._apply(self.patch)
-            marker = json.dumps(sorted({*self.contents, *(installed or ())}))
-            files.write(self.folder / MARKER, marker)
+            self._mark({*self.contents, *installed})
+
+    def _make(self, say: Say) -> set[str]:
+        """Create the environment; return the packages that it holds."""
+        if self.patch is not None:
+            return self._make_patched(self.patch, say)
+        say(f"making an environment for {self.title} (once)")
+        diskspace.require(self.root, self.size_mb)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._create()
+        return set()
+
+    def _make_patched(self, patch: Path, say: Say) -> set[str]:
+        original = self._original
+        original.prepare(say)
+        say(f"copying the environment of {original.title}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with locks.held(self.root / f".{original.folder.name}.lock"):
+            installed = original._installed() or set()
+            diskspace.copy(original.folder, self.folder)
+        self._relocate_scripts(original.folder)
+        say(f"applying {patch.name}")
+        self._apply(patch)
+        return installed
+
+    def _relocate_scripts(self, original: Path) -> None:
+        """Replace the path of the original in scripts: their first line names the interpreter."""
+        before, after = os.fsencode(original), os.fsencode(self.folder)
+        for script in (self.folder / "bin").iterdir():
+            if script.is_symlink() or not script.is_file():
+                continue
+            text = script.read_bytes()
+            if before in text and b"\0" not in text:  # no machine code
+                script.write_bytes(text.replace(before, after))
 
     def facts(self) -> Facts:
         """Return the Python version."""
@@ -140,10 +173,26 @@ class ServiceEnvironment(Part):
         return find_uv() if self.pip is None else None
 
     def _installed(self) -> set[str] | None:
+        """Return the installed packages, or None if the environment cannot be used."""
         try:
-            return set(json.loads((self.folder / MARKER).read_text()))
-        except (OSError, ValueError):
+            marker = json.loads((self.folder / MARKER).read_text())
+            packages = set(marker.pop("packages"))
+        except (OSError, ValueError, AttributeError, KeyError, TypeError):
             return None
+        is_whole = marker == self._origin() and os.access(self.python, os.X_OK)
+        return packages if is_whole else None
+
+    def _mark(self, packages: set[str]) -> None:
+        marker = {"packages": sorted(packages), **self._origin()}
+        files.write(self.folder / MARKER, json.dumps(marker))
+
+    def _origin(self) -> dict[str, str]:
+        """Return what the environment depends on besides its packages."""
+        constraints = self.constraints.read_bytes() if self.constraints else b""
+        return {
+            "folder": str(self.folder),
+            "constraints": hashlib.sha256(constraints).hexdigest(),
+        }
 
     def _run(self, arguments: tuple[str, ...]) -> None:
         self.root.mkdir(parents=True, exist_ok=True)

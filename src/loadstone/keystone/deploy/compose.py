@@ -50,7 +50,7 @@ def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
     source = settings.source
     is_old = settings.is_queens
     return ServiceEnvironment(
-        root=paths.labs() / "environments",
+        root=paths.environments(),
         title=f"keystone-{source.title}",
         contents=(_requirement(source),),
         constraints=_constraints(source),
@@ -58,6 +58,7 @@ def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
         interpreter=queens.python() if is_old else INTERPRETERS.get(settings.web),
         pip=queens.PIP if is_old else None,
         patch=source.patch,
+        unpatched=f"keystone-{source.version}",
         # Without git's metadata, pbr cannot determine the version (docs.openstack.org/pbr).
         variables=(("PBR_VERSION", source.version),) if source.tree else (),
     )

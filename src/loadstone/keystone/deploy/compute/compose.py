@@ -127,7 +127,7 @@ def _started_first(broker: tuple[RabbitMq, ...]) -> tuple[Part, ...]:
 def environment(folder: Path) -> ServiceEnvironment:
     """Return the environment of the services."""
     return ServiceEnvironment(
-        root=paths.labs() / "environments",
+        root=paths.environments(),
         title=TITLE,
         contents=(*(f"{name}=={version}" for name, version in VERSIONS.items()), *PACKAGES),
         constraints=PINNED,
