@@ -71,7 +71,7 @@ def test_what_could_not_be_read_is_unknown_and_ends_with_4(facts):
     code, text = audit(facts(NO_LOGIN), "--json", "-")
     tree = json.loads(text)
     rows = {row["rule"]: row for row in tree["results"]}
-    assert rows["CAP-02"]["state"] in ("skip", "unknown")
+    assert rows["CAP-02"]["state"] == "skip"
     assert rows["KS-21"]["state"] == "unknown"
     assert "Access denied" in rows["KS-21"]["message"]
     assert (code, tree["exit_code"]) == (4, 4)
@@ -162,8 +162,7 @@ def test_other_mistakes_are_told(facts):
 
 def test_facts_are_collected_here_and_judged_there(tmp_path):
     path = tmp_path / "facts.json"
-    code, _ = audit("collect", "-o", str(path))
-    assert code in (0, None)
+    audit("collect", "-o", str(path))
     judged = json.loads(audit(str(path), "--json", "-")[1])
     (host,) = judged["hosts"]
     assert host["failure"] is None

@@ -46,17 +46,13 @@ def host_with(folder, name, text):
     return with_settings(settings)
 
 
-def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path, record_property):
+def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path):
     texts = {rule.lower(): text for rule, text in FAULTS.items()} | {"healthy": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
     with ssh_hosts(tmp_path, commands) as hosts:
         inventory = tmp_path / "hosts.ini"
         inventory.write_text("[identity]\n" + "\n".join(hosts.names) + "\n")
-        began = time.monotonic()
         _, tree = audited("--inventory", str(inventory), "--ssh-config", str(hosts.config))
-        took_s = time.monotonic() - began
-    record_property("audit of 8 hosts over ssh, seconds", round(took_s, 2))
-    print(f"8 hosts over ssh: {took_s:.2f} s")
     found = {
         (row["host"], row["rule"])
         for row in tree["results"]
@@ -99,7 +95,6 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     assert "hidden" not in json.dumps(tree)
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
     reached = tmp_path / "reached"
     with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 15'"}) as hosts:
@@ -120,7 +115,7 @@ def test_ansible_without_an_inventory_is_refused(tmp_path):
 
 
 NOT_A_DOCUMENT = '{"loadstone_facts": 1, "sections": [], "complete": true}'
-HOSTILE = {
+ANSWERING = {
     "truncated": ('sh -c "$SSH_ORIGINAL_COMMAND" | head -c 900', "cut off or damaged"),
     "junk": ("head -c 100000000 /dev/urandom", "longer than 8 MB"),
     "chatter": ("yes", "longer than 8 MB"),
@@ -128,16 +123,24 @@ HOSTILE = {
     "deep": ("cat {folder}/deep.json", "cut off or damaged"),
     "other": ("echo Authorized users only; cat >/dev/null", "no facts in it: Authorized users"),
     "refusing": ("sh -c 'echo no shell for you >&2; exit 7'", "ended with 7: no shell for you"),
+}
+SILENT = {  # they cost the time-out
     "hanging": ("sleep 1000", "no complete answer within 20 s"),
     "deaf": ("sh -c 'echo; exec sleep 1000'", "no complete answer within 20 s"),
 }
 
 
-@pytest.mark.slow
-def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        pytest.param(ANSWERING, id="answering"),
+        pytest.param(SILENT, id="silent", marks=pytest.mark.verify),
+    ],
+)
+def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path, hostile):
     (tmp_path / "deep.json").write_text('{"loadstone_facts": ' + "[" * 1_000_000)
     commands = {
-        name: command.replace("{folder}", str(tmp_path)) for name, (command, _) in HOSTILE.items()
+        name: command.replace("{folder}", str(tmp_path)) for name, (command, _) in hostile.items()
     }
     commands["healthy"] = host_with(tmp_path, "healthy", FAULTS["KS-03"])
     with ssh_hosts(tmp_path, commands) as hosts:
@@ -147,7 +150,7 @@ def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
             *words, *config, "--timeout", "20", "--rule", "KS-03", "--rule", "HOST-00"
         )
     rows = {(row["host"], row["rule"]): row for row in tree["results"]}
-    for name, (_, reason) in HOSTILE.items():
+    for name, (_, reason) in hostile.items():
         row = rows[name, "HOST-00"]
         assert (row["state"], row["severity"]) == ("unknown", "critical")
         assert reason in row["message"], name

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import PASSWORD
-from known_service import NAME, cloud_of, serving
+from known_service import NAME, Known, cloud_of, seen_by, serving
 from network_hosts import HERE, NetworkHost, network
 from running_fleet import begun, fleet_of, free_port, loadstone, of_admin
 from ssh_hosts import ssh_hosts
@@ -41,8 +41,6 @@ WATCHED_COMMANDS = {
     "run": ("run", "task.yaml"),
     "compare": ("compare", "--cloud=a", "--cloud=b", "--users=0", "--seconds=3", "--pairs=4"),
 }
-# Four pairs of one service may not show that it is the same.
-WATCHED_EXIT_CODES = {"run": (0, 1), "compare": (0, 4)}
 
 
 @pytest.fixture
@@ -71,7 +69,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
         done = loadstone(home, *words, **of_admin("127.0.0.1", served))
     assert done.returncode == 0, done.stderr
     found = json.loads((home / "out.json").read_text())
-    assert found["workloads"][0]["generator_valid"] in (True, False)
+    assert isinstance(found["workloads"][0]["generator_valid"], bool)
     assert not [one for one in command_lines() if key.strip().splitlines()[1] in one]
     assert PASSWORD not in logs(home)
     ended = loadstone(home, "fleet", "down")
@@ -81,7 +79,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     assert f"no Dask scheduler answers at {url}" in gone.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
     home: Path, command: str
@@ -103,12 +101,12 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
             (home / "clouds.yaml").write_text(json.dumps({"clouds": {"a": cloud, "b": cloud}}))
             words = WATCHED_COMMANDS[command]
             done = loadstone(home, *words, f"--fleet={url}", **of_admin("127.0.0.1", served))
-        assert done.returncode in WATCHED_EXIT_CODES[command], done.stderr
+        assert "Traceback" not in done.stderr
     finally:
         loadstone(home, "fleet", "down", f"--fleet-certificates={watching}")
     with Store.open(home / "results") as store:
         runs = [store.get(one.run_id) for one in store.every()]
-    assert len(runs) == (2 if command == "compare" else 1)
+    assert [run.status for run in runs] == ["finished"] * (2 if command == "compare" else 1)
     for trial in (trial for run in runs for trial in run.measurements[0].trials):
         assert trial.health is not None
         assert len(trial.health.parts) == 1
@@ -157,7 +155,7 @@ def test_python_functions_run_on_this_machine_only(home: Path) -> None:
     assert "without --fleet" in told.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 @pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
 def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
@@ -178,13 +176,12 @@ def test_hosts_with_networks_of_their_own_load_together(home: Path) -> None:
         assert loopback.returncode != 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not IS_ROOT, reason="network namespaces need root")
 def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
     options = (f"--host={HERE}", f"--user={NAME}", f"--project={NAME}")
     with (
         network(2) as hosts,
-        serving(*options) as (served, _),
+        serving(*options) as (served, process),
         fleet_of(hosts, home) as fleet,
     ):
         (home / "task.yaml").write_text(
@@ -194,9 +191,10 @@ def test_a_host_that_is_cut_off_under_load_is_named(home: Path) -> None:
         )
         words = ("run", "task.yaml", f"--fleet={fleet.url}", "--yes-load-this-target")
         with begun(home, *words, **of_admin(HERE, served)) as run:
-            while run.poll() is None and not is_connected(hosts[1], served):
-                time.sleep(0.1)
-            time.sleep(4.0)  # connections are opened before the load
+            until(lambda: is_connected(hosts[1], served))
+            service = Known(served, 0.0, process, HERE)
+            # Connections are opened before the load; to prepare its users takes fewer requests.
+            until(lambda: seen_by(service)["worked"] > 100)
             hosts[1].cut_off()
             stdout, stderr = run.communicate()
     assert run.returncode == 3, stdout + stderr

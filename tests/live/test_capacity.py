@@ -17,7 +17,10 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
 from loadstone.target import connect, from_environment
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+
+# No response is as fast, so that the search ends with 1, whatever the machine is doing.
+IMPOSSIBLE = ("--objective", "p99<0.001ms")
 
 
 def loadstone(*words):
@@ -46,20 +49,20 @@ def assert_in_no_file(secret, *folders):
                 assert secret.encode() not in path.read_bytes(), path
 
 
-def test_a_search_of_a_scenario_that_makes_users_leaves_none(lab_keystone, tmp_path, capsys):
-    before = things(lab_keystone)
+def test_a_search_of_a_scenario_that_makes_users_leaves_none(exclusive_keystone, tmp_path, capsys):
+    before = things(exclusive_keystone)
     code = loadstone(
-        *("capacity", "--lab", lab_keystone.name, "--scenario", "KeystoneBasic.create_user"),
+        *("capacity", "--lab", exclusive_keystone.name, "--scenario", "KeystoneBasic.create_user"),
         *("--arg", "enabled=false", "--arg", "password=Hunter2-of-the-users"),
-        *("--users", "2", "--budget", "20s", "--store", tmp_path, "--json", "-"),
+        *("--users", "2", "--budget", "20s", "--store", tmp_path, "--json", "-", *IMPOSSIBLE),
     )
     shown = capsys.readouterr()
-    assert code in (0, 4), shown.err  # a machine that is too noisy for an N says so
+    assert code == 1, shown.err
     found = json.loads(shown.out)
     assert found["scenario"] == "KeystoneBasic.create_user"
     assert found["title"] == "KeystoneBasic.create_user (enabled=false, password=***)"
-    assert any(trial["throughput_rps"] > 0 for trial in found["trials"])
-    assert things(lab_keystone) == before
+    assert any(trial["ok"] > 0 for trial in found["trials"])
+    assert things(exclusive_keystone) == before
     announced = (tmp_path / "runs" / found["run_id"] / "created.jsonl").read_text()
     assert found["run_id"] in announced
     assert "Hunter2-of-the-users" not in shown.out + shown.err
@@ -67,7 +70,7 @@ def test_a_search_of_a_scenario_that_makes_users_leaves_none(lab_keystone, tmp_p
 
 
 def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
-    lab_keystone, tmp_path, monkeypatch, capsys
+    exclusive_keystone, tmp_path, monkeypatch, capsys
 ):
     made = []
     new_password = users.new_password
@@ -77,27 +80,27 @@ def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
         return made[-1]
 
     monkeypatch.setattr(users, "new_password", remembered)
-    before = things(lab_keystone)
+    before = things(exclusive_keystone)
     code = loadstone(
-        *("capacity", "--lab", lab_keystone.name, "--scenario", "validate", "--users", "4"),
-        *("--budget", "20s", "--store", tmp_path, "--json", "-"),
+        *("capacity", "--lab", exclusive_keystone.name, "--scenario", "validate", "--users", "4"),
+        *("--budget", "20s", "--store", tmp_path, "--json", "-", *IMPOSSIBLE),
     )
     shown = capsys.readouterr()
-    assert code in (0, 4), shown.err  # a machine that is too noisy for an N says so
+    assert code == 1, shown.err
     found = json.loads(shown.out)
     assert found["scenario"] == "Keystone.validate_token"
     assert found["trials"]
-    sustained = [trial for trial in found["trials"] if trial["verdict"] == "sustained"]
-    assert all(trial["errors"] == 0 for trial in sustained)
-    assert things(lab_keystone) == before
+    assert {trial["errors"] for trial in found["trials"]} == {0}
+    assert things(exclusive_keystone) == before
     assert len(made) >= 4
-    keystone = lab_keystone.folder
+    keystone = exclusive_keystone.folder
     for secret in made:
         assert secret not in shown.out + shown.err
         assert_in_no_file(secret, tmp_path, keystone)
-    assert_in_no_file(lab_keystone.environment_variables()["OS_PASSWORD"], tmp_path)
+    assert_in_no_file(exclusive_keystone.environment_variables()["OS_PASSWORD"], tmp_path)
     assert_in_no_file(
-        lab_keystone.environment_variables()["OS_PASSWORD"], *(p for _, p in logs(lab_keystone))
+        exclusive_keystone.environment_variables()["OS_PASSWORD"],
+        *(p for _, p in logs(exclusive_keystone)),
     )
 
 
@@ -130,6 +133,7 @@ def test_a_keystone_that_dies_in_mid_search_is_said_with_its_log(start, tmp_path
     assert kept["trials"]
 
 
+@pytest.mark.verify
 def test_the_demo_ends_with_a_report_and_leaves_no_process(lab_home, tmp_path):  # noqa: ARG001
     before = {process.pid for process in psutil.process_iter()}
     ended = subprocess.run(
@@ -139,7 +143,7 @@ def test_the_demo_ends_with_a_report_and_leaves_no_process(lab_home, tmp_path): 
         timeout=280,
         check=False,
     )
-    assert ended.returncode in (0, 4), ended.stderr
+    assert ended.returncode == 0, ended.stderr
     page = Path(ended.stdout.splitlines()[-1])
     assert page.is_file()
     text = page.read_text()

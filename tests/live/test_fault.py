@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import psutil
@@ -51,6 +50,26 @@ SENTENCES = (
     "steal cpu for 0.5 seconds",
     "reboot one node for 0.5 seconds",
 )
+# One for each way to undo: restart, continue, weights, SQL, keys, certificate, network.
+IN_THE_GATE = (
+    "kill keystone service on one node for 0.5 seconds",
+    "take one node out for 0.5 seconds",
+    "delay network on one node by 50 ms for 0.5 seconds",
+    "restart memcached service on one node",
+    "make database read-only for 0.5 seconds",
+    "rotate fernet keys for 0.5 seconds",
+    "expire certificate for 0.5 seconds",
+)
+KILLED = (
+    "freeze keystone service for 100 seconds",
+    "kill keystone service on one node for 100 seconds",
+    "terminate keystone service on node 2",  # it takes its time to end
+    "take one node out for 100 seconds",
+    "make database read-only for 100 seconds",
+    "expire certificate for 100 seconds",
+    "steal cpu for 100 seconds",
+)
+KILLED_IN_THE_GATE = (KILLED[0], KILLED[4])
 
 
 @pytest.fixture
@@ -80,44 +99,49 @@ def assert_whole(lab):
     assert not (lab.folder / "keystone.before").exists()
 
 
-@pytest.mark.slow
-def test_every_fault_is_undone(two_nodes, tmp_path):
-    injector = LabInjector(two_nodes.folder)
+def assert_undone(lab, sentences):
+    injector = LabInjector(lab.folder)
     injector.over.set()  # what lasts to the load's end is undone at once
-    for sentence in SENTENCES:
+    for sentence in sentences:
         injector.check(read(sentence))
         done = injector.inject(read(sentence))
         assert done.failure == "", (sentence, done)
-        assert_whole(two_nodes)
+        assert_whole(lab)
+
+
+def test_faults_are_undone_also_after_a_kill(two_nodes):
+    assert_undone(two_nodes, IN_THE_GATE)
+    injector = LabInjector(two_nodes.folder)
     with pytest.raises(InvalidInput, match="no postgres"):
         injector.check(read("kill postgres service"))
     with pytest.raises(InvalidInput, match="needs --with token=uuid"):
         injector.check(read("flush tokens"))
     with pytest.raises(InvalidInput, match="no node 3"):
         injector.check(read("kill keystone on node 3"))
-    assert_undone_after_a_kill(two_nodes)
-    assert_measured(two_nodes, tmp_path)
-    assert_clients_are_told_of_the_expiry(two_nodes, tmp_path)
-    assert_task(two_nodes, tmp_path)
+    assert_undone_after_a_kill(two_nodes, KILLED_IN_THE_GATE)
 
 
-def assert_undone_after_a_kill(lab):
-    for sentence in (
-        "freeze keystone service for 100 seconds",
-        "kill keystone service on one node for 100 seconds",
-        "terminate keystone service on node 2",  # it takes its time to end
-        "take one node out for 100 seconds",
-        "make database read-only for 100 seconds",
-        "expire certificate for 100 seconds",
-        "steal cpu for 100 seconds",
-    ):
+@pytest.mark.verify
+def test_every_fault_is_undone(two_nodes):
+    assert_undone(two_nodes, SENTENCES)
+    assert_undone_after_a_kill(two_nodes, KILLED)
+
+
+def assert_undone_after_a_kill(lab, sentences):
+    for sentence in sentences:
         words = (sys.executable, "-c", HOLDS, str(lab.folder), sentence)
         with subprocess.Popen(words) as process:
             until((lab.folder / FILE).exists, sentence)
-            time.sleep(0.3)
             process.send_signal(signal.SIGKILL)
         until(lambda: not (lab.folder / FILE).exists(), sentence)
         assert_whole(lab)
+
+
+@pytest.mark.verify
+def test_the_effect_of_faults_is_measured(two_nodes, tmp_path):
+    assert_measured(two_nodes, tmp_path)
+    assert_clients_are_told_of_the_expiry(two_nodes, tmp_path)
+    assert_task(two_nodes, tmp_path)
 
 
 def loadstone(*words):
@@ -132,6 +156,16 @@ def loadstone(*words):
     return ended
 
 
+def found_by(ended):
+    """The data of a run whose exit code agrees with them."""
+    found = json.loads(ended.stdout)
+    measurements = found.get("measurements", [found])
+    verdicts = {trial["verdict"] for one in measurements for trial in one["trials"]}
+    assert "invalid" not in verdicts, ended.stderr
+    assert ended.returncode == (1 if "degraded" in verdicts else 0), ended.stderr
+    return found
+
+
 def assert_measured(lab, tmp_path):
     ended = loadstone(
         *("fault", "--lab", lab.name, "--do", "freeze haproxy service for 1 seconds"),
@@ -139,8 +173,7 @@ def assert_measured(lab, tmp_path):
         *("--rate", "12", "--users", "0", "--repeats", "1", "--timeout", "60s"),
         *("--baseline", "5s", "--observe", "8s", "--store", str(tmp_path), "--json", "-"),
     )
-    assert ended.returncode in (0, 1), ended.stderr
-    found = json.loads(ended.stdout)
+    found = found_by(ended)
     [fault] = found["faults"]
     assert fault["action"] == "freeze haproxy service for 1 seconds"
     assert fault["targets"] == ["haproxy"]
@@ -149,7 +182,7 @@ def assert_measured(lab, tmp_path):
     # Nobody is answered for a second, and nobody is told so: it is a backlog.
     assert fault["downtime_s"] == 0
     assert fault["backlog"] >= 8
-    assert fault["mttr_s"] is None or fault["mttr_s"] > 0.9
+    assert fault["mttr_s"] > 0.9
     [summary] = found["faults_summary"]
     assert summary["backlog"]["mean"] == fault["backlog"]
     assert_whole(lab)
@@ -161,8 +194,7 @@ def assert_clients_are_told_of_the_expiry(lab, tmp_path):
         *("--rate", "12", "--users", "0", "--repeats", "1", "--timeout", "60s"),
         *("--baseline", "5s", "--observe", "4s", "--store", str(tmp_path), "--json", "-"),
     )
-    assert ended.returncode in (0, 1), ended.stderr
-    [fault] = json.loads(ended.stdout)["faults"]
+    [fault] = found_by(ended)["faults"]
     assert "certificate expired" in {one["kind"] for one in fault["errors"]}
     assert fault["downtime_s"] > 0
     assert_as_logged(fault)
@@ -191,9 +223,9 @@ def assert_task(lab, tmp_path):
     task = tmp_path / "task.json"
     task.write_text(json.dumps({"Authenticate.keystone": [workload]}))
     ended = loadstone("run", str(task), "--lab", lab.name, "--store", str(tmp_path), "--json", "-")
-    # Iterations fail, so that the SLA that Rally implies does not hold.
-    assert ended.returncode in (0, 1), ended.stderr
     [workload] = json.loads(ended.stdout)["workloads"]
+    # Iterations may fail meanwhile; then the SLA that Rally implies does not hold.
+    assert ended.returncode == (0 if workload["pass_sla"] else 1), ended.stderr
     [[result]] = [hook["results"] for hook in workload["hooks"]]
     assert result["status"] == "success"
     [fault] = workload["faults"]
@@ -203,7 +235,7 @@ def assert_task(lab, tmp_path):
     assert_whole(lab)
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 @pytest.mark.timeout(900)  # on a busy machine an upgrade beside a load takes minutes
 @pytest.mark.parametrize("database", ["mariadb", "postgres"])
 def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
@@ -213,8 +245,7 @@ def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
         *("--do", "upgrade keystone to 30.0.0", "--rate", "3", "--users", "0", "--repeats", "1"),
         *("--baseline", "20s", "--timeout", "60s", "--store", str(tmp_path), "--json", "-"),
     )
-    assert ended.returncode in (0, 1), ended.stderr
-    killed, upgraded = [one["faults"][0] for one in json.loads(ended.stdout)["measurements"]]
+    killed, upgraded = [one["faults"][0] for one in found_by(ended)["measurements"]]
     assert killed["failed"] > 0
     for fault in (killed, upgraded):
         assert_as_logged(fault)

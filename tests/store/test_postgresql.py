@@ -107,7 +107,6 @@ def assert_one_line(ended, code, words):
     assert_hidden(ended.stderr)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
     task, study = tmp_path / "task.json", tmp_path / "study.yaml"
@@ -120,12 +119,13 @@ def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
             team(
                 *("capacity", "--scenario", "validate", "--users", "2", "--budget", "20s"),
                 *("--max-rate", "100", "--store", url, "--json", "-"),
+                *("--objective", "p99<0.001ms"),  # nothing is as fast: it ends with 1 anywhere
             ),
             team("study", "run", str(study), "--quick", "--json", "study.json"),
             team("study", "list"),
         ]
-    assert [one.returncode for one in (said[0], *said[2:])] == [0, 0, 0], said
-    assert "capacity" in json.loads(said[1].stdout or "{}"), said[1]
+    assert [one.returncode for one in said] == [0, 1, 0, 0], said
+    assert "capacity" in json.loads(said[1].stdout)
     assert json.loads((team.home / "study.json").read_text())["missing"] == 0
     listed = team("results", "list", "--json", "-")
     runs = {entry["kind"]: entry["run_id"] for entry in json.loads(listed.stdout)}
@@ -177,8 +177,8 @@ def test_the_password_may_come_from_the_environment_and_is_hidden_then(postgresq
     [
         ("report", "latest"),
         ("results", "export", "latest", "run.zip"),
-        pytest.param(("results", "clean", "latest"), marks=pytest.mark.slow),
-        pytest.param(("results", "delete", "latest"), marks=pytest.mark.slow),
+        ("results", "clean", "latest"),
+        ("results", "delete", "latest"),
     ],
 )
 @pytest.mark.usefixtures("kept")

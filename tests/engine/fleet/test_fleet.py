@@ -111,8 +111,7 @@ def test_clocks_that_differ_and_drift_change_neither_schedule_nor_latency() -> N
     assert np.max(np.abs(order - np.arange(200))) < 100
 
 
-@pytest.mark.quiet
-@pytest.mark.slow
+@pytest.mark.verify
 def test_clocks_that_differ_and_drift_change_neither_n_nor_latency() -> None:
     now_ns = time.time_ns()
     offsets_s, drifts = (2.0, -2.0, 1.0, 0.0), (50e-6, -50e-6, -50e-6, 50e-6)
