@@ -97,7 +97,7 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
 
 def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
     reached = tmp_path / "reached"
-    with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 15'"}) as hosts:
+    with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 5'"}) as hosts:
         inventory = inventory_of(hosts, tmp_path)
         words = ("audit", "--inventory", str(inventory), "--via", "ansible")
         process = subprocess.Popen([sys.executable, "-m", "loadstone", *words])

@@ -15,6 +15,7 @@ from private_postgresql import IN_URL, PASSWORD, USER
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.exit_code import exit_code
 from loadstone.keystone.journal import JOURNAL, read
 from loadstone.store import database, location
 from loadstone.store.store import Store
@@ -117,15 +118,17 @@ def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
         said = [
             team("run", str(task), "--json", "task-result.json"),
             team(
-                *("capacity", "--scenario", "validate", "--users", "2", "--budget", "20s"),
+                *("capacity", "--scenario", "validate", "--users", "2", "--budget", "10s"),
                 *("--max-rate", "100", "--store", url, "--json", "-"),
-                *("--objective", "p99<0.001ms"),  # nothing is as fast: it ends with 1 anywhere
             ),
             team("study", "run", str(study), "--quick", "--json", "study.json"),
             team("study", "list"),
         ]
-    assert [one.returncode for one in said] == [0, 1, 0, 0], said
-    assert "capacity" in json.loads(said[1].stdout)
+    assert [one.returncode for one in (said[0], *said[2:])] == [0, 0, 0], said
+    with Store.open(location.read(url)) as store:
+        search = store.get(json.loads(said[1].stdout)["run_id"])
+    # What so short a search finds depends on the machine, and its exit code on what it finds.
+    assert (search.status, said[1].returncode) == ("finished", exit_code(search))
     assert json.loads((team.home / "study.json").read_text())["missing"] == 0
     listed = team("results", "list", "--json", "-")
     runs = {entry["kind"]: entry["run_id"] for entry in json.loads(listed.stdout)}
