@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import shared_labs
-from lab_client import quietly
+from lab_client import quietly, skipping_without_servers
 from rally_files import unpacked
 
-from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deployment import Deployment
@@ -37,16 +36,6 @@ def lent(labs: Path, name: str, *, exclusively: bool = False) -> Iterator[Deploy
             using = shared_labs.in_use(labs, name, exclusively=exclusively)
             lab = stack.enter_context(using)
         yield lab
-
-
-@contextlib.contextmanager
-def skipping_without_servers() -> Iterator[None]:
-    try:
-        yield
-    except EnvironmentUnusable as missing:
-        if "not installed: " in str(missing) and not os.environ.get("CI"):
-            pytest.skip(str(missing))
-        raise
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_a_search_of_a_scenario_that_makes_users_leaves_none(exclusive_keystone,
     code = loadstone(
         *("capacity", "--lab", exclusive_keystone.name, "--scenario", "KeystoneBasic.create_user"),
         *("--arg", "enabled=false", "--arg", "password=Hunter2-of-the-users"),
-        *("--users", "2", "--budget", "10s", "--store", tmp_path, "--json", "-"),
+        *("--users", "2", "--budget", "20s", "--store", tmp_path, "--json", "-"),
     )
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -90,7 +90,7 @@ def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
     before = things(exclusive_keystone)
     code = loadstone(
         *("capacity", "--lab", exclusive_keystone.name, "--scenario", "validate", "--users", "4"),
-        *("--budget", "10s", "--store", tmp_path, "--json", "-"),
+        *("--budget", "20s", "--store", tmp_path, "--json", "-"),
     )
     shown = capsys.readouterr()
     found = json.loads(shown.out)

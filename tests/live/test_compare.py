@@ -59,14 +59,14 @@ def test_a_rule_of_the_audit_is_proven_with_load_from_a_fleet(
         check=False,
         cwd=tmp_path,
     )
-    assert done.returncode in (0, 4), done.stderr
+    assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())
     differ = {one["name"]: (one["a"], one["b"]) for one in found["settings"]}
     # Facts of the audit were kept with both runs, and no others differ.
     assert differ.keys() == {"workers", "web.processes"}
     assert differ["web.processes"] == ("1", "2")
     row = found["metrics"]["token issue"]["throughput"]
-    assert row["answer"] == "faster" or done.returncode == 4
+    assert row["answer"] == "faster"
     assert "WEB-01" in found["notes"][0]
     with Store.open(tmp_path / "store") as store:
         runs = [store.get(one.run_id) for one in store.every()]

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab_client import token_of, until, validation_of
+from lab_client import skipping_without_servers, token_of, until, validation_of
 
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab.ports import choose
+from loadstone.lab.programs import Program, check
 from loadstone.lab.server import Site, listens
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.sampler import Monitor
@@ -156,6 +157,8 @@ scrape_configs:
 
 
 def test_a_real_prometheus_gives_the_cores_that_node_exporter_saw(tmp_path: Path) -> None:
+    with skipping_without_servers():
+        check([Program(name, name) for name in ("prometheus", "prometheus-node-exporter")])
     node, server = choose(None), choose(None)
     (tmp_path / "prometheus.yml").write_text(PROMETHEUS.format(port=node))
     exporter = ("prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{node}")

@@ -36,7 +36,7 @@ def test_the_cores_that_logins_take_are_those_that_the_kernel_accounts(start, tm
     deployment = start("workers=2", "hash-rounds=8")
     words = ("--lab", deployment.name, "--users", "2", "--budget", "25s")
     measured = call(tmp_path, "capacity", *words)
-    assert measured.returncode in (0, 4), measured.stderr  # 4: the machine has other work
+    assert measured.returncode == 0, measured.stderr
     variables = deployment.environment_variables()
     token_of(variables)
     before_s = cpu_s(deployment)

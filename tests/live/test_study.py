@@ -40,13 +40,10 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     assert "1 of 2 measurements are missing" in first.output, first.output
     (study_id,) = journal.ids(store)
     again = ["run", "--resume", study_id, "--store", str(store), "--json", str(tmp_path / "o")]
-    second = CliRunner().invoke(study, again)
+    assert CliRunner().invoke(study, again).exit_code == 0
     found = json.loads((tmp_path / "o").read_text())
     assert [row["levels"] for row in found["rows"]] == [{"workers": "1"}, {"workers": "2"}]
-    # Twenty seconds on a noisy machine may find no N: the row then says why, and the study ends so.
-    without = [row for row in found["rows"] if row["value"] is None]
-    assert all(row["failures"] for row in without), found["rows"]
-    assert second.exit_code in ((4,) if without else (0, 4)), second.output
+    assert [row["failures"] for row in found["rows"]] == [[], []]
     assert found["missing"] == 0
     assert len(started) == 3
     with Store.open(store) as opened:

@@ -118,7 +118,7 @@ def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
         said = [
             team("run", str(task), "--json", "task-result.json"),
             team(
-                *("capacity", "--scenario", "validate", "--users", "2", "--budget", "10s"),
+                *("capacity", "--scenario", "validate", "--users", "2", "--budget", "20s"),
                 *("--max-rate", "100", "--store", url, "--json", "-"),
             ),
             team("study", "run", str(study), "--quick", "--json", "study.json"),
