@@ -56,6 +56,7 @@ def assert_in_no_file(secret, *folders):
                 assert secret.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.verify
 def test_a_search_of_a_scenario_that_makes_users_leaves_none(exclusive_keystone, tmp_path, capsys):
     before = things(exclusive_keystone)
     code = loadstone(
