@@ -5,10 +5,11 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-from lab_client import assert_serves, token_of
+from lab_client import assert_serves, quietly, token_of
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.deploy import queens
+from loadstone.keystone import deployment
+from loadstone.keystone.deploy import queens, settings
 from loadstone.keystone.deployment import Deployment
 from loadstone.lab import interpreters
 
@@ -34,12 +35,10 @@ def start_queens(start: Start) -> Start:
     return lambda *words: start(*SMALL, *words)
 
 
-def test_without_python_3_6_one_line_says_so(
-    start_queens: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_python_3_6_one_line_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreters, "_candidates", lambda _: iter(()))
     with pytest.raises(EnvironmentUnusable, match=r"^not installed: python3\.6, [^\n]*$"):
-        start_queens()
+        deployment.up(name, settings.read(map(settings.split, SMALL)), quietly, owned=True)
 
 
 @needs_python

@@ -39,8 +39,6 @@ LABS: dict[str, tuple[str, ...]] = {
     ),
     "apache": ("web=apache", "workers=2", "cache=memory", "hash-rounds=4"),
 }
-# An owner is waited for by nobody: it ends after the process that started it.
-_owners: list[subprocess.Popen[str]] = []
 
 
 def kept_home() -> Path:
@@ -118,7 +116,7 @@ def _start(folder: Path, name: str, words: Sequence[str]) -> str:
             text=True,
             start_new_session=True,
         )
-    _owners.append(owner)
+    owner.returncode = 0  # it outlives this process and is not waited for, which Popen warns of
     assert owner.stdout is not None
     with owner.stdout as stdout:
         return stdout.read()
