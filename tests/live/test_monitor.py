@@ -160,8 +160,8 @@ def begun(*given: object) -> tuple[subprocess.Popen[str], str]:
         if line.startswith("run "):
             run_id = line.split()[1].rstrip(":")
         if "| waiting" in line:
-            break
-    return process, run_id
+            return process, run_id
+    raise AssertionError(f"it ended with {process.wait()} before its load")
 
 
 def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
