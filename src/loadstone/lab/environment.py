@@ -70,7 +70,7 @@ class ServiceEnvironment(Part):
     def prepare(self, say: Say) -> None:
         """Create the environment, or add missing packages."""
         with locks.held(self.root / f".{self.folder.name}.lock"):
-            installed = self._installed()
+            installed = self.installed()
             if installed is not None and set(self.contents) <= installed:
                 return
             if installed is None:
@@ -99,7 +99,7 @@ class ServiceEnvironment(Part):
         say(f"copying the environment of {original.title}")
         shutil.rmtree(self.folder, ignore_errors=True)
         with locks.held(self.root / f".{original.folder.name}.lock"):
-            installed = original._installed() or set()
+            installed = original.installed() or set()
             diskspace.copy(original.folder, self.folder)
         self._relocate_scripts(original.folder)
         say(f"applying {patch.name}")
@@ -172,7 +172,7 @@ class ServiceEnvironment(Part):
     def _uv(self) -> str | None:
         return find_uv() if self.pip is None else None
 
-    def _installed(self) -> set[str] | None:
+    def installed(self) -> set[str] | None:
         """Return the installed packages, or None if the environment cannot be used."""
         try:
             marker = json.loads((self.folder / MARKER).read_text())
@@ -214,7 +214,7 @@ class ServiceEnvironment(Part):
             self._fail(done.stdout)
 
     def _fail(self, output: str) -> NoReturn:
-        if self._installed() is None:
+        if self.installed() is None:
             shutil.rmtree(self.folder, ignore_errors=True)
         if "No space left" in output:
             raise EnvironmentUnusable(f"cannot install {self.title}: no space left in {self.root}")
