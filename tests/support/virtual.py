@@ -59,7 +59,8 @@ class _NoNetwork(BaseAdapter):
         url = urlsplit(str(request.url))
         body = json.loads(request.body) if request.body else None
         call = _Call(str(request.method), url.path, {"Host": url.netloc, **request.headers})
-        status, value, *headers = self._fake.carry_out(call, url, body)
+        with self._fake.lock:  # users are created in parallel
+            status, value, *headers = self._fake.carry_out(call, url, body)
         response = requests.Response()
         response.status_code, response.url, response.request = status, str(request.url), request
         response.headers.update({"Content-Type": "application/json", **dict(*headers)})
@@ -158,6 +159,7 @@ class VirtualCommandLine:
             for name, value in variables.items():
                 here.setenv(name, value)
             here.setenv("LOADSTONE_HOME", str(self.home / "home"))
+            here.setenv("OS_CLIENT_CONFIG_FILE", str(self.home / "clouds.yaml"))
             here.chdir(self.home)
             here.setattr("sys.argv", ["loadstone", *words])
             with pytest.raises(SystemExit) as ended:

@@ -137,6 +137,4 @@ def _statuses(plan: Plan) -> tuple[int, ...]:
 
 def _rows_of(run: Played, refused_with: int) -> Samples:
     """Return the rows of the iterations that ended since the last call."""
-    ended = set(run.ended)
-    rows = [row for row, number in enumerate(run.iteration) if number in ended]
-    return run.samples(refused_with, rows)
+    return run.samples(refused_with, [row for number in run.ended for row in run.rows[number]])

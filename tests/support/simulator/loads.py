@@ -52,6 +52,7 @@ class Played:
     done_s: list[float] = field(default_factory=list)
     outcome: list[int] = field(default_factory=list)
     iteration: list[int] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)  # of each iteration
     action: list[int] = field(default_factory=list)
     # Requests in flight: when each ends, its row.
     pending: list[tuple[float, int]] = field(default_factory=list)
@@ -78,11 +79,15 @@ class Played:
         return max(self.done_s, default=0.0)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether as many iterations have begun as the load has, if it has a number of them."""
+        return self.begun == getattr(self.sent.load, "iterations", None)
+
+    @property
     def is_cut_short(self) -> bool:
         """Whether the engine's limit on the load time ended it before its schedule did."""
-        wanted = getattr(self.sent.load, "iterations", None)
-        is_whole = self.begun == wanted or (self.sent.load.duration_s or inf) <= self.sent.load_s
-        return not is_whole and self.end_s >= self.sent.load_s - 1e-9
+        is_over = self.is_whole or (self.sent.load.duration_s or inf) <= self.sent.load_s
+        return not is_over and self.end_s >= self.sent.load_s - 1e-9
 
     def progress(self, at_s: float) -> Progress:
         """Return the counts, as the engine reports them."""
@@ -91,22 +96,21 @@ class Played:
 
     def samples(self, refused_with: int, rows: Sequence[int] | None = None) -> Samples:
         """Return the sample table, or those of its rows, in the order of completion."""
-        chosen = np.arange(len(self.due_s)) if rows is None else np.asarray(rows, dtype=np.int64)
-        done_ns = _ns(self.done_s)[chosen]
-        order = np.argsort(done_ns, kind="stable")
-        chosen, done_ns = chosen[order], done_ns[order]
-        sent_ns = _ns(self.sent_s)[chosen]
-        outcome = np.array(self.outcome, dtype=np.uint8)[chosen]
-        action = np.array(self.action, dtype=np.uint8)[chosen]
+        chosen = sorted(
+            range(len(self.due_s)) if rows is None else rows, key=self.done_s.__getitem__
+        )
+        done_ns, sent_ns = _ns(self.done_s, chosen), _ns(self.sent_s, chosen)
+        outcome = np.array([self.outcome[row] for row in chosen], dtype=np.uint8)
+        action = np.array([self.action[row] for row in chosen], dtype=np.uint8)
         expected = np.array(self.sent.statuses, dtype=np.uint16)[action]
         status = np.where(outcome == Outcome.OK, expected, 0)
         nothing = np.zeros(len(chosen))
         return Samples(
-            due_ns=_ns(self.due_s)[chosen],
+            due_ns=_ns(self.due_s, chosen),
             sent_ns=sent_ns,
             done_ns=done_ns,
             first_byte_us=((done_ns - sent_ns) // 1000).astype(np.uint32),
-            iteration=np.array(self.iteration, dtype=np.uint32)[chosen],
+            iteration=np.array([self.iteration[row] for row in chosen], dtype=np.uint32),
             connection=nothing.astype(np.uint32),
             status=np.where(outcome == Outcome.HTTP_STATUS, refused_with, status).astype(np.uint16),
             outcome=outcome,
@@ -116,8 +120,8 @@ class Played:
         )
 
 
-def _ns(seconds: list[float]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return (np.array(seconds) * 1e9).astype(np.int64)
+def _ns(seconds: list[float], rows: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return (np.array([seconds[row] for row in rows], dtype=np.float64) * 1e9).astype(np.int64)
 
 
 class SimulatedService:
@@ -168,7 +172,7 @@ class SimulatedService:
             due_s = source.due_s
             ends_s = run.pending[0][0] if run.pending else inf
             at_s = min(due_s, ends_s)
-            if at_s == inf and planned_s == inf:
+            if at_s == inf and run.is_whole:
                 return run.last_s  # as many iterations as were wanted
             if at_s >= look_s:
                 if look_s >= planned_s - 1e-9 or not goes_on(look_s, run):
@@ -252,4 +256,7 @@ def _new_row(run: Played, due_s: float, iteration: int, action: int) -> int:
     run.outcome.append(Outcome.NOT_SENT)
     run.iteration.append(iteration)
     run.action.append(action)
+    if action == 0:
+        run.rows.append([])
+    run.rows[iteration].append(len(run.due_s) - 1)
     return len(run.due_s) - 1
