@@ -58,7 +58,7 @@ def service():
 @pytest.mark.slow
 def test_a_scenario_of_task_files_is_searched_by_its_name(loadstone, service):
     name = "KeystoneBasic.authenticate_user_and_validate_token"
-    ended, found = searched(loadstone, service, "--scenario", name, "--users", "2")
+    _, found = searched(loadstone, service, "--scenario", name, "--users", "2")
     assert found["scenario"] == found["title"] == name
     assert found["parameters"]["users"] == "2"
 
