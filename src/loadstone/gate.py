@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from loadstone.clock import Clock
 from loadstone.engine import local
 from loadstone.engine.local import LoadResult, PreparedRun, Spilled
 from loadstone.errors import LoadTimeUsed
@@ -52,7 +53,14 @@ class Allowance:
 
 
 class Engine(Protocol):
-    """Sends a plan: from this machine (`LOCAL`), or from the hosts of a fleet."""
+    """Sends a plan: from this machine (`LOCAL`), or from the hosts of a fleet.
+
+    Tests have one that simulates the service and the time in which it answers.
+    """
+
+    @property
+    def clock(self) -> Clock:
+        """The clock in which its loads take place."""
 
     def run(self, plan: "Plan", on_progress: "OnProgress | None" = None) -> LoadResult:
         """Send a plan; samples are kept in memory."""
@@ -74,11 +82,8 @@ LOCAL: Engine = local
 
 
 @contextmanager
-def fleet(address: "FleetAddress | None") -> "Iterator[Engine]":
-    """Connect to a fleet; without an address yield the local engine."""
-    if address is None:
-        yield LOCAL
-        return
+def fleet(address: "FleetAddress") -> "Iterator[Engine]":
+    """Connect to a fleet."""
     from loadstone.engine.fleet import connect
 
     with connect.opened(address) as engine:

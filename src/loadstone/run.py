@@ -5,15 +5,15 @@ store each trial as soon as it has ended; remove the resources.
 """
 
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from loadstone import gate, resume
-from loadstone.audit.kept import audited
+from loadstone import resume
+from loadstone.backend import REAL, Backend
+from loadstone.clock import Clock
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.errors import (
     EnvironmentUnusable,
@@ -22,14 +22,13 @@ from loadstone.errors import (
     MeasurementInvalid,
 )
 from loadstone.faults.carried import FaultRunner
-from loadstone.gate import Engine
 from loadstone.generator.model import Load
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
-from loadstone.keystone.target import Target, measured_target, secrets_of
+from loadstone.keystone.target import Target, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display
 from loadstone.redaction import secrets_of_environment
@@ -40,62 +39,35 @@ from loadstone.store.store import Store
 from loadstone.trials import Trials
 from loadstone.worker_profile import require_profiler
 
-if TYPE_CHECKING:
-    from loadstone.engine.fleet.address import FleetAddress
 
-
-def run(config: RunConfig, store: Store, display: Display) -> Run:
+def run(config: RunConfig, store: Store, display: Display, backend: Backend = REAL) -> Run:
     """Connect to the target and make the measurements; results are stored even if this raises."""
     secrets = config.secrets | secrets_of(config.target) | secrets_of_environment()
+    if config.fleet is not None:
+        _require_fleet_possible(config)
     with (
         hidden(secrets, store, display) as hiding,
-        measured_target(config.target, display.say) as target,
+        backend.connected(config.target, display.say) as target,
+        backend.sending_from(config.fleet, [target], display.say) as sending,
     ):
-        return run_on(target, config, hiding, display)
+        return run_on(target, config, hiding, display, sending)
 
 
 def run_on(
-    target: Target,
-    config: RunConfig,
-    store: Store,
-    display: Display,
-    engine: Engine | None = None,
+    target: Target, config: RunConfig, store: Store, display: Display, backend: Backend = REAL
 ) -> Run:
-    """Make the measurements on a connected target, with a connected engine if given."""
-    for one in config.measurements:
-        if config.fleet is not None and not one.generator.can_use_fleet:
-            raise InvalidInput(
-                f"{one.heading}: Python functions run on this machine, without --fleet"
-            )
-    connected = (
-        connected_engine(config.fleet, [target], display.say)
-        if engine is None
-        else nullcontext(engine)
-    )
-    with hidden(target.secrets, store, display) as hiding, connected as sending:
-        _Flow(config, target, hiding, display, sending).carry_out()
+    """Make the measurements on a connected target; the backend's engine sends the loads."""
+    with hidden(target.secrets, store, display) as hiding:
+        _Flow(config, target, hiding, display, backend).carry_out()
         return hiding.get(config.run_id)
 
 
-@contextmanager
-def connected_engine(
-    fleet: "FleetAddress | None", targets: Sequence[Target], say: Callable[[str], None]
-) -> Iterator[Engine]:
-    """Connect to a fleet, if given; the targets' monitors also read its watched hosts."""
-    if fleet is None:
-        yield gate.LOCAL
-        return
-    from loadstone.engine.fleet import client
-    from loadstone.engine.fleet.hosts_file import SshFleet
-    from loadstone.keystone.watch_hosts import watched_hosts
-
-    monitors = [target.watch.monitor for target in targets if target.watch is not None]
-    with (
-        client.located(fleet) if isinstance(fleet, SshFleet) else nullcontext(fleet) as found,
-        gate.fleet(found) as engine,
-        watched_hosts(found, monitors, say),
-    ):
-        yield engine
+def _require_fleet_possible(config: RunConfig) -> None:
+    for one in config.measurements:
+        if not one.generator.can_use_fleet:
+            raise InvalidInput(
+                f"{one.heading}: Python functions run on this machine, without --fleet"
+            )
 
 
 @dataclass(slots=True)
@@ -104,7 +76,7 @@ class _Flow:
     target: Target
     store: Store
     display: Display
-    engine: Engine
+    backend: Backend
     left_s: float = field(init=False)  # remaining load time
     maker: str = field(init=False)  # the run that the users are named after
     index: int = field(default=-1, init=False)  # of the current measurement in the run
@@ -122,14 +94,14 @@ class _Flow:
         self.left_s, self.maker = config.budget_s, run_id
         if config.resumed_run is not None:
             self.maker = resume.maker(self.store, config.resumed_run, access)
-        begun = _new_run(config, self.target)
+        begun = _new_run(config, self.target, self.backend)
         folder = self.store.begin(begun)
         if self.maker != run_id:
             resume.link(folder, self.store.folder(self.maker))
         for warning in config.warnings:
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        with _recorded_end(begun, self.target, self.store), self._faults():
+        with _recorded_end(begun, self.target, self.store, self.backend.clock), self._faults():
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
@@ -146,13 +118,16 @@ class _Flow:
         with self._fault_runner.undoing(self.display.say) as self.target:
             yield
 
+    def _now_s(self) -> float:
+        return self.backend.clock.monotonic_s()
+
     @property
     def _fault_runner(self) -> FaultRunner:
         folder = self.store.folder(self.config.run_id)
-        return FaultRunner(self.target, self.config.fault_commands, folder)
+        return FaultRunner(self.target, self.config.fault_commands, folder, self.backend.clock)
 
     def _group(self, group: MeasurementGroup) -> None:
-        began_s = time.monotonic()
+        began_s = self._now_s()
         first, *others = group.measurements
         self._begin(first)
         try:
@@ -178,7 +153,7 @@ class _Flow:
             self._keep(status="interrupted")
             raise
         if not others:
-            self._keep(wall_s=time.monotonic() - began_s)  # with set-up and clean-up
+            self._keep(wall_s=self._now_s() - began_s)  # with set-up and clean-up
 
     @contextmanager
     def _resources(self, group: MeasurementGroup) -> Iterator[Actors | None]:
@@ -214,7 +189,7 @@ class _Flow:
         return config.at_capacity(self.found_rps)
 
     def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:
-        began_s = time.monotonic()
+        began_s = self._now_s()
         target, say = self.target, self.display.say
         with (
             config.generator.prepared(target, self.maker, actors, say) as load,
@@ -229,7 +204,7 @@ class _Flow:
         self._keep(
             capacity=capacity,
             status="aborted" if is_aborted else "finished",
-            wall_s=time.monotonic() - began_s,
+            wall_s=self._now_s() - began_s,
         )
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
@@ -243,7 +218,7 @@ class _Flow:
             self.target,
             self.store,
             self.display,
-            self.engine,
+            self.backend.engine,
             load,
             self._fault_runner,
             self.index,
@@ -295,17 +270,17 @@ class _Flow:
         self.store.keep_measurement(self.config.run_id, self.index, plain)
 
 
-def _new_run(config: RunConfig, target: Target) -> Run:
+def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
     """Return the record of a run that begins."""
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
-    audit = audited(config.target, target.access.endpoint)
+    audit = backend.audited(config.target, target.access.endpoint)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
         status="running",
-        started_at=_now(),
+        started_at=_now(backend.clock),
         ended_at=None,
         measurements=(),
         environment=Environment(
@@ -325,7 +300,7 @@ def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
 
 
 @contextmanager
-def _recorded_end(begun: Run, target: Target, store: Store) -> Iterator[None]:
+def _recorded_end(begun: Run, target: Target, store: Store, clock: Clock) -> Iterator[None]:
     """Store how a run ended, however it ends."""
     status, failure = "failed", None
     try:
@@ -338,12 +313,14 @@ def _recorded_end(begun: Run, target: Target, store: Store) -> Iterator[None]:
         failure = str(error)
         raise
     finally:
-        environment = begun.environment
+        environment, ended_at = begun.environment, _now(clock)
         if others := target.beside:
             beside = (BESIDE, ", ".join(others))
             environment = replace(environment, target=(*environment.target, beside))
         store.finish(
-            replace(begun, status=status, ended_at=_now(), failure=failure, environment=environment)
+            replace(
+                begun, status=status, ended_at=ended_at, failure=failure, environment=environment
+            )
         )
 
 
@@ -359,5 +336,5 @@ def hidden(secrets: Iterable[str], store: Store, display: Display) -> Iterator[S
         raise
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _now(clock: Clock) -> str:
+    return datetime.fromtimestamp(clock.unix_s(), UTC).isoformat(timespec="seconds")

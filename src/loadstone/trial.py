@@ -1,7 +1,6 @@
 """Runs one trial: a load, its statistics and its verdict."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from loadstone.analysis.alarm import Alarm
 from loadstone.analysis.model import Trial
 from loadstone.analysis.trial import alarm, assess, checked
+from loadstone.clock import Clock
 from loadstone.config.model import MeasurementConfig
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
@@ -41,8 +41,8 @@ class Conditions:
 
 def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tuple[Trial, bool]:
     """Run one load on the target; return the trial, and whether the load time was used up."""
-    observers = conditions.observers
-    began_s = time.monotonic()
+    observers, clock = conditions.observers, conditions.engine.clock
+    began_s = clock.monotonic_s()
     for observer in observers:
         observer.on_trial_begin(request)
     watch = _Watch(conditions, _alarm(request, conditions.config), Meter(conditions.target.members))
@@ -88,7 +88,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         conditions.keep(replace(trial, status=status), None)
         raise
     if request.runner:
-        trial = conditions.keep(replace(trial, wall_s=time.monotonic() - began_s), None)
+        trial = conditions.keep(replace(trial, wall_s=clock.monotonic_s() - began_s), None)
     return trial, loaded.health.is_cut_short
 
 
@@ -137,13 +137,20 @@ class _Watch:
     conditions: Conditions
     alarm: Alarm | None
     meter: Meter
-    start_s: float = field(default_factory=time.time)  # Unix time of the load's first instant
+    start_s: float = field(init=False)  # Unix time of the load's first instant
     _least_s: float = field(default=math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        self.start_s = self._clock.unix_s()
+
+    @property
+    def _clock(self) -> Clock:
+        return self.conditions.engine.clock
 
     def __call__(self, progress: Progress) -> bool:
         # The load may have waited for its workers before its start, and a late call must not move
         # the start to a later time.
-        self._least_s = self.start_s = min(self._least_s, time.time() - progress.elapsed_s)
+        self._least_s = self.start_s = min(self._least_s, self._clock.unix_s() - progress.elapsed_s)
         self.meter.sample()
         goes_on = [observer.on_progress(progress) for observer in self.conditions.observers]
         is_hopeless = self.alarm is not None and not self.alarm(progress)

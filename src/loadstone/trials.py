@@ -1,6 +1,5 @@
 """Runs the trials of a measurement, each with its observers and within the load time left."""
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -50,7 +49,7 @@ class Trials:
         part of the service has died.
         """
         require_alive(self.target)
-        time.sleep(request.pause_s)
+        self.engine.clock.sleep(request.pause_s)
         if isinstance(self.config.policy, Steps):
             self.display.say(f"  {request.runner}")
         left_s = self.config.budget_s - self.measurement.load_s

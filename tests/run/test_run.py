@@ -308,7 +308,6 @@ def test_a_ramp_is_made_as_the_file_says_or_as_rally_makes_it(loadstone, write):
     )
     for words in ((), ("--rally-pacing",)):
         told = loadstone("run", task, *words, "--json", "-")
-        assert told.returncode in (0, 4), told.stderr  # 4: a busy machine was late
         assert json.loads(told.stdout)["workloads"][0]["total"]["ok"] == 12
 
 

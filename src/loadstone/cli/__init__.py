@@ -4,11 +4,15 @@ import signal
 import sys
 from importlib import import_module
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import click
 
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
 from loadstone.errors import INTERRUPTED, LoadstoneError
+
+if TYPE_CHECKING:
+    from loadstone.backend import Backend
 
 # Command -> help. Each is a click command in a module of the same name, which --help does not
 # import, to be fast.
@@ -86,20 +90,23 @@ def loadstone() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line and end the process with its exit code."""
+def main(backend: "Backend | None" = None) -> None:
+    """Run the command line and end the process with its exit code.
+
+    Tests give a backend whose targets, engine and clock are simulated.
+    """
     # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed, exit code 130.
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-    sys.exit(_exit_code())
+    sys.exit(_exit_code(backend))
 
 
-def _exit_code() -> int:
+def _exit_code(backend: "Backend | None") -> int:
     """Run the command line and return its exit code."""
     try:
         with guarded():
-            return _run()
+            return _run(backend)
     except ReaderGone:
         return CLOSED_PIPE
     except LoadstoneError as unwritable:  # by the last flush
@@ -107,9 +114,9 @@ def _exit_code() -> int:
         return unwritable.exit_code
 
 
-def _run() -> int:
+def _run(backend: "Backend | None") -> int:
     try:
-        code = loadstone.main(standalone_mode=False)
+        code = loadstone.main(standalone_mode=False, obj=backend)
     except click.ClickException as refused:
         refused.show()
         return refused.exit_code

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 from click.core import ParameterSource
 
+from loadstone.cli.choose import backend_of
 from loadstone.cli.compare import load_options, temporary
 from loadstone.cli.prove import ProofOptions, state_gain
 from loadstone.cli.stored import JSON, STORE, OutputFile
@@ -57,9 +58,8 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     before = temporary(proof.BEFORE, "a", settings.read(found.before))
     after = temporary(proof.AFTER, "b", settings.read(found.after))
     parameters = proof.parameters(chosen, found, options["lab"])
-    ctx.exit(
-        state_gain((before, after), found.changes, options, notes=(note,), parameters=parameters)
-    )
+    sides, backend = (before, after), backend_of(ctx)
+    ctx.exit(state_gain(sides, found.changes, options, backend, (note,), parameters))
 
 
 def _state(chosen: "Rule", name: str) -> "RuleState | None":

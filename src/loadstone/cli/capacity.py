@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, PROFILE, Command, target_options
+from loadstone.cli.choose import (
+    ANYWAY,
+    MONITOR,
+    PERMISSION,
+    PROFILE,
+    Command,
+    backend_of,
+    target_options,
+)
 from loadstone.cli.duration import Duration, Number
 from loadstone.cli.generator import (
     HIGHEST_RPS,
@@ -191,7 +199,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     )
     with open_store(options["location"]) as store:
         with Screen() as screen:
-            result = run(config, store, screen)
+            result = run(config, store, screen, backend_of(ctx))
         code = exit_code(result, leftovers(store, result.run_id))
     junit = options["junit"]
     if junit is not None:

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from loadstone.backend import Backend
     from loadstone.faults.model import FaultCommands
     from loadstone.keystone.target import Target
 
 Command = Callable[..., object]
+
+
+def backend_of(ctx: click.Context) -> "Backend":
+    """Return the backend given to `cli.main`; the default connects and loads for real."""
+    from loadstone.backend import REAL, Backend
+
+    return ctx.find_object(Backend) or REAL
 
 
 def target_options(command: Command) -> Command:

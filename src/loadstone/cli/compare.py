@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, PERMISSION, Command
+from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of
 from loadstone.cli.duration import Number, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
@@ -24,6 +24,7 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
+    from loadstone.backend import Backend
     from loadstone.compare.answer import Criteria
     from loadstone.compare.measure import MeasuredComparison, Side
     from loadstone.compare.show import Compared
@@ -199,7 +200,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}")
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
-    found = _stored(pair, options) if pair else _measured(options)
+    found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))
     write_comparison(found, options["to"], options["markdown"], options["junit"])
     ctx.exit(exit_code(found))
 
@@ -256,8 +257,9 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
         return compare_runs(a, b, criteria(options), options["most_slower"])
 
 
-def _measured(options: CompareOptions) -> "Compared":
-    measured = measure(_sides(options), options, options["location"], options["most_slower"])
+def _measured(options: CompareOptions, backend: "Backend") -> "Compared":
+    sides, location = _sides(options), options["location"]
+    measured = measure(sides, options, location, backend, options["most_slower"])
     return comparison_of(measured, options, options["most_slower"])
 
 
@@ -265,6 +267,7 @@ def measure(
     sides: "tuple[Side, Side]",
     options: LoadOptions,
     location: "StoreLocation",
+    backend: "Backend",
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> "MeasuredComparison":
@@ -295,7 +298,7 @@ def measure(
         parameters=parameters,
     )
     with open_store(location) as store, Screen() as screen:
-        return measure(config, store, screen)
+        return measure(config, store, screen, backend)
 
 
 def comparison_of(

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone.cli.choose import backend_of
 from loadstone.cli.duration import Duration
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import STORE, open_store
@@ -50,7 +51,7 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation") -> None
     )
     with open_store(location) as store:
         with Screen() as screen:
-            result = run(config, store, screen)
+            result = run(config, store, screen, backend_of(ctx))
         show(result, None)
         path = store.folder(result.run_id) / "report.html"
         code = exit_code(result, leftovers(store, result.run_id))

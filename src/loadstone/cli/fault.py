@@ -8,6 +8,7 @@ import click
 from loadstone.cli.choose import (
     ANYWAY,
     PERMISSION,
+    backend_of,
     fault_commands,
     fault_options,
     target_options,
@@ -168,7 +169,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     with open_store(options["location"]) as store:
         try:
             with Screen() as screen:
-                run(config, store, screen)
+                run(config, store, screen, backend_of(ctx))
         finally:
             # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):

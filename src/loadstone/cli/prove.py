@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
+from loadstone.cli.choose import backend_of
 from loadstone.cli.compare import (
     LoadOptions,
     comparison_of,
@@ -17,6 +18,7 @@ from loadstone.cli.output import command_line
 from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
+    from loadstone.backend import Backend
     from loadstone.compare.measure import Side
     from loadstone.store.location import StoreLocation
 
@@ -73,13 +75,14 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     changes = [settings.split(change) for change in options["changes"]]
     before = temporary("before", "a", settings.read(pairs))
     after = temporary("after", "b", settings.read([*pairs, *changes]))
-    ctx.exit(state_gain((before, after), options["changes"], options))
+    ctx.exit(state_gain((before, after), options["changes"], options, backend_of(ctx)))
 
 
 def state_gain(
     sides: "tuple[Side, Side]",
     changes: tuple[str, ...],
     options: ProofOptions,
+    backend: "Backend",
     notes: tuple[str, ...] = (),
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> int:
@@ -89,7 +92,7 @@ def state_gain(
     """
     from loadstone.compare.proof import paragraph
 
-    measured = measure(sides, options, options["location"], parameters=parameters)
+    measured = measure(sides, options, options["location"], backend, parameters=parameters)
     found = comparison_of(measured, options, notes=notes)
     write_comparison(found, options["to"], options["markdown"], options["junit"])
     if options["to"] is None or options["to"].name != "-":

@@ -13,6 +13,7 @@ from loadstone.cli.choose import (
     PERMISSION,
     PROFILE,
     Command,
+    backend_of,
     fault_commands,
     fault_options,
     target_options,
@@ -31,6 +32,7 @@ from loadstone.errors import FELL_SHORT, LoadstoneError
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
+    from loadstone.backend import Backend
     from loadstone.config.model import RunConfig
     from loadstone.rally.task.checked import Checked
     from loadstone.result import Run
@@ -169,7 +171,8 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
         raw = arguments_text(raw, file)
-        code = _carried_out(_config(read(file, raw, args_file), options), options)
+        config = _config(read(file, raw, args_file), options)
+        code = _carried_out(config, options, backend_of(ctx))
     if options["style"] == "rally" and code != 0:
         code = RALLY_SLA if code == FELL_SHORT else RALLY_ERROR
     ctx.exit(code)
@@ -223,7 +226,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
     )
 
 
-def _carried_out(config: "RunConfig", options: RunOptions) -> int:
+def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -> int:
     from loadstone.cli.screen import Screen
     from loadstone.exit_code import exit_code, leftovers
     from loadstone.run import run as run_config
@@ -231,7 +234,7 @@ def _carried_out(config: "RunConfig", options: RunOptions) -> int:
     with open_store(options["location"]) as store:
         try:
             with Screen() as screen:
-                run_config(config, store, screen)
+                run_config(config, store, screen, backend)
         finally:
             # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import PERMISSION
+from loadstone.cli.choose import PERMISSION, backend_of
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -160,7 +160,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
                 sending = Sending(fleet, options["yes"])
-                run_study(journal.with_secrets(), store, screen, command_line(), sending)
+                started, backend = journal.with_secrets(), backend_of(ctx)
+                run_study(started, store, screen, command_line(), sending, backend)
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])

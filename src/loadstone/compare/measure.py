@@ -7,25 +7,24 @@ reproduced.
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from random import Random
 
 from loadstone.analysis.model import Trial
+from loadstone.backend import REAL, Backend
 from loadstone.compare.answer import Criteria
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_answered
 from loadstone.config.capacity import Searched
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.fleet.address import FleetAddress
-from loadstone.gate import Engine
 from loadstone.generator.requests import Requests
-from loadstone.keystone.target import Target, TargetChoice, measured_target
+from loadstone.keystone.target import Target, TargetChoice
 from loadstone.observer import Display
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
 from loadstone.policy import Interleaved
 from loadstone.redaction import secrets_of_environment
 from loadstone.result import Measurement, Run
-from loadstone.run import connected_engine, hidden, run_on
+from loadstone.run import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 
@@ -81,7 +80,9 @@ class MeasuredComparison:
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
 
 
-def measure(config: ComparisonConfig, store: Store, display: Display) -> MeasuredComparison:
+def measure(
+    config: ComparisonConfig, store: Store, display: Display, backend: Backend = REAL
+) -> MeasuredComparison:
     """Measure pair after pair until the primary metric has its answer.
 
     Raises MeasurementInvalid if the load generator was the limit or iterations failed; the trials
@@ -89,15 +90,15 @@ def measure(config: ComparisonConfig, store: Store, display: Display) -> Measure
     """
     side_a, side_b = config.sides
     with (
-        measured_target(side_a.target, display.say) as a,
-        measured_target(side_b.target, display.say) as b,
+        backend.connected(side_a.target, display.say) as a,
+        backend.connected(side_b.target, display.say) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
         with (
             hidden(known, store, display) as hiding,
-            connected_engine(config.fleet, (a, b), display.say) as engine,
+            backend.sending_from(config.fleet, (a, b), display.say) as sending,
         ):
-            return _Session(config, (a, b), hiding, display, engine).measure()
+            return _Session(config, (a, b), hiding, display, sending).measure()
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ class _Session:
     targets: tuple[Target, Target]
     store: Store
     display: Display
-    engine: Engine
+    backend: Backend
     found: PairComparison | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
@@ -156,7 +157,7 @@ class _Session:
         )
         group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
         run = RunConfig("compare", side.target, (group,), config.command, fleet=config.fleet)
-        return run_on(self.targets[number], run, self.store, self.display, self.engine)
+        return run_on(self.targets[number], run, self.store, self.display, self.backend)
 
     def _pairs(self, *measures: Measure) -> None:
         config = self.config
@@ -165,7 +166,7 @@ class _Session:
             for one, side in zip(measures, config.sides, strict=True)
         ]
         names = [side.name for side in config.sides]
-        order = Random()  # noqa: S311 (no secret)
+        order = self.backend.random()
         for found in in_pairs(trials, names, config.criteria, order, is_paced=config.is_paced):
             self.found = found
             self.display.say(_progress(found))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loadstone._engine import EngineUnusable, InvalidPlan
 from loadstone._engine import prepare as prepare_in_rust
+from loadstone.clock import SYSTEM
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.iteration_buffer import IterationBuffer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from loadstone._engine import _Columns, _Health
 
 TICK_S = 0.1  # interval of `on_progress`; Ctrl-C takes effect within it
+clock = SYSTEM
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ The injectors are imported where they are used: they import the code that deploy
 without faults does not need.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.model import FaultCommands, Planned
 from loadstone.faults.observer import Faults, Injector
@@ -30,6 +30,7 @@ class FaultRunner:
     target: Target
     commands: FaultCommands | None  # None: on a lab
     folder: Path  # of the run, for the undo journal of commands
+    clock: Clock = SYSTEM
 
     def require_possible(
         self, planned: Sequence[Planned], hooks: Sequence[Hook], held: Fault | None
@@ -68,7 +69,7 @@ class FaultRunner:
             record = thread.submit(injector.inject, replace(fault, hold_s=HELD_S))
             try:
                 say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
-                time.sleep(NOTICED_S)
+                self.clock.sleep(NOTICED_S)
                 yield
             finally:
                 injector.over.set()

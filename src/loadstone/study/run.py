@@ -1,9 +1,10 @@
 """Runs a study, or resumes it."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from loadstone.backend import REAL, Backend
+from loadstone.clock import SYSTEM
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import LoadstoneError
@@ -39,6 +40,7 @@ def run_study(
     display: Display,
     command: str,
     sending: Sending = HERE,
+    backend: Backend = REAL,
 ) -> None:
     """Measure the missing turns, each on a lab of its own; a fleet sends the load, if there is one.
 
@@ -51,9 +53,10 @@ def run_study(
         with client.located(fleet) as scheduler:
             if _run_on_lab_hosts(journal, scheduler, display, command, sending):
                 return
-            _run_here(journal, store, display, command, scheduler)
+            here = replace(sending, fleet=scheduler)
+            _run_here(journal, store, display, command, here, backend)
         return
-    _run_here(journal, store, display, command, fleet)
+    _run_here(journal, store, display, command, sending, backend)
 
 
 def _run_on_lab_hosts(
@@ -84,24 +87,26 @@ def _run_here(
     store: Store,
     display: Display,
     command: str,
-    fleet: FleetAddress | None,
+    sending: Sending,
+    backend: Backend,
 ) -> None:
     study = journal.begun.study()
 
     def measure(turn: Turn) -> Run:
-        config = replace(config_of(study, journal.study_id, turn, command), fleet=fleet)
-        return run(config, hiding, display)
+        config = replace(config_of(study, journal.study_id, turn, command), fleet=sending.fleet)
+        return run(config, hiding, display, backend)
 
     with hidden(study.secrets, store, display) as hiding:
-        carry_out(journal, measure, display.say)
+        clock = backend.clock
+        carry_out(journal, measure, display.say, clock.sleep, clock.monotonic_s)
 
 
 def carry_out(
     journal: StudyJournal,
     measure: Measure,
     say: Callable[[str], None],
-    pause: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = SYSTEM.sleep,
+    clock: Callable[[], float] = SYSTEM.monotonic_s,
 ) -> None:
     """Measure the missing turns; failed ones are recorded with their reason.
 

@@ -62,6 +62,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """From `at_s` until `back_at_s` nothing listens; requests in progress at `at_s` are lost."""
+
+    at_s: float
+    back_at_s: float = inf
+
+
+@dataclass(frozen=True, slots=True)
 class Limiter:
     """A token bucket before the service, or one for each user, who take turns."""
 
@@ -126,6 +134,7 @@ class Service:
     is_poisson: bool = False  # arrivals of open loads are Poisson instead of evenly spaced
     error_share: float = 0.0  # answered with a 500
     delay_s: float = 0.0  # of the network, both ways together
+    outage: Outage | None = None
 
     @property
     def mean_service_s(self) -> float:

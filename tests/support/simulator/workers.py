@@ -40,6 +40,12 @@ class Workers:
             heapq.heappush(self._open_s, departs_s)
         return departs_s
 
+    def restart(self, at_s: float) -> None:
+        """Forget all requests; every worker is free at `at_s`."""
+        self._free_s = [at_s] * self._service.workers
+        self._waiting.clear()
+        self._open_s.clear()
+
     def _serve(self, at_s: float) -> float | None:
         service = self._service
         if service.is_split:

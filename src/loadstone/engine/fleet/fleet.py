@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from loadstone.clock import SYSTEM, Clock
 from loadstone.engine.fleet import clock
 from loadstone.engine.fleet.clock import ClockReading
 from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, MemberFacts, PartUpdate, network
@@ -120,6 +121,7 @@ class Fleet:
     has_scheduler: Callable[[], bool] = lambda: True
     lab_hosts: tuple[str, ...] = ()  # addresses of hosts that start Keystones, and send nothing
     watch_hosts: tuple[str, ...] = ()  # addresses of hosts that are only watched
+    clock: Clock = SYSTEM
 
     def run(self, plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
         """Run a plan from all hosts to its end, or until `on_progress` or Ctrl-C stops it."""

@@ -1,0 +1,226 @@
+"""`loadstone capacity` on simulated services: how near N is to the truth, and what ends a search.
+
+Each claim is about many searches, with a bound on how many may miss it. Seeds are fixed, so that a
+test has one outcome.
+"""
+
+import json
+from math import log
+from xml.etree import ElementTree as Xml
+
+import pytest
+from binomial import most_failures
+from simulator.families import draw
+from simulator.service import Change, Limiter, Outage, Service
+from virtual import Ended, VirtualCommandLine
+
+SEARCH = ("capacity", "--users=0", "--budget=60s", "--json=-")
+STEADY = Service(capacity_rps=50.0)
+MISSED = 0.05  # share of the searches whose 95 % interval does not cover the truth
+
+
+def searches(
+    loadstone: VirtualCommandLine, services: list[Service], *words: str
+) -> list[tuple[Service, Ended]]:
+    return [
+        (service, loadstone(*SEARCH, *words, service=service, seed=seed))
+        for seed, service in enumerate(services)
+    ]
+
+
+def missed(capacity: dict[str, float], truth_rps: float) -> bool:
+    return not capacity["low_rps"] <= truth_rps <= capacity["high_rps"]
+
+
+@pytest.mark.parametrize(
+    ("family", "count", "beyond"), [("deterministic", 40, 0.05), ("poisson", 20, 0.1)]
+)
+def test_n_is_near_the_truth_and_its_interval_covers_it(
+    loadstone: VirtualCommandLine, family: str, count: int, beyond: float
+) -> None:
+    ended = searches(loadstone, [draw(family, index) for index in range(count)])
+    assert {one.code for _, one in ended} == {0}
+    ratios = [one.data["capacity"]["rate_rps"] / service.capacity_rps for service, one in ended]
+    assert sum(abs(log(ratio)) > beyond for ratio in ratios) <= most_failures(count, 0.05)
+    # A bias shows in the mean long before it shows in a single search.
+    assert abs(sum(map(log, ratios))) / len(ratios) < 0.015
+    failed = sum(missed(one.data["capacity"], service.capacity_rps) for service, one in ended)
+    assert failed <= most_failures(count, MISSED)
+
+
+def test_n_of_a_noisy_service_is_that_of_its_long_run(loadstone: VirtualCommandLine) -> None:
+    ended = searches(loadstone, [draw("gc", index) for index in range(20)])
+    assert {one.code for _, one in ended} == {0}
+    ratios = [one.data["capacity"]["rate_rps"] / service.long_run_rps for service, one in ended]
+    assert sum(abs(log(ratio)) > 0.1 for ratio in ratios) <= most_failures(20, 0.05)
+
+
+def test_a_search_ends_within_its_budget_and_keeps_what_it_measured(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone(*SEARCH, service=STEADY)
+    found = ended.data
+    assert 0 < found["load_seconds"] <= 60.0
+    assert found["load_seconds"] <= found["wall_seconds"] <= ended.seconds
+    assert {"sustained", "degraded"} <= {trial["verdict"] for trial in found["trials"]}
+    assert len(found["trials"]) == len(ended.engine.plans)
+    assert 0 < found["capacity"]["confidence"] <= 1
+    assert found["generator"]["valid"] is True
+    assert json.loads(loadstone("results", "show", "latest", "--json=-").stdout) == found
+
+
+def test_an_iteration_of_two_requests_has_half_the_capacity(loadstone: VirtualCommandLine) -> None:
+    name = "--scenario=KeystoneBasic.authenticate_user_and_validate_token"
+    ended = searches(loadstone, [Service(capacity_rps=80.0)] * 6, name)
+    for _, one in ended:
+        assert one.data["capacity"]["rate_rps"] == pytest.approx(40.0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("least_rps", "code", "outcome"), [(35.0, 0, "reached"), (65.0, 1, "missed")]
+)
+def test_the_exit_code_says_whether_n_reaches_the_rate_that_is_needed(
+    loadstone: VirtualCommandLine, least_rps: float, code: int, outcome: str
+) -> None:
+    words = (f"--fail-below={least_rps}", "--junit=n.xml")
+    for _, one in searches(loadstone, [STEADY] * 6, *words):
+        assert one.code == code
+        assert one.data["floor"] == {"least_rps": least_rps, "outcome": outcome}
+        suite = Xml.parse(loadstone.home / "n.xml").getroot()
+        failures = [one.get("type") for one in suite.iter("failure")]
+        assert failures == (["floor"] if code else [])
+
+
+def test_a_rate_within_the_interval_of_n_is_undecided(loadstone: VirtualCommandLine) -> None:
+    ended = searches(loadstone, [STEADY] * 12, "--fail-below=50")
+    decided = [one for _, one in ended if one.code != 4]
+    assert len(decided) <= most_failures(12, MISSED)
+
+
+def test_repeated_searches_are_combined_and_agree_better(loadstone: VirtualCommandLine) -> None:
+    failed = 0
+    for _, one in searches(loadstone, [STEADY] * 6, "--repeat=3"):
+        assert one.code == 0
+        *single, combined = (found["capacity"] for found in one.data["measurements"])
+        product = 1.0
+        for capacity in single:
+            product *= capacity["rate_rps"]
+        assert combined["rate_rps"] == pytest.approx(product ** (1 / 3))
+        assert combined["rate_rps"] == pytest.approx(50.0, rel=0.03)
+        failed += missed(combined, 50.0)
+    assert failed <= most_failures(6, MISSED)
+
+
+def test_after_a_capacity_that_halves_in_mid_search_n_is_the_new_one(
+    loadstone: VirtualCommandLine,
+) -> None:
+    halving = Service(workers=2, capacity_rps=100.0, change=Change(at_s=17.0, slower=2.0))
+    failed = 0
+    for _, one in searches(loadstone, [halving] * 12):
+        assert one.code == 0
+        found = one.data
+        assert found["capacity"]["kind"] == "saturation"
+        assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
+        assert any("The capacity changed during the search: " in text for text in found["words"])
+        failed += missed(found["capacity"], 50.0)
+    assert failed <= most_failures(12, MISSED)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.8])
+def test_a_limiter_is_found_where_it_refuses(loadstone: VirtualCommandLine, share: float) -> None:
+    failed = 0
+    services = [
+        Service(
+            workers=8,
+            capacity_rps=capacity_rps,
+            limiter=Limiter(share * capacity_rps, burst_s=0.1),
+            refuses_with="status",
+        )
+        for capacity_rps in (60.0, 90.0, 120.0, 150.0, 180.0)
+    ]
+    for service, one in searches(loadstone, services * 2):
+        truth_rps = share * service.capacity_rps
+        found = one.data
+        assert (one.code, found["capacity"]["kind"]) == (0, "refusal")
+        assert found["capacity"]["rate_rps"] == pytest.approx(truth_rps, rel=0.025)
+        assert "refuses with 429" in " ".join(found["words"]).lower()
+        failed += missed(found["capacity"], truth_rps)
+    assert failed <= most_failures(10, MISSED)
+
+
+def test_a_distant_service_is_loaded_over_as_many_connections_as_it_needs(
+    loadstone: VirtualCommandLine,
+) -> None:
+    distant = Service(workers=2, capacity_rps=300.0, delay_s=1.0)
+    for _, one in searches(loadstone, [distant] * 5, "--max-rate=100000"):
+        found = one.data["capacity"]
+        # 256 connections over 1 s would be 256/s.
+        assert (one.code, found["kind"]) == (0, "saturation")
+        assert found["rate_rps"] == pytest.approx(300.0, rel=0.05)
+        assert max(plan.limits.max_connections for plan in one.engine.plans) > 256
+
+
+def test_the_highest_rate_allowed_is_not_taken_for_what_the_service_sustains(
+    loadstone: VirtualCommandLine,
+) -> None:
+    for _, one in searches(loadstone, [STEADY] * 5, "--max-rate=20"):
+        found = one.data["capacity"]
+        assert found["high_rps"] is None
+        assert found["kind"] == "ceiling"
+        for plan in one.engine.plans:
+            assert plan.limits.max_rate_rps == 20.0
+
+
+def test_a_service_that_answers_errors_only_has_no_n(loadstone: VirtualCommandLine) -> None:
+    ended = loadstone(*SEARCH, service=Service(error_share=1.0))
+    assert ended.code == 1
+    assert ended.data["capacity"]["rate_rps"] is None
+    assert "The service answers errors only." in ended.data["words"]
+    assert len(ended.engine.plans) == 1
+
+
+@pytest.mark.parametrize("at_s", [6.0, 12.0, 20.0, 30.0])
+def test_a_service_that_goes_away_in_mid_search_has_no_n(
+    loadstone: VirtualCommandLine, at_s: float
+) -> None:
+    ended = loadstone(*SEARCH, service=Service(capacity_rps=50.0, outage=Outage(at_s)))
+    assert ended.code == 4
+    assert ended.data["capacity"]["rate_rps"] is None
+    assert "The service stopped answering in mid-search." in ended.data["words"]
+
+
+def test_a_target_that_dies_ends_the_search_and_keeps_its_trials(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone(
+        *SEARCH,
+        service=Service(capacity_rps=50.0, outage=Outage(20.0)),
+        failure=lambda now_s: "keystone died: see its log" if now_s > 20.0 else None,
+    )
+    assert ended.code == 3
+    assert "keystone died: see its log" in ended.stderr
+    kept = json.loads(loadstone("results", "show", "latest", "--json=-").stdout)
+    assert kept["status"] == "failed"
+    assert len(kept["trials"]) == len(ended.engine.plans) > 1
+
+
+def test_a_service_that_is_restarted_in_mid_search_is_measured_and_the_restart_said(
+    loadstone: VirtualCommandLine,
+) -> None:
+    services = [
+        Service(capacity_rps=50.0, outage=Outage(at_s, at_s + 2.0))
+        for at_s in (13.0, 16.0, 19.0, 22.0)
+    ]
+    for _, one in searches(loadstone, services):
+        assert one.code == 0
+        assert one.data["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
+        assert any("was it restarted?" in text for text in one.data["words"])
+
+
+def test_a_late_generator_gives_no_number(loadstone: VirtualCommandLine) -> None:
+    ended = loadstone(*SEARCH, service=STEADY, lag_s=0.1)
+    assert ended.code == 4
+    found = ended.data
+    assert found["capacity"]["rate_rps"] is None
+    assert found["generator"]["valid"] is False
+    assert found["generator"]["reasons"]

@@ -1,0 +1,134 @@
+"""`loadstone compare` of simulated services: which is faster, and how often that is wrong."""
+
+import json
+from statistics import fmean
+from xml.etree import ElementTree as Xml
+
+import pytest
+from binomial import most_failures
+from simulator.service import Service
+from virtual import Ended, VirtualCommandLine
+
+SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
+SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
+WRONG = 0.05  # share of comparisons that may state a difference where there is none
+A = Service(workers=2, capacity_rps=40.0)
+
+
+def compared(
+    loadstone: VirtualCommandLine, a: Service, b: Service, count: int, *words: str
+) -> list[Ended]:
+    words = words or SHORT
+    return [loadstone(*SIDES, *words, clouds={"a": a, "b": b}, seed=seed) for seed in range(count)]
+
+
+def throughput(ended: Ended) -> dict[str, float]:
+    return ended.data["metrics"]["token issue"]["throughput"]
+
+
+def times(factor: float) -> Service:
+    """Return a service that is faster than A by a factor."""
+    return Service(workers=2, capacity_rps=40.0 * factor)
+
+
+@pytest.mark.parametrize(("factor", "answer"), [(1.3, "faster"), (0.77, "slower")])
+def test_the_faster_of_two_services_is_found(
+    loadstone: VirtualCommandLine, factor: float, answer: str
+) -> None:
+    missed, ratios = 0, []
+    for ended in compared(loadstone, A, times(factor), 20):
+        found = throughput(ended)
+        assert (ended.code, found["answer"]) == (0, answer)
+        missed += not found["low"] <= factor <= found["high"]
+        ratios.append(found["ratio"])
+        assert ended.data["interleaved"]
+    assert missed <= most_failures(20, WRONG)
+    assert fmean(ratios) == pytest.approx(factor, rel=0.02)
+
+
+def test_no_difference_is_stated_between_equal_services(loadstone: VirtualCommandLine) -> None:
+    answers = [throughput(one)["answer"] for one in compared(loadstone, A, A, 15)]
+    assert len([one for one in answers if one in ("faster", "slower")]) <= most_failures(15, WRONG)
+
+
+def test_equal_services_are_the_same_within_a_wide_enough_margin(
+    loadstone: VirtualCommandLine,
+) -> None:
+    for ended in compared(loadstone, A, A, 5, *SHORT, "--same-within=15%"):
+        assert (ended.code, throughput(ended)["answer"]) == (0, "same")
+
+
+@pytest.mark.parametrize(
+    ("factor", "code", "outcome"), [(1.2, 0, "not slower"), (0.7, 1, "slower")]
+)
+def test_the_guard_passes_the_faster_and_fails_the_slower(
+    loadstone: VirtualCommandLine, factor: float, code: int, outcome: str
+) -> None:
+    words = (*SHORT, "--fail-if-slower=5%", "--junit=guard.xml", "--markdown=guard.md")
+    for ended in compared(loadstone, A, times(factor), 6, *words):
+        assert (ended.code, ended.data["guard"]["outcome"]) == (code, outcome)
+        suite = Xml.parse(loadstone.home / "guard.xml").getroot()
+        assert suite.get("failures") == str(code)
+        assert f"guard: {outcome}" in (loadstone.home / "guard.md").read_text()
+
+
+def test_the_guard_leaves_a_difference_at_its_margin_undecided(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = compared(loadstone, A, times(1 / 1.05), 12, *SHORT, "--fail-if-slower=5%")
+    outcomes = [(one.code, one.data["guard"]["outcome"]) for one in ended]
+    decided = [one for one in outcomes if one != (4, "undecided")]
+    assert len(decided) <= most_failures(12, WRONG)
+
+
+def test_what_slows_both_services_alike_does_not_change_the_ratio(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """Both lose a tenth of their capacity a minute; each pair is measured within seconds."""
+    a = Service(workers=2, capacity_rps=40.0, leak_per_minute=0.1)
+    b = Service(workers=2, capacity_rps=52.0, leak_per_minute=0.1)
+    for ended in compared(loadstone, a, b, 5, *SHORT, "--pairs-at-least=12"):
+        found = throughput(ended)
+        assert (ended.code, found["answer"]) == (0, "faster")
+        assert found["low"] <= 1.3 <= found["high"]
+
+
+def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -> None:
+    slow = Service(workers=2, capacity_rps=40.0, delay_s=0.02)
+    words = ("--seconds=2", "--rate=15", "--pairs=12")
+    for ended in compared(loadstone, A, slow, 5, *words):
+        (name, found), *_ = ended.data["metrics"]["token issue"].items()
+        assert (ended.code, name, found["answer"]) == (0, "latency p50", "slower")
+
+
+def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualCommandLine) -> None:
+    [ended] = compared(loadstone, A, times(1.3), 1)
+    slow, fast = ended.data["runs"]
+    again = loadstone("compare", slow, fast, "--pairs=12", "--json=-")
+    assert (again.code, again.data["interleaved"]) == (0, True)
+    assert throughput(again) == throughput(ended)
+    back = loadstone("compare", f"--baseline={fast}", slow, "--fail-if-slower=5%", "--json=-")
+    assert (back.code, back.data["guard"]["outcome"]) == (1, "slower")
+    assert not again.engine.plans
+
+
+def test_runs_of_different_comparisons_are_not_paired(loadstone: VirtualCommandLine) -> None:
+    first, second = (one.data["runs"] for one in compared(loadstone, A, times(1.3), 2))
+    ended = loadstone("compare", first[0], second[1])
+    assert ended.code == 4
+    assert "measured at different times" in ended.stdout
+    assert "unknown" in ended.stdout
+
+
+def test_a_service_that_fails_is_not_compared(loadstone: VirtualCommandLine) -> None:
+    failing = Service(workers=2, capacity_rps=40.0, error_share=0.2)
+    [ended] = compared(loadstone, A, failing, 1)
+    assert ended.code == 4
+    assert "a comparison of speed needs a load that both answer" in ended.stderr
+
+
+def test_a_late_generator_ends_a_comparison(loadstone: VirtualCommandLine) -> None:
+    ended = loadstone(*SIDES, "--rate=15", clouds={"a": A, "b": A}, lag_s=0.1)
+    assert ended.code == 4
+    assert "the load generator was the limit 3 times in a row" in ended.stderr
+    assert json.loads(ended.stdout)["exit_code"] == 4

@@ -1,0 +1,161 @@
+"""`loadstone run` of tasks on simulated services: SLA rules, exit codes, the end of a task."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from simulator.engine import TICK_S
+from simulator.service import Change, Outage, Service
+from virtual import Ended, VirtualCommandLine
+
+# Four workers of 100 ms.
+SERVICE = Service(workers=4, capacity_rps=40.0, variation=0.2)
+SEEDS = range(12)
+
+
+@pytest.fixture
+def run(loadstone: VirtualCommandLine) -> Callable[..., Ended]:
+    """Run a task of one workload with these rules."""
+
+    def run_it(runner: str, sla: str, *words: str, **world: Any) -> Ended:
+        (loadstone.home / "task.yaml").write_text(
+            f"Authenticate.keystone: [{{runner: {{{runner}}}, sla: {{{sla}}}}}]\n"
+        )
+        return loadstone("run", "task.yaml", "--json=-", *words, **world)
+
+    return run_it
+
+
+def only(ended: Ended) -> dict[str, Any]:
+    (workload,) = ended.data["workloads"]
+    return workload
+
+
+CLOSED = "type: constant, times: 200, concurrency: 4"
+# What the service is like, a rule, whether it holds.
+RULES = [
+    (SERVICE, "max_avg_duration: 0.11", True),
+    (SERVICE, "max_avg_duration: 0.09", False),
+    (SERVICE, "max_seconds_per_iteration: 0.3", True),
+    (SERVICE, "max_seconds_per_iteration: 0.12", False),
+    (SERVICE, "max_avg_duration_per_atomic: {authenticate.keystone: 0.11}", True),
+    (SERVICE, "max_avg_duration_per_atomic: {authenticate.keystone: 0.09}", False),
+    (SERVICE, "performance_degradation: {max_degradation: 400}", True),
+    (SERVICE, "performance_degradation: {max_degradation: 10}", False),
+    (Service(workers=4, capacity_rps=40.0, error_share=0.05), "failure_rate: {max: 15}", True),
+    (Service(workers=4, capacity_rps=40.0, error_share=0.25), "failure_rate: {max: 15}", False),
+]
+
+
+@pytest.mark.parametrize(("service", "rule", "holds"), RULES)
+def test_a_rule_decides_the_exit_code(
+    run: Callable[..., Ended], service: Service, rule: str, holds: bool
+) -> None:
+    for seed in range(3):
+        ended = run(CLOSED, rule, service=service, seed=seed)
+        found = only(ended)
+        assert (ended.code, found["pass_sla"]) == ((0, True) if holds else (1, False))
+        assert found["total"]["count"] == 200
+
+
+def test_a_closed_loop_completes_what_the_response_time_law_says(
+    run: Callable[..., Ended],
+) -> None:
+    for seed in SEEDS:
+        found = only(run("type: constant, times: 400, concurrency: 2", "", service=SERVICE,
+                         seed=seed))  # fmt: skip
+        # Two of four workers: X = K / S.
+        assert found["throughput_rps"] == pytest.approx(20.0, rel=0.05)
+        assert found["total"]["mean_s"] == pytest.approx(0.1, rel=0.05)
+
+
+def test_a_rate_is_offered_whatever_the_service_does(run: Callable[..., Ended]) -> None:
+    runner = "type: rps, times: 300, rps: 30"
+    for service in (SERVICE, Service(workers=4, capacity_rps=20.0)):
+        ended = run(runner, "", service=service)
+        assert ended.code == 0
+        (plan,) = ended.engine.plans
+        assert plan.load.rate_rps == 30.0
+        assert only(ended)["total"]["count"] == 300
+    # The second completes 20 a second: the last of 300 is due after 10 s and ends after 15 s.
+    assert only(ended)["total"]["max_s"] == pytest.approx(5.0, rel=0.1)
+
+
+def test_a_rate_that_the_generator_did_not_keep_is_exit_code_4(run: Callable[..., Ended]) -> None:
+    ended = run("type: rps, times: 50, rps: 10", "failure_rate: {max: 0}", service=SERVICE,
+                lag_s=0.1)  # fmt: skip
+    assert ended.code == 4
+    closed = run(CLOSED, "failure_rate: {max: 0}", service=SERVICE, lag_s=0.1)
+    assert closed.code == 0
+
+
+def test_a_broken_rule_ends_the_task_with_the_iteration_that_broke_it(
+    run: Callable[..., Ended],
+) -> None:
+    runner = "type: constant_for_duration, duration: 60, concurrency: 3"
+    for seed in SEEDS:
+        at_s = 5.0 + seed
+        service = Service(workers=4, capacity_rps=40.0, outage=Outage(at_s))
+        ended = run(runner, "failure_rate: {max: 0}", "--abort-on-sla-failure", service=service,
+                    seed=seed)  # fmt: skip
+        found = only(ended)
+        assert (ended.code, found["status"]) == (1, "aborted")
+        broke = re.search(
+            r"failure_rate broke with iteration (\d+) \(number (\d+) to end\); (\d+) ended after",
+            found["sla"][-1]["detail"],
+        )
+        assert broke is not None
+        # Those in progress are lost at the same instant, the first of them breaks the rule.
+        assert int(broke[2]) == found["total"]["ok"] + 1
+        assert int(broke[2]) + int(broke[3]) == found["total"]["count"]
+        begun_s = ended.seconds - found["load_seconds"]
+        assert found["load_seconds"] <= at_s - begun_s + 2 * TICK_S
+
+
+def test_a_rule_that_holds_ends_nothing(run: Callable[..., Ended]) -> None:
+    for seed in range(5):
+        ended = run(CLOSED, "max_avg_duration: 0.2, failure_rate: {max: 0}",
+                    "--abort-on-sla-failure", service=SERVICE, seed=seed)  # fmt: skip
+        assert (ended.code, only(ended)["status"]) == (0, "finished")
+
+
+def test_steps_end_at_the_load_that_the_service_no_longer_answers_in_time(
+    run: Callable[..., Ended],
+) -> None:
+    for seed in range(5):
+        ended = run("type: constant, times: 120, concurrency: 2", "", "--step=concurrency=+4",
+                    "--until=p90>0.22s", service=SERVICE, seed=seed)  # fmt: skip
+        runners = [one["given"]["runner"]["constant"] for one in ended.data["workloads"]]
+        # By Little's law, responses take 100, 150 and 250 ms.
+        assert [one["concurrency"] for one in runners] == [2, 6, 10]
+
+
+def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
+    loadstone: VirtualCommandLine,
+) -> None:
+    workloads = (
+        f"{{runner: {{type: constant_for_duration, duration: {seconds}, concurrency: 1}}}}"
+        for seconds in (5, 60, 60)
+    )
+    (loadstone.home / "task.yaml").write_text(f"Authenticate.keystone: [{', '.join(workloads)}]\n")
+    ended = loadstone("run", "task.yaml", "--budget=20s", "--json=-", service=SERVICE)
+    assert ended.code == 4
+    assert "the load was ended after 20 s, in workload 2 of 3; raise --budget" in ended.stderr
+    first, second = json.loads(ended.stdout)["workloads"]
+    assert first["load_seconds"] == pytest.approx(5.0, abs=0.2)
+    assert second["load_seconds"] == pytest.approx(15.0, abs=0.4)
+
+
+def test_a_service_that_slows_down_breaks_the_rule_on_degradation(
+    run: Callable[..., Ended],
+) -> None:
+    runner = "type: constant_for_duration, duration: 20, concurrency: 2"
+    slowing = Service(workers=4, capacity_rps=40.0, variation=0.05, change=Change(12.0, 2.0))
+    steady = Service(workers=4, capacity_rps=40.0, variation=0.05)
+    for seed in range(5):
+        for service, code in ((slowing, 1), (steady, 0)):
+            ended = run(runner, "performance_degradation: {max_degradation: 60}",
+                        service=service, seed=seed)  # fmt: skip
+            assert ended.code == code
