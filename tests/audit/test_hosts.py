@@ -46,6 +46,7 @@ def host_with(folder, name, text):
     return with_settings(settings)
 
 
+@pytest.mark.processes
 def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path, record_property):
     texts = {rule.lower(): text for rule, text in FAULTS.items()} | {"healthy": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
@@ -83,6 +84,7 @@ def inventory_of(hosts, folder):
     return inventory
 
 
+@pytest.mark.processes
 def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     texts = {"ks-02": FAULTS["KS-02"], "healthy": GOOD, "broken": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
@@ -99,6 +101,7 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     assert "hidden" not in json.dumps(tree)
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
     reached = tmp_path / "reached"
@@ -133,6 +136,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
     (tmp_path / "deep.json").write_text('{"loadstone_facts": ' + "[" * 1_000_000)
@@ -158,6 +162,7 @@ def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path):
     assert code == 4  # hosts of which nothing is known
 
 
+@pytest.mark.processes
 def test_a_healthy_host_alone_ends_with_0(tmp_path):
     with ssh_hosts(tmp_path, {"a": host_with(tmp_path, "a", GOOD)}) as hosts:
         words = ["--host", "a", "--ssh-config", str(hosts.config), "--rule", "KS-01"]
