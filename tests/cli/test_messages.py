@@ -31,14 +31,11 @@ FILES = {
     "study.yaml": "title: S\nfactors: {workers: [1, 2]}\nmeasurement: {budget_s: 60}\nrepeats: 0\n",
     "factor.yaml": "title: S\nfactors: {workerss: [1, 2]}\nmeasurement: {budget_s: 60}\n",
     "facts.json": "{}",
-    "clouds.yaml": "clouds: {a: {auth: {auth_url: 'http://127.0.0.1:9/v3'}}}\n",
 }
 BAD_INPUT = (
     "none-such",
     "capcity",
     "capacity --lab none-such",
-    "capacity --cloud none-such",
-    "capacity --cloud a",
     "capacity --lab a --cloud b",
     "capacity --budget soon",
     "capacity --budget 9h",
