@@ -45,15 +45,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from command_line import CommandLine
 from known_service import ISSUE, NAME, known_service, serving
 from network_hosts import HERE, network
+from reserved_port import reserve_port
 
 LIMITS = Limits(max_rate_rps=1e6, load_s=3600.0)
 PARTS = 4
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def plan_of(host: str, port: int, load: Load) -> Plan:
@@ -76,7 +71,7 @@ def four_hosts(*, in_namespaces: bool) -> Iterator[Hosts]:
         yield Hosts(LocalFleet(PARTS), (f"--fleet=local:{PARTS}",), "127.0.0.1")
         return
     with tempfile.TemporaryDirectory() as name, network(PARTS) as hosts:
-        folder, port = Path(name), free_port()
+        folder, port = Path(name), reserve_port()
         address = SchedulerAddress(f"tls://{HERE}:{port}", folder)
         certificates.make(folder)
         try:
@@ -260,7 +255,7 @@ def idle(seconds: float) -> None:
     """Let two workers wait side by side, one with Dask's own settings."""
     print("| worker that waits | CPU |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        folder, port = Path(name), free_port()
+        folder, port = Path(name), reserve_port()
         certificates.make(folder)
         daemons.start_scheduler(folder, "127.0.0.1", port)
         stack.callback(daemons.end, folder)
@@ -296,7 +291,7 @@ def scheduler_cost(workers: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         certificates.make(folder)
-        port = free_port()
+        port = reserve_port()
         daemons.start_scheduler(folder, "127.0.0.1", port)
         [scheduler] = [one.process() for one in daemons.running(folder) if one.is_scheduler]
         if scheduler is None:

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no git checkout")
 def test_nothing_of_the_package_is_ignored_by_git_and_so_missing_from_the_wheel():
     package = [
@@ -26,11 +27,13 @@ def test_nothing_of_the_package_is_ignored_by_git_and_so_missing_from_the_wheel(
     assert (ended.stdout, ended.returncode) == ("", 1), ended.stderr  # 1: none is ignored
 
 
+@pytest.mark.processes
 def test_the_flow_is_one_directional():
     lint = Path(sys.executable).parent / "lint-imports"
     subprocess.run([lint, "--no-cache"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.processes
 def test_the_stub_matches_the_rust_module():
     subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "loadstone._engine"],
@@ -40,6 +43,7 @@ def test_the_stub_matches_the_rust_module():
     )
 
 
+@pytest.mark.processes
 def test_the_help_loads_nothing_heavy():
     """`loadstone --help` answers at once: what is heavy stays inside the commands that need it."""
     heavy = (

@@ -160,6 +160,7 @@ def test_other_mistakes_are_told(facts):
         audit("--host", "-oX")
 
 
+@pytest.mark.processes
 def test_facts_are_collected_here_and_judged_there(tmp_path):
     path = tmp_path / "facts.json"
     audit("collect", "-o", str(path))
@@ -169,6 +170,7 @@ def test_facts_are_collected_here_and_judged_there(tmp_path):
     assert host["facts"]["host.cpus"] >= 1
 
 
+@pytest.mark.processes
 def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     _, script = audit("collect", "--script")
     assert script == COLLECTOR.read_text()
@@ -184,6 +186,7 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     assert ended.stderr == b""
 
 
+@pytest.mark.processes
 def test_a_process_that_has_ended_but_is_not_reaped_does_not_count(tmp_path):
     program = tmp_path / "uwsgi"
     shutil.copy(shutil.which("true"), program)
@@ -198,6 +201,7 @@ def test_a_process_that_has_ended_but_is_not_reaped_does_not_count(tmp_path):
     assert f"{ended.pid}\t" not in table
 
 
+@pytest.mark.processes
 def test_the_tools_of_busybox_are_enough_for_the_collector(tmp_path):
     busybox = shutil.which("busybox")
     if busybox is None and "CI" not in os.environ:
@@ -226,6 +230,7 @@ def test_the_tools_of_busybox_are_enough_for_the_collector(tmp_path):
     assert names(before) & names(after) <= names(small) <= names(before) | names(after)
 
 
+@pytest.mark.processes
 def test_the_collector_drops_secrets_and_comments(tmp_path):
     keystone = tmp_path / "keystone"
     keystone.mkdir()
@@ -283,6 +288,7 @@ def with_conf(etc, text):
     (etc / "keystone" / "keystone.conf").write_text(text)
 
 
+@pytest.mark.processes
 def test_a_broker_that_cannot_be_reached_is_told_without_its_password(tmp_path):
     secret = "s3cr3t-that-must-not-leave"
     with socket.create_server(("127.0.0.1", 0)) as alive, socket.socket() as bound:
@@ -315,12 +321,14 @@ def test_a_transport_url_that_is_not_understood_is_not_printed(tmp_path, url):
     assert "messaging.unreachable" not in values
 
 
+@pytest.mark.processes
 def test_no_broker_is_asked_for_where_no_notification_is_sent(tmp_path):
     with_conf(tmp_path, "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n")
     values, _ = collected(tmp_path)
     assert "messaging.unreachable" not in values
 
 
+@pytest.mark.processes
 def test_the_schedule_of_the_rotation_and_the_modes_of_the_keys_are_read(tmp_path):
     keys = tmp_path / "keys"
     keys.mkdir()
@@ -366,6 +374,7 @@ def test_a_schedule_of_another_form_has_no_period(text):
     assert longest_gap_s(text) is None
 
 
+@pytest.mark.processes
 def test_events_that_the_last_revocation_should_have_deleted_are_counted(tmp_path):
     path = tmp_path / "keystone.db"
     with_conf(tmp_path, f"[database]\nconnection = sqlite:///{path}\n")

@@ -66,6 +66,7 @@ def cloud(monkeypatch):
         yield fake
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("cloud")
 def test_nova_tells_nodes_and_flavors():
     found = rows("--reserved-mb", "0")
@@ -77,6 +78,7 @@ def test_nova_tells_nodes_and_flavors():
     ]
 
 
+@pytest.mark.processes
 def test_who_may_not_list_nodes_is_told_so(cloud):
     cloud.down.add("compute")
     with pytest.raises(EnvironmentUnusable, match="Nova answers 503 to /os-hypervisors/detail"):

@@ -46,6 +46,7 @@ def host_with(folder, name, text):
     return with_settings(settings)
 
 
+@pytest.mark.processes
 def test_eight_hosts_are_audited_each_by_its_own_settings(tmp_path):
     texts = {rule.lower(): text for rule, text in FAULTS.items()} | {"healthy": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
@@ -79,6 +80,7 @@ def inventory_of(hosts, folder):
     return inventory
 
 
+@pytest.mark.processes
 def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     texts = {"ks-02": FAULTS["KS-02"], "healthy": GOOD, "broken": GOOD}
     commands = {name: host_with(tmp_path, name, text) for name, text in texts.items()}
@@ -95,6 +97,7 @@ def test_hosts_of_an_inventory_are_read_through_ansible(tmp_path):
     assert "hidden" not in json.dumps(tree)
 
 
+@pytest.mark.processes
 def test_ctrl_c_ends_an_audit_through_ansible(tmp_path):
     reached = tmp_path / "reached"
     with ssh_hosts(tmp_path, {"slow": f"sh -c 'touch {reached}; sleep 5'"}) as hosts:
@@ -130,6 +133,7 @@ SILENT = {  # they cost the time-out
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -161,6 +165,7 @@ def test_a_hostile_host_is_unknown_and_costs_the_others_nothing(tmp_path, hostil
     assert code == 4  # hosts of which nothing is known
 
 
+@pytest.mark.processes
 def test_a_healthy_host_alone_ends_with_0(tmp_path):
     with ssh_hosts(tmp_path, {"a": host_with(tmp_path, "a", GOOD)}) as hosts:
         words = ["--host", "a", "--ssh-config", str(hosts.config), "--rule", "KS-01"]

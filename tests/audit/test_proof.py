@@ -73,6 +73,7 @@ def test_what_the_rules_find_is_kept_the_most_severe_first():
     assert kept.findings(extract("control1", document(), CONTEXT)) == ()
 
 
+@pytest.mark.processes
 def test_a_service_that_is_no_keystone_of_this_machine_keeps_no_facts():
     with known_service() as known:
         here = kept.audited(NamedTarget(), Endpoint.parse(known.url))

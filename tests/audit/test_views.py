@@ -134,6 +134,7 @@ def test_the_playbook_changes_files_that_it_first_copies(audit):
     assert {k["name"]: k["value"] for k in kernel} == {"net.core.somaxconn": "4096"}
 
 
+@pytest.mark.processes
 def test_promtool_finds_nothing_wrong_with_the_textfile(audit):
     promtool = shutil.which("promtool")
     if promtool is None and "CI" not in os.environ:
@@ -144,6 +145,7 @@ def test_promtool_finds_nothing_wrong_with_the_textfile(audit):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.processes
 def test_ansible_reads_the_playbook(audit, tmp_path):
     """Modules of collections, which ansible-core does not have, are there by name only."""
     for collection, module in (("community/general", "ini_file"), ("ansible/posix", "sysctl")):

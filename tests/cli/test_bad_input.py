@@ -3,6 +3,7 @@
 import pytest
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -15,7 +15,8 @@ import pytest
 from command_line import PASSWORD
 from known_service import NAME, cloud_of, serving
 from network_hosts import HERE, network
-from running_fleet import begun, fleet_of, free_port, loadstone, of_admin
+from reserved_port import reserve_port
+from running_fleet import begun, fleet_of, loadstone, of_admin
 from ssh_hosts import ssh_hosts
 
 from loadstone.engine.fleet import certificates
@@ -51,7 +52,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
-    port = free_port()
+    port = reserve_port()
     url = f"tls://127.0.0.1:{port}"
     begun = loadstone(home, "fleet", "up", "--workers=2", f"--port={port}")
     assert begun.returncode == 0, begun.stderr
@@ -85,7 +86,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
 def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
     home: Path, command: str
 ) -> None:
-    port = free_port()
+    port = reserve_port()
     url = f"tls://127.0.0.1:{port}"
     assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
     watching = home / "watching"
@@ -117,7 +118,7 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
 
 
 def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> None:
-    port = free_port()
+    port = reserve_port()
     assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
     certificates.make(home / "others")
     words = ("fleet", "status", f"--fleet=tls://127.0.0.1:{port}")

@@ -22,6 +22,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(("umount", str(tmp_path)), check=True)
 
 
+@pytest.mark.processes
 def test_all_space_is_taken_and_given_back(small: Path) -> None:
     filling.require_small(small)
     filling.fill(small)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from fake_cloud import FakeCloud
-from fake_keystone import PASSWORD, FakeKeystone, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 from loadstone.cli import main
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_keystone import PASSWORD, FakeKeystone, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 from loadstone.search.strategies import DEFAULT, STRATEGIES
 

@@ -1,5 +1,6 @@
 import pytest
-from fake_keystone import PASSWORD, FakeKeystone, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 from loadstone.target import connect, from_environment
 

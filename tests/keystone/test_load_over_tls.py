@@ -4,7 +4,7 @@ import ssl
 import subprocess
 
 import pytest
-from fake_keystone import serving
+from fake_server import serving
 
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome

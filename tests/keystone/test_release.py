@@ -39,6 +39,7 @@ def test_a_version_on_pypi() -> None:
     )
 
 
+@pytest.mark.processes
 def test_a_changed_source_tree_is_another_release(sources: Path) -> None:
     before = read(str(sources))
     (sources / "keystone" / "token.py").write_text("SLEEP_S = 1\n")
@@ -48,6 +49,7 @@ def test_a_changed_source_tree_is_another_release(sources: Path) -> None:
     assert before.label == f"29.0.1 from checkout ({before.digest})"
 
 
+@pytest.mark.processes
 def test_a_commit_is_installed_without_later_changes(sources: Path, tmp_path: Path) -> None:
     first = git(sources, "rev-parse", "HEAD")
     (sources / "keystone" / "token.py").write_text("SLEEP_S = 1\n")
@@ -70,6 +72,7 @@ def test_a_patch_names_the_environment_by_its_content(tmp_path: Path) -> None:
     assert before.label == f"30.0.0 with fix.patch ({before.digest})"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -85,6 +88,7 @@ def test_what_is_no_release_is_refused(text: str, message: str) -> None:
         read(text)
 
 
+@pytest.mark.processes
 def test_an_unknown_commit_is_named(sources: Path) -> None:
     with pytest.raises(InvalidInput, match="Needed a single revision"):
         read(f"git+file://{sources}@no-such-branch")

@@ -4,7 +4,7 @@ import shutil
 import threading
 
 import pytest
-from fake_keystone import handled, serving
+from fake_server import handled, serving
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining

@@ -28,6 +28,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("level", "package", "program"),
     [
@@ -65,6 +66,7 @@ def test_without_room_no_environment_is_begun(home: Path, monkeypatch: pytest.Mo
     assert not wanted.folder.exists()
 
 
+@pytest.mark.processes
 def test_a_service_that_ends_while_it_starts_is_named_with_its_reason(home: Path) -> None:
     folder = home / "lab" / "deployments" / "c"
     programs = home / "environment" / "bin"
@@ -87,6 +89,7 @@ def test_a_service_that_ends_while_it_starts_is_named_with_its_reason(home: Path
     assert processes.marked(folder) == ()
 
 
+@pytest.mark.processes
 def test_a_service_that_is_started_again_is_healthy_once_it_listens_again(home: Path) -> None:
     folder = home / "lab" / "deployments" / "c"
     programs = home / "environment" / "bin"

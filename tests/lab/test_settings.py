@@ -138,6 +138,7 @@ def test_postgresql_is_postgres() -> None:
     assert settings.read([("database", "postgresql")]) == settings.read([("database", "postgres")])
 
 
+@pytest.mark.processes
 def test_a_data_folder_that_another_user_made_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,10 @@
 """Apache's status page, as its threads run out."""
 
-import http.server
 import threading
+from urllib.parse import urlsplit
 
 import pytest
+from fake_server import handled, serving
 
 from loadstone.monitor.sources import sockets
 from loadstone.monitor.sources.address import Address
@@ -26,32 +27,20 @@ def served(monkeypatch):
     """A source of a page that is answered until `is_stuck` is set."""
     is_stuck, over = threading.Event(), threading.Event()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            if is_stuck.is_set():
-                over.wait(30)
-                self.close_connection = True
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(PAGE)))
-            self.end_headers()
-            self.wfile.write(PAGE.encode())
-
-        def log_message(self, *_):
-            pass
+    def show_page(request):
+        if is_stuck.is_set():
+            over.wait(30)
+            request.close_connection = True
+        else:
+            request.answer(200, PAGE.encode())
 
     monkeypatch.setattr(sockets, "TIMEOUT_S", 0.3)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        source = ApacheSource(
-            Address("apache", "apache", host="127.0.0.1", port=server.server_port)
-        )
+    with serving(handled(show_page)) as url:
+        port = urlsplit(url).port
+        source = ApacheSource(Address("apache", "apache", host="127.0.0.1", port=port))
         yield source, is_stuck
         source.close()
         over.set()
-        server.shutdown()
 
 
 def values(source):

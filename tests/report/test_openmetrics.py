@@ -144,6 +144,7 @@ def test_a_label_may_hold_anything():
     assert found("loadstone_measurement_iterations", scenario=odd)
 
 
+@pytest.mark.processes
 @needs_prometheus
 @pytest.mark.parametrize("result", [RESULT, task()], ids=["search", "task"])
 def test_promtool_has_no_complaint(result):
@@ -158,6 +159,7 @@ def test_promtool_has_no_complaint(result):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+@pytest.mark.processes
 @needs_prometheus
 def test_a_real_node_exporter_reads_a_search_and_a_task_side_by_side(tmp_path):
     texts = {"search": openmetrics.render(RESULT), "task": openmetrics.render(task())}

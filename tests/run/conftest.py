@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fake_keystone import PASSWORD, FakeKeystone, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 from loadstone.cli import main
 

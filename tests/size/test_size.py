@@ -189,6 +189,7 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     assert found["assumptions"]
 
 
+@pytest.mark.processes
 def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
     code, _, told = command("--boots", "5/s")
     assert code == 3

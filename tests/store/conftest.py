@@ -4,7 +4,7 @@ from loadstone.store import location
 from loadstone.store.store import Store
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def spoken(request, tmp_path):
     """What LOADSTONE_STORE says of a new store: a folder, or a database of a real server."""
     folder = tmp_path / "store"

@@ -75,6 +75,7 @@ def _engine(place):
     return postgresql.engine(place.database, 1.0)
 
 
+@pytest.mark.processes
 def test_a_present_database_is_opened_without_alembic(spoken):
     code = (
         "import sys\nfrom loadstone.store import location, store\n"

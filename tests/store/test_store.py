@@ -79,6 +79,7 @@ def test_a_trial_without_a_number_stays_without_one(store):
     assert_same(back, trial)
 
 
+@pytest.mark.processes
 def test_a_run_killed_between_two_trials_keeps_the_first(place, spoken):
     script = """if True:
         import os, signal, sys
@@ -175,6 +176,7 @@ def test_two_processes_use_one_store(place):
         assert len(other.get(RESULT.run_id).measurements[0].trials) == 1
 
 
+@pytest.mark.processes
 def test_processes_that_make_one_store_at_the_same_moment_lose_nothing(place, spoken):
     script = """if True:
         import sys

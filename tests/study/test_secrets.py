@@ -51,6 +51,7 @@ def secrets_below(folder):
     return [path for path in files if any(secret in path.read_bytes() for secret in SECRETS)]
 
 
+@pytest.mark.processes
 def test_a_study_keeps_no_secret_of_its_task_and_can_be_resumed(folder):
     begun = journal.begin(folder / "store", StudySource("mine.yaml", STUDY), quick=True, seed=1)
     assert secrets_below(folder / "store") == []

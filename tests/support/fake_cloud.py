@@ -1,6 +1,5 @@
 """Services beside identity, as far as scenarios of openstacksdk use them, on one port."""
 
-import json
 import re
 import uuid
 from collections import Counter
@@ -8,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
 
-from fake_keystone import Quiet, serving
+from fake_server import handled, serving
 
 PASSWORD = "only for the fake"
 SERVICES = {
@@ -57,20 +56,11 @@ class FakeCloud:
         self.is_admin = True  # whoever lists the servers of all projects
 
     def handler(self):
-        fake = self
-
-        class Handler(Quiet):
-            def __getattr__(self, name):
-                if name.startswith("do_"):
-                    return lambda: fake.serve(self)
-                raise AttributeError(name)
-
-        return Handler
+        return handled(self.serve)
 
     def serve(self, request):
         url = urlsplit(request.path)
-        length = int(request.headers.get("Content-Length") or 0)
-        body = json.loads(request.rfile.read(length)) if length else None
+        body = request.json()
         path = url.path.strip("/")
         self.calls[request.command, path.replace("servers/s-", "servers/ID-")[:60]] += 1
         self.requests.append((request.command, request.path, body))

@@ -1,15 +1,13 @@
 """A Keystone as far as preparation and clean-up need one, which can be told to fail."""
 
-import json
 import re
-import socket
 import threading
 import uuid
 from collections import Counter
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from fake_server import handled
 
 PASSWORD = "admin's own"
 PLURAL = {
@@ -19,94 +17,6 @@ PLURAL = {
     "services": "service",
     "users": "user",
 }
-
-
-class Server(ThreadingHTTPServer):
-    """Ends at once: connections that clients keep open are hung up."""
-
-    daemon_threads = False
-
-    def __init__(self, handler, tls):
-        super().__init__(("127.0.0.1", 0), handler)
-        self.tls = tls
-        self.accepted = []
-
-    def get_request(self):
-        accepted, address = super().get_request()
-        if self.tls is not None:
-            # Hands are shaken in the connection's own thread, when it is first read.
-            accepted = self.tls.wrap_socket(
-                accepted, server_side=True, do_handshake_on_connect=False
-            )
-        self.accepted.append(accepted)
-        return accepted, address
-
-    def server_close(self):
-        for accepted in self.accepted:
-            with suppress(OSError):
-                accepted.shutdown(socket.SHUT_RDWR)
-        super().server_close()
-
-
-@contextmanager
-def serving(handler, tls=None):
-    """Serve on a free port of 127.0.0.1; gives the URL without a path."""
-    server = Server(handler, tls)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class Quiet(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # one segment an answer, else each waits for a delayed ACK
-
-    def log_message(self, *_):
-        pass
-
-    def handle(self):
-        # A client may hang up, or speak no TLS.
-        with suppress(OSError):
-            super().handle()
-
-    def answer(self, status, value=None, headers=()):
-        body = value if isinstance(value, bytes) else json.dumps(value).encode()
-        body = b"" if value is None else body
-        self.send_response(status)
-        for name, text in (("Content-Type", "application/json"), *headers):
-            self.send_header(name, text)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def answering(status, body=b""):
-    """Make a handler that always gives this answer."""
-
-    class Fixed(Quiet):
-        def __getattr__(self, name):
-            if name.startswith("do_"):
-                return lambda: self.answer(status, body)
-            raise AttributeError(name)
-
-    return Fixed
-
-
-def handled(serve):
-    """Make a handler that gives each request to a function."""
-
-    class Handled(Quiet):
-        def __getattr__(self, name):
-            if name.startswith("do_"):
-                return lambda: serve(self)
-            raise AttributeError(name)
-
-    return Handled
 
 
 def matches(thing, key, value):
@@ -145,23 +55,11 @@ class FakeKeystone:
         return made
 
     def handler(self):
-        fake = self
-
-        class Handler(Quiet):
-            def __getattr__(self, name):
-                if name.startswith("do_"):
-                    return lambda: fake.serve(self)
-                raise AttributeError(name)
-
-        return Handler
+        return handled(self.serve)
 
     def serve(self, request):
         url = urlsplit(request.path)
-        length = int(request.headers.get("Content-Length") or 0)
-        sent = request.rfile.read(length) if length else b""
-        if len(sent) < length:  # a client that was killed while it sent
-            raise ConnectionError("the request has no end")
-        body = json.loads(sent) if sent else None
+        body = request.json()
         with self.lock:
             self.calls[request.command, re.sub(r"[0-9a-f]{32}", "ID", url.path)] += 1
             self.bodies.append(body)

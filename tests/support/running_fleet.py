@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from command_line import PASSWORD
 from known_service import NAME
 from network_hosts import HERE, NetworkHost
+from reserved_port import reserve_port
 
 
 def loadstone(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
@@ -33,12 +33,6 @@ def begun(home: Path, *words: str, **more: str) -> "subprocess.Popen[str]":
         text=True,
         cwd=home,
     )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def of_admin(host: str, port: int) -> dict[str, str]:
@@ -68,7 +62,7 @@ def fleet_of(
 
     `labs` are lab hosts, each with a LOADSTONE_HOME of its own.
     """
-    port = free_port()
+    port = reserve_port()
     url = f"tls://{HERE}:{port}"
     begun = loadstone(home, "fleet", "up", f"--host={HERE}", f"--port={port}")
     assert begun.returncode == 0, begun.stderr

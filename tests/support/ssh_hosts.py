@@ -5,13 +5,13 @@ import getpass
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from network_hosts import NetworkHost
+from reserved_port import reserve_port
 
 SSHD = "/usr/sbin/sshd"
 CONF = """\
@@ -38,12 +38,6 @@ class SshHosts:
     config: Path
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 @contextlib.contextmanager
 def ssh_hosts(
     folder: Path, commands: dict[str, str], places: Mapping[str, NetworkHost] | None = None
@@ -61,7 +55,7 @@ def ssh_hosts(
     processes, blocks = [], []
     with contextlib.ExitStack() as stack:
         for name, command in commands.items():
-            port = free_port()
+            port = reserve_port()
             conf = folder / f"{name}.conf"
             force = f"ForceCommand {command}" if command else ""
             place = (places or {}).get(name)

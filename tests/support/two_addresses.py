@@ -7,13 +7,12 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from fake_cloud import FakeCloud
-from fake_keystone import PASSWORD, FakeKeystone, Quiet, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 OTHER = "198.51.100.7"  # TEST-NET-2: nobody's
 TASK = """
@@ -96,18 +95,15 @@ class Elsewhere(FakeCloud):
         return super().answer(request, path, body)
 
 
-def serve_elsewhere(seen: Seen) -> str:
-    handler = Elsewhere(seen).handler()
+def counting(handler, seen: Seen):
+    """Return a handler class that counts connections, too."""
 
     class Counting(handler):
         def setup(self):
             seen.connections += 1
             super().setup()
 
-    assert issubclass(Counting, Quiet)
-    server = ThreadingHTTPServer((OTHER, 0), Counting)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://{OTHER}:{server.server_port}"
+    return Counting
 
 
 def main(case: str, home: Path, words: list[str]) -> None:
@@ -115,10 +111,10 @@ def main(case: str, home: Path, words: list[str]) -> None:
         subprocess.run(["ip", *command.split()], check=True)
     seen = Seen()
     identity = Identity()
-    identity.other = serve_elsewhere(seen)
-    with serving(identity.handler()) as here:
-        told = loadstone(case, home, (here, identity.other), words)
-    print(json.dumps({"code": told.returncode, "stderr": told.stderr, **vars(seen)}))
+    elsewhere = counting(Elsewhere(seen).handler(), seen)
+    with serving(elsewhere, host=OTHER) as identity.other, serving(identity.handler()) as here:
+        ended = loadstone(case, home, (here, identity.other), words)
+    print(json.dumps({"code": ended.returncode, "stderr": ended.stderr, **vars(seen)}))
 
 
 def loadstone(

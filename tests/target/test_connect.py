@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 from authority import Authority
-from fake_keystone import answering, handled, serving
+from fake_server import answering, handled, serving
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.target import connect, from_environment

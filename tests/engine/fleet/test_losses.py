@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 from known_service import ISSUE, NAME, Known, known_service, seen_by, serving
 from network_hosts import HERE, network
+from reserved_port import reserve_port
 
 from loadstone.engine.fleet import certificates, connect, daemons
 from loadstone.engine.fleet.address import LocalFleet, SchedulerAddress
@@ -50,7 +50,7 @@ def separate_fleet(
     folder: Path, host: str = "127.0.0.1", workers: Sequence[Sequence[str]] = ((), ())
 ) -> Iterator[SchedulerAddress]:
     """Start a scheduler here, and a worker by each of these prefixes of a command."""
-    port = free_port()
+    port = reserve_port()
     certificates.make(folder)
     address = SchedulerAddress(f"tls://{host}:{port}", folder)
     try:
@@ -60,12 +60,6 @@ def separate_fleet(
         yield address
     finally:
         daemons.end(folder)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

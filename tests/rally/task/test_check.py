@@ -205,6 +205,7 @@ def test_a_bad_outline_is_refused_in_words(text, words, wrongs):
     assert words in wrongs(text)[0]
 
 
+@pytest.mark.processes
 def test_errors_in_loops_and_includes_name_their_file(wrongs, write):
     write("  - title: Part\n    scenario: {Dummy.dumy: {}}\n", "parts/part.yaml")
     said = wrongs(

@@ -57,6 +57,7 @@ def test_the_result_is_given_as_data(text, code, write):
         assert data["subtasks"] == [{"title": "S", "workloads": ["Authenticate.keystone"]}]
 
 
+@pytest.mark.processes
 def test_template_arguments_are_taken(write):
     path = write(GOOD + "  runner: {constant: {times: {{ times }}, concurrency: {{ c }}}}\n")
     given = write("times: 4", "args.yaml")

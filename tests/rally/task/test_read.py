@@ -156,6 +156,7 @@ def test_a_periodic_trigger_begins_at_0_s_or_at_iteration_1(trigger, meant, good
 TEMPLATE = "Dummy.dummy: [{runner: {type: constant, times: {{ times }}, concurrency: {{ c }}}}]"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "raw", ['{"times": 8, "c": 2}', "times: 8\nc: 2", "times=8,c=2", "{times: 8, c: 2}"]
 )
@@ -164,6 +165,7 @@ def test_arguments_come_as_json_yaml_or_pairs(raw, good):
     assert task.subtasks[0].workloads[0].runner == model.Constant(8, 2)
 
 
+@pytest.mark.processes
 def test_the_command_lines_arguments_win_over_the_files(good, write):
     given = write("---\ntimes: 8\nc: 3", "args.yaml")
     task = good(TEMPLATE, raw_arguments="c=2", arguments_file=given).task
@@ -203,6 +205,7 @@ def test_a_password_is_in_no_repr(good):
     assert "hunter2" not in repr(task)
 
 
+@pytest.mark.processes
 def test_a_big_task_of_macros_reads_as_its_parts_say(write):
     write(
         """
