@@ -17,6 +17,7 @@ from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
 from urllib3.util import Retry
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.target.body import BodyTooLong, CappedBody
 from loadstone.target.cloud import Cloud
 from loadstone.target.permission import require_loopback
 
@@ -66,7 +67,7 @@ class _Bounded(HTTPAdapter):
     def send(
         self,
         request: requests.PreparedRequest,
-        stream: bool = False,
+        stream: bool = False,  # noqa: ARG002 (requests' signature; bodies are read here)
         timeout: Any = None,
         verify: bool | str = True,
         cert: Any = None,
@@ -84,8 +85,8 @@ class _Bounded(HTTPAdapter):
 
         def exchange() -> None:
             try:
-                answer = super(_Bounded, self).send(request, stream, both, verify, cert, proxies)
-                _ = answer.content
+                answer = super(_Bounded, self).send(request, True, both, verify, cert, proxies)
+                _read_body(answer)
                 answers.append(answer)
             except BaseException as failure:
                 failures.append(failure)
@@ -108,6 +109,16 @@ class _Bounded(HTTPAdapter):
             if waited_s >= ANSWER_TIMEOUT_S:
                 raise requests.exceptions.ReadTimeout(f"{url}: no end", request=request)
             self._say(f"  waiting for {request.method} {url} ({waited_s:.0f} s)")
+
+
+def _read_body(answer: requests.Response) -> None:
+    """Read the body; EnvironmentUnusable if it is longer than any of Keystone's."""
+    answer.raw = CappedBody(answer.raw)
+    try:
+        _ = answer.content
+    except BodyTooLong as too_long:
+        url = str(answer.url).partition("?")[0]
+        raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
 
 
 def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:
