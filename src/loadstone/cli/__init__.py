@@ -9,6 +9,7 @@ import click
 
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
 from loadstone.errors import INTERRUPTED, LoadstoneError
+from loadstone.printable import printable_stderr
 
 # Command -> help. Each is a click command in a module of the same name, which --help does not
 # import, to be fast.
@@ -92,7 +93,9 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-    sys.exit(_exit_code())
+    with printable_stderr():
+        code = _exit_code()
+    sys.exit(code)
 
 
 def _exit_code() -> int:
