@@ -19,7 +19,7 @@ from urllib3.util import Retry
 from loadstone.errors import EnvironmentUnusable
 from loadstone.target.body import BodyTooLong, CappedBody
 from loadstone.target.cloud import Cloud
-from loadstone.target.permission import require_loopback
+from loadstone.target.loopback import POOLS
 
 Say = Callable[[str], None]
 CONNECT_TIMEOUT_S = 10.0
@@ -62,7 +62,8 @@ class _Bounded(HTTPAdapter):
     def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
         super().__init__(pool_maxsize=_POOL_SIZE, max_retries=max_retries)
         self._say = say
-        self._loopback_only = loopback_only
+        if loopback_only:
+            self.poolmanager.pool_classes_by_scheme = POOLS
 
     def send(
         self,
@@ -73,11 +74,6 @@ class _Bounded(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        if self._loopback_only:
-            url = str(request.url)
-            parts = urlsplit(url)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            require_loopback(parts.hostname or "", port, url, f"{url}: ")
         both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
         done = threading.Event()
         answers: list[requests.Response] = []
