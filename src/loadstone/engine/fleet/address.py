@@ -12,7 +12,7 @@ from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.permission import is_loopback
 
-MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
+MISSING = "a fleet needs Dask distributed; install it: pip install distributed cryptography"
 MOST_LOCAL = 64
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
