@@ -46,6 +46,8 @@ def test_secrets_are_known_by_their_names_and_places(given):
         {"data": '{"pin": "S3CR3T-9"}'},
         {"data": "-----BEGIN RSA PRIVATE KEY-----\nS3CR3T-9\n-----END RSA PRIVATE KEY-----"},
         {"data": "token_lifetime: password=S3CR3T-9"},
+        {"note": "host: openstack --os-password S3CR3T-9 ended with 1"},
+        {"note": "host: curl -u ann:S3CR3T-9 ended with 1"},
     ],
 )
 def test_secrets_are_known_by_short_names_schemes_and_headers(given):

@@ -53,6 +53,7 @@ _NAME = re.compile(
     r"(?:(?:basic|bearer|digest)\s+)?",
     re.IGNORECASE,
 )
+_OPTION = re.compile(r"(?<![^\s'\"(])(--?[A-Za-z][\w\-]*+)([ \t]++)(?![\-'\"])(\S+)")
 _VALUE = re.compile(r"(?<=[\"'])[^\"'\\\n]+|[^\s\"',;}&\\]+")
 _SCHEMES = "bearer|basic|digest|token|apikey|negotiate|ntlm|hawk|dpop|splunk"
 _SCHEME_VALUE = re.compile(rf"({_SCHEMES})\s+(\S+)", re.IGNORECASE)
@@ -247,6 +248,7 @@ class _Masker:
         text = _COOKIE.sub(lambda match: match[1] + str(self._secret(match[2], "cookie")), text)
         text = _PRIVATE_KEY.sub(lambda match: match[1] + str(self._secret(match[2])), text)
         text = self._named(text)
+        text = _OPTION.sub(self._option, text)
         text = _SCHEME_IN_TEXT.sub(self._scheme, text)
         return _TOKEN.sub(lambda match: str(self._secret(match[0])), text)
 
@@ -257,6 +259,16 @@ class _Masker:
         elif len(match[2]) >= LONG_CHARACTERS:  # a token as the user
             self.found.add(match[2])
         return f"{match[1]}{MASK}@"
+
+    def _option(self, match: re.Match[str]) -> str:
+        """Mask the value of an option in a text, as in a message that quotes a command."""
+        name = match[1].lstrip("-")
+        if is_secret(name):
+            self.found.update(() if _is_common(match[3]) else _parts(match[3], name))
+            return f"{match[1]}{match[2]}{MASK}"
+        if match[1] in _USER_OPTIONS and ":" in match[3]:
+            return f"{match[1]}{match[2]}{self._pair(match[3])}"
+        return match[0]
 
     def _scheme(self, match: re.Match[str]) -> str:
         if match[3].isalpha() and (match[3].islower() or len(match[3]) < SHORT_CHARACTERS):

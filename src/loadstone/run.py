@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 def run(config: RunConfig, store: Store, display: Display) -> Run:
     """Connect to the target and make the measurements; results are stored even if this raises."""
     secrets = config.secrets | secrets_of(config.target) | secrets_of_environment()
+    if config.fault_commands is not None:
+        secrets |= config.fault_commands.secrets
     with (
         hidden(secrets, store, display) as hiding,
         measured_target(config.target, display.say) as target,
