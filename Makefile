@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test test-all lint docs bench bench-capacity bench-hot clean
+.PHONY: install demo test test-all requirements lint docs bench bench-capacity bench-hot clean
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: $(filter .uv/bin/uv,$(UV))
@@ -38,6 +38,12 @@ test-all: install
 	$(TOGETHER) -n 4 -m "not alone and not quiet"
 	$(TOGETHER) -n 2 -m "quiet"
 	$(PYTEST) -m "alone"
+
+# What hosts of a fleet install beside Loadstone, with hashes. A test compares it with uv.lock.
+requirements:
+	$(UV) export --quiet --locked --format requirements.txt --extra fleet --no-dev \
+	    --no-emit-project --no-annotate --no-header \
+	    --output-file src/loadstone/engine/fleet/requirements.txt >/dev/null
 
 lint: install
 	.venv/bin/ruff check

@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -31,3 +32,15 @@ def test_a_full_disk_is_said_in_one_line_and_a_device_stays_one(tmp_path: Path) 
     with pytest.raises(EnvironmentUnusable, match=r"^cannot write .*/device: No space left on dev"):
         files.write(path, "text")
     assert path.is_symlink()
+
+
+def test_a_link_of_the_temporary_name_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
+    victim = tmp_path / "victim"
+    victim.write_text("before")
+    (tmp_path / f".page.{os.getpid()}.known.part").symlink_to(victim)
+    with pytest.raises(EnvironmentUnusable, match="File exists"):
+        files.write(tmp_path / "page", "after")
+    assert victim.read_text() == "before"

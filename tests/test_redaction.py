@@ -26,6 +26,36 @@ def test_secrets_are_known_by_their_names_and_places(given):
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"headers": {"X-Anything": "Bearer S3CR3T-9"}},
+        {"headers": {"X-Key": "S3CR3T-9"}},
+        {"headers": {"X-Session": "S3CR3T-9"}},
+        {"headers": {"X-Whatever-It-Is-Called": "S3CR3T-9"}},
+        {"note": "Bearer S3CR3T-9"},
+        {"note": "sent with bearer S3CR3T-9, twice"},
+        {"url": "http://host/blob?sv=1&sig=S3CR3T-9"},
+        {"url": "http://host/?X-Amz-Signature=S3CR3T-9&X-Amz-Date=1"},
+        {"url": "http://host/?key=S3CR3T-9"},
+        {"params": {"key": "S3CR3T-9", "sig": "S3CR3T-9"}},
+        {"json": {"totp": "S3CR3T-9"}},
+        {"json": {"auth": {"identity": {"totp": {"user": {"passcode": "S3CR3T-9"}}}}}},
+        {"json": {"user": {"pin": "S3CR3T-9"}}},
+        {"json": {"sessionKey": "S3CR3T-9", "sessionId": "S3CR3T-9"}},
+        {"data": "user=ann&totp=S3CR3T-9"},
+        {"data": '{"pin": "S3CR3T-9"}'},
+        {"data": "-----BEGIN RSA PRIVATE KEY-----\nS3CR3T-9\n-----END RSA PRIVATE KEY-----"},
+        {"data": "token_lifetime: password=S3CR3T-9"},
+        {"note": "host: openstack --os-password S3CR3T-9 ended with 1"},
+        {"note": "host: curl -u ann:S3CR3T-9 ended with 1"},
+    ],
+)
+def test_secrets_are_known_by_short_names_schemes_and_headers(given):
+    assert "S3CR3T-9" not in str(masked(given))
+    assert any("S3CR3T-9" in found for found in secrets_in(given))
+
+
+@pytest.mark.parametrize(
     ("text", "secret"),
     [
         ("http://ann:s3cr3t@host/v3", "s3cr3t"),
@@ -53,6 +83,26 @@ def test_secrets_in_urls_and_bodies_are_found(text, secret):
         "curl -H 'Authorization: Basic YWRtaW46czNjcjN0' http://x/",  # admin:s3cr3t
         "curl http://admin:s3cr3t@x/",
         "sshpass -ps3cr3t ssh host",
+        "mysql -ps3cr3t -h db",
+        "sudo -u root /usr/bin/mysql -u root -ps3cr3t",
+        "sh -c 'mariadb-dump -ps3cr3t; true'",
+        "mongosh -p s3cr3t",
+        "docker login -u ann -p s3cr3t registry",
+        "redis-cli -a s3cr3t ping",
+        "ldapsearch -x -D cn=admin -w s3cr3t",
+        "curl --oauth2-bearer s3cr3t http://x/",
+        "curl --oauth2-bearer=s3cr3t http://x/",
+        "curl -H 'X-Anything: Bearer s3cr3t' http://x/",
+        "curl -H 'X-Key: s3cr3t' http://x/",
+        "curl -b session=s3cr3t http://x/",
+        "curl -d 'pin=s3cr3t' http://x/",
+        'curl --json \'{"totp": "s3cr3t"}\' http://x/',
+        "curl 'http://x/?sig=s3cr3t&a=1'",
+        "env MYSQL_PWD=s3cr3t mysql",
+        "aws configure set aws_secret_access_key s3cr3t",
+        "openssl rsa -passin pass:s3cr3t",
+        "smbclient -U ann%s3cr3t //host/share",
+        "wget --http-password=s3cr3t http://x/",
     ],
 )
 def test_secrets_in_the_command_of_a_hook_are_found(command):
@@ -69,11 +119,47 @@ def test_secrets_in_the_command_of_a_hook_are_found(command):
         {"password_length": 10, "token": True, "tokens_path": "/v3/tokens", "name": "token"},
         {"sys_call": "sh -c 'echo $HOME; exit 3'"},
         {"methods": ["password"], "auth": ["one"], "url": "http://host:5000/v3"},
+        {"sort_key": "created_at", "public_key": "ssh-rsa", "keyboard": "x", "spin": "y"},
+        {
+            "headers": {
+                "Accept": "application/json",
+                "Content-Type": "text/plain",
+                "User-Agent": "x",
+            }
+        },
+        {"headers": {"OpenStack-API-Version": "identity 3.14"}},
+        {"note": "Basic authentication by a token provider; bearer tokens are not used"},
+        {"sys_call": "docker run -p 8080:80 image"},
+        {"sys_call": "rsync -a host:/folder /elsewhere"},
+        {"sys_call": "grep -E a:b -H file"},
+        {"session": {"user": "ann"}, "key": ["a", "b"]},
     ],
 )
 def test_what_is_no_secret_stays(given):
     assert masked(given) == given
     assert not secrets_in(given)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "x",
+        "a.",
+        "a-",
+        "eyJ",
+        "a=",
+        "://",
+        "token ",
+        "key: ",
+        "cookie:",
+        " ",
+        "pass:",
+        "-----BEGIN ",
+    ],
+)
+def test_a_megabyte_of_anything_is_masked_in_proportion_to_its_length(unit):
+    text = unit * (1_000_000 // len(unit))
+    masked({"note": text})  # hours if the time grew with the square
 
 
 def test_numbers_under_secret_names_are_masked():

@@ -28,6 +28,38 @@ def test_file_line_and_mistake_are_named(tmp_path, text, says):
     assert mistake(tmp_path, text).startswith(says)
 
 
+BOMB = b"".join(
+    [b"a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"]
+    + [b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 9)]
+)
+MERGED = b"".join(
+    [b"a0: &a0 {%s}\n" % b",".join(b"k%d: 1" % n for n in range(10))]
+    + [b"a%d: &a%d {<<: [%s]}\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 9)]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (BOMB, "file.yaml: its aliases expand to more than 100,000 values"),
+        (MERGED, "file.yaml: its aliases expand to more than 100,000 values"),
+        (b"a: &a [*a]\n", "file.yaml: a value contains itself by an alias"),
+        (b"a: &a {children: {b: *a}}\n", "file.yaml: a value contains itself by an alias"),
+        (b"[" * 10_000, "file.yaml: not YAML or JSON"),
+        (b"[" * 200 + b"]" * 200, "file.yaml: more than 100 levels of nesting"),
+        (b"#" * (32 * 2**20 + 1), "file.yaml: longer than 32 MiB"),
+    ],
+)
+def test_what_expands_without_limit_is_refused(tmp_path, text, says):
+    assert mistake(tmp_path, text).startswith(says)
+
+
+def test_aliases_are_followed(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("a: &a {x: 1}\nb: {<<: *a, y: [*a, *a]}\n")
+    assert yaml_file.read(path) == {"a": {"x": 1}, "b": {"x": 1, "y": [{"x": 1}, {"x": 1}]}}
+
+
 def test_a_file_with_passwords_is_not_quoted(tmp_path):
     assert mistake(tmp_path, b"- password: *hunter2\n", is_secret=True) == (
         "file.yaml:1: not YAML or JSON"

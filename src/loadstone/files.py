@@ -1,6 +1,7 @@
 """Atomic writes."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +19,12 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
     A device or pipe (/dev/stdout) is written to directly.
     """
     is_file = path.is_file() or not path.exists()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part") if is_file else path
+    # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
+    suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"
+    temporary = path.with_name(f".{path.name}.{suffix}") if is_file else path
     try:
         if is_file:
-            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode))
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield temporary
         if is_file:
             _settle(temporary)

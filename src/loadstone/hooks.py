@@ -20,7 +20,7 @@ from loadstone.engine.progress import Progress
 from loadstone.faults.model import FaultRecord
 from loadstone.observer import TrialObserver
 from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
-from loadstone.redaction import Redaction, masked_command
+from loadstone.redaction import Redaction, masked, masked_command
 
 MOST_TEXT = 65_536  # characters kept of stdout and of stderr
 MOST_AT_ONCE = 16  # parallel commands; further ones wait until one ends
@@ -190,7 +190,7 @@ class Hooks(TrialObserver):
         return out, err, is_late
 
     def _redacted(self, output: "_CapturedOutput") -> str:
-        text = self.redaction.text(output.text)
+        text: str = masked(self.redaction.text(output.text))
         if len(text) <= MOST_TEXT and not output.is_cut:
             return text
         return f"{text[:MOST_TEXT]}\n(cut: {output.bytes:,} bytes in all)"
@@ -250,7 +250,7 @@ def _not_started(moment: Moment, why: str) -> HookRun:
 def _charts(out: str) -> Output | None:
     """Return the charts in a command's output; None: it is something else."""
     try:
-        return charts(json.loads(out))
+        return charts(masked(json.loads(out)))
     except ValueError:
         return None
 

@@ -18,12 +18,20 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 LEAST_CHARACTERS = 4  # of a value to replace in other text, because shorter ones occur everywhere
+LONG_CHARACTERS = 16  # words of a language are shorter
 SHORT_CHARACTERS = 8  # shorter values are only replaced as whole words
 
 _WORDS = (
     r"password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie"
     r"|(?:api|private|access|signing)[-_]?key|admin[-_]?pass"
 )
+# Names whose last word is one of these hold a secret if the value is a text or a number.
+_LAST_WORDS = frozenset({
+    *("assertion", "auth", "bearer", "hmac", "jwt", "key", "mfa", "otp", "pin", "psk", "sid"),
+    *("sig", "signature", "session", "sessionid", "totp", "wsse"),
+})  # fmt: skip
+# "sort_key", "public_key": keys that are no secrets.
+_KEYS = frozenset({"cache", "foreign", "group", "index", "partition", "primary", "public", "sort"})
 _SECRET = re.compile(rf"{_WORDS}|(?:^|[-_.])(?:pass|pwd|pw)$", re.IGNORECASE)
 # "password_length", "token_expiration": settings of secrets, not secrets.
 _SETTING = re.compile(
@@ -31,34 +39,80 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 # Names that are not secret within {"password": {"user": {"name": ..., "password": ...}}}.
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OURS = ("OS_", "LOADSTONE_")  # environment variables
 _IDENTIFIERS = {"id", "name", "domain", "user_id", "project_id", "domain_id", "type"}
 _COMMON = {"true", "false", "none", "null", "default"}
 
-_TOKEN = re.compile(r"gAAAA[\w\-]{20,}=*|eyJ[\w\-]+\.[\w\-]+\.[\w\-]+")  # Fernet, JWS
-_USERINFO = re.compile(r"(\b[a-z][\w+.\-]*://)([^\s/@'\"]+)@", re.IGNORECASE)
+# Each pattern takes time in proportion to the text, whatever the text: hooks print anything.
+_TOKEN = re.compile(r"gAAAA[\w\-]{20,}=*|(?<![\w\-])eyJ[\w\-]+\.[\w\-]+\.[\w\-]+")  # Fernet, JWS
+_USERINFO = re.compile(r"((?<![\w+.\-])[a-z][\w+.\-]*+://)([^\s/@'\"]+)@", re.IGNORECASE)
 _COOKIE = re.compile(r"(\b(?:set-)?cookie\s*[:=]\s*)([^\"'\r\n]+)", re.IGNORECASE)
-_NAMED = re.compile(
-    rf"(?P<name>[\w.\-]*(?:{_WORDS}|\b(?:pass|pwd|pw)\b)[\w.\-]*)"
-    r"(?P<equals>(?:\\?[\"'])?\s*[:=]\s*)"
-    r"(?P<quote>\\?[\"']|)(?P<scheme>(?:basic|bearer|digest)\s+|)"
-    r"(?P<value>(?<=[\"'])[^\"'\\\n]+|[^\s\"',;}}&\\]+)",
+_NAME = re.compile(
+    r"(?<![\w.\-])(?P<name>[\w.\-]++)(?:\\?[\"']|\])?\s*+[:=]\s*(?:\\?[\"'])?"
+    r"(?:(?:basic|bearer|digest)\s+)?",
     re.IGNORECASE,
 )
+_OPTION = re.compile(r"(?<![^\s'\"(])(--?[A-Za-z][\w\-]*+)([ \t]++)(?![\-'\"])(\S+)")
+_VALUE = re.compile(r"(?<=[\"'])[^\"'\\\n]+|[^\s\"',;}&\\]+")
+_SCHEMES = "bearer|basic|digest|token|apikey|negotiate|ntlm|hawk|dpop|splunk"
+_SCHEME_VALUE = re.compile(rf"({_SCHEMES})\s+(\S+)", re.IGNORECASE)
+_SCHEME_IN_TEXT = re.compile(rf"\b({_SCHEMES})(\s+)([\w.~+/\-]{{6,}}=*)", re.IGNORECASE)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(.+?)(?=-----END|\Z)", re.DOTALL)
+# Headers whose values are shown; any other header may hold a secret.
+_PLAIN_HEADER = re.compile(
+    r"accept(-.*)?|age|allow|cache-control|connection|content-.*|date|expect|from|host|if-.*"
+    r"|keep-alive|max-forwards|origin|pragma|range|referer|te|traceparent|tracestate|trailer"
+    r"|transfer-encoding|upgrade|user-agent|vary|via|warning|x-forwarded-.*|forwarded"
+    r"|.*-version|.*request-id|correlation-id|x-(user|project|domain|tenant)-(id|name)",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(r"([\w\-]+):\s*(?!//)(\S.*)", re.DOTALL)
+# Options of programs whose value is a password, attached to the option or after it.
+_PASSWORD_OPTIONS = {
+    **dict.fromkeys(
+        ("mysql", "mysqladmin", "mysqldump", "mysqlcheck", "mysqlimport", "mysqlslap", "mycli"),
+        "-p",
+    ),
+    **dict.fromkeys(("mariadb", "mariadb-admin", "mariadb-dump", "mariadb-check"), "-p"),
+    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "sshpass"), "-p"),
+    "login": "-p",  # docker login, az login
+    "curl": "-E",  # CERTIFICATE:PASSWORD
+    **dict.fromkeys(("http", "https"), "-a"),
+    **dict.fromkeys(("ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami"), "-w"),
+    "redis-cli": "-a",
+    "valkey-cli": "-a",
+    "ipmitool": "-P",
+    "sqlcmd": "-P",
+    "snmpget": "-c",
+    "snmpwalk": "-c",
+}
+_PASSPHRASE = re.compile(r"(pass:)(.+)", re.DOTALL)  # openssl's
 _USER_OPTIONS = {"-u", "--user", "-U", "--proxy-user"}  # curl's: their value is user:password
-_HEADER_OPTIONS = {"-H", "--header"}
+_HEADER_OPTIONS = {"-H", "--header", "--proxy-header"}
+_COOKIE_OPTIONS = {"-b", "--cookie"}
 _USER_OPTION = re.compile(r"(-[uU]|--user=|--proxy-user=)([^:]+):(.+)", re.DOTALL)
 
 
 def is_secret(name: str) -> bool:
     """Return whether a value under this name is a secret."""
-    return bool(_SECRET.search(name)) and not _SETTING.search(name)
+    return (bool(_SECRET.search(name)) and not _SETTING.search(name)) or _may_be_secret(name)
+
+
+def _may_be_secret(name: str) -> bool:
+    """Return whether the last word of a name is that of a short secret: pin, sessionKey, X-Key."""
+    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    if words[-2:] == ["session", "id"]:
+        return True
+    return bool(words) and words[-1] in _LAST_WORDS and not _KEYS.intersection(words[-2:-1])
 
 
 def secrets_of_environment() -> frozenset[str]:
     """Return the values of OS_PASSWORD, OS_TOKEN and the like."""
     return frozenset(
-        value for name, value in os.environ.items() if name.startswith(_OURS) and is_secret(name)
+        value
+        for name, value in os.environ.items()
+        if name.startswith(_OURS) and name != "OS_KEY" and is_secret(name)  # OS_KEY is a path
     )
 
 
@@ -92,33 +146,62 @@ class _Masker:
 
     def value(self, value: Any, name: str = "") -> Any:
         """Mask the value of a name."""
-        if is_secret(name):
+        is_nested = isinstance(value, Mapping | list | tuple)
+        if is_secret(name) and not (is_nested and _may_be_secret(name)):
             return self._secret(value, name)
         if isinstance(value, Mapping):
-            return {key: self.value(part, str(key)) for key, part in value.items()}
+            mask = self._header if name.lower() == "headers" else self.value
+            return {key: mask(part, str(key)) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            if name == "auth" and len(value) == 2 and not isinstance(value[1], Mapping | list):
-                return [value[0], self._password(str(value[0]), value[1])]  # as in requests
-            return [self.value(part) for part in value]
+            return self._list(value, name)
         if not isinstance(value, str):
             return value
+        if scheme := _SCHEME_VALUE.fullmatch(value.strip()):
+            return f"{scheme[1]} {self._secret(scheme[2])}"
         return self._line(value) if name == "sys_call" else self._text(value)
+
+    def _list(self, value: Sequence[Any], name: str) -> list[Any]:
+        if name == "auth" and len(value) == 2 and not isinstance(value[1], Mapping | list):
+            return [value[0], self._password(str(value[0]), value[1])]  # as in requests
+        return [self.value(part) for part in value]
+
+    def _header(self, value: Any, name: str) -> Any:
+        """Mask the value of a header, unless headers of this name hold no secret."""
+        if _PLAIN_HEADER.fullmatch(name) and not is_secret(name):
+            return self.value(value)
+        return self._secret(value, name)
 
     def command(self, arguments: Sequence[str]) -> list[str]:
         """Mask the arguments of a command line."""
-        before = ["", *arguments]
-        return [self._argument(one, last) for last, one in zip(before, arguments, strict=False)]
+        hidden, last, option = [], "", ""
+        for one in arguments:
+            option = _PASSWORD_OPTIONS.get(one.rpartition("/")[2], option)
+            hidden.append(self._argument(one, last, option))
+            last = one
+        return hidden
 
-    def _argument(self, argument: str, last: str) -> str:
+    def _argument(self, argument: str, last: str, password_option: str) -> str:
+        """Mask an argument after `last`, of a program with this option for a password."""
+        if password_option and last == password_option:
+            return str(self._secret(argument))
+        if password_option and argument.startswith(password_option) and argument[2:]:
+            return f"{password_option}{self._secret(argument[2:])}"
+        if _is_name_of_secret(last):
+            return str(self._secret(argument))
+        if last in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
+            return f"{header[1]}: {self._header(header[2], header[1])}"
+        return self._plain_argument(argument, last)
+
+    def _plain_argument(self, argument: str, last: str) -> str:
         if last in _USER_OPTIONS and ":" in argument:
             return self._pair(argument)
-        if last in _HEADER_OPTIONS and is_secret(argument.partition(":")[0]):
-            name, colon, value = argument.partition(":")
-            return f"{name}{colon} {self._secret(value.strip(), name)}"
-        if last.startswith("-") and "=" not in last and is_secret(last.strip("-")):
-            return str(self._secret(argument))
-        if last == "sshpass" and argument.startswith("-p") and len(argument) > 2:
-            return f"-p{self._secret(argument[2:])}"
+        if last == "-U" and "%" in argument:  # smbclient's USER%PASSWORD
+            user, _, password = argument.partition("%")
+            return f"{user}%{self._secret(password)}"
+        if last in _COOKIE_OPTIONS and "=" in argument:
+            return str(self._secret(argument, "cookie"))
+        if passphrase := _PASSPHRASE.fullmatch(argument):
+            return f"{passphrase[1]}{self._secret(passphrase[2])}"
         if attached := _USER_OPTION.fullmatch(argument):
             return attached[1] + self._pair(f"{attached[2]}:{attached[3]}")
         return self._line(argument) if any(map(str.isspace, argument)) else self._text(argument)
@@ -152,32 +235,77 @@ class _Masker:
             return [self._secret(part, name) for part in value]
         if value is None or isinstance(value, bool) or value == "":
             return value
-        self.found.update(_parts(str(value), name))
+        self._add(_parts(str(value), name), name)
         return MASK
+
+    def _add(self, values: Iterable[str], name: str) -> None:
+        """Remember secrets, but no word that would be hidden wherever it occurs by chance."""
+        is_sure = not name or bool(_SECRET.search(name))
+        self.found.update(one for one in values if is_sure or not _is_common(one))
 
     def _text(self, text: str) -> str:
         text = _USERINFO.sub(self._userinfo, text)
         text = _COOKIE.sub(lambda match: match[1] + str(self._secret(match[2], "cookie")), text)
-        text = _NAMED.sub(self._named, text)
+        text = _PRIVATE_KEY.sub(lambda match: match[1] + str(self._secret(match[2])), text)
+        text = self._named(text)
+        text = _OPTION.sub(self._option, text)
+        text = _SCHEME_IN_TEXT.sub(self._scheme, text)
         return _TOKEN.sub(lambda match: str(self._secret(match[0])), text)
 
     def _userinfo(self, match: re.Match[str]) -> str:
         _, _, password = match[2].partition(":")
         if password:
             self.found.update({password, unquote(password)})
+        elif len(match[2]) >= LONG_CHARACTERS:  # a token as the user
+            self.found.add(match[2])
         return f"{match[1]}{MASK}@"
 
-    def _named(self, match: re.Match[str]) -> str:
-        if match["value"] == MASK or not is_secret(match["name"]):
-            return match[0]
-        value = match["scheme"] + match["value"]
-        self.found.update({unquote(match["value"]), *_parts(value, match["name"])})
-        return f"{match['name']}{match['equals']}{match['quote']}{match['scheme']}{MASK}"
+    def _option(self, match: re.Match[str]) -> str:
+        """Mask the value of an option in a text, as in a message that quotes a command."""
+        name = match[1].lstrip("-")
+        if is_secret(name):
+            self.found.update(() if _is_common(match[3]) else _parts(match[3], name))
+            return f"{match[1]}{match[2]}{MASK}"
+        if match[1] in _USER_OPTIONS and ":" in match[3]:
+            return f"{match[1]}{match[2]}{self._pair(match[3])}"
+        return match[0]
+
+    def _scheme(self, match: re.Match[str]) -> str:
+        if match[3].isalpha() and (match[3].islower() or len(match[3]) < SHORT_CHARACTERS):
+            return match[0]  # "Basic authentication", "Token Error"
+        return f"{match[1]}{match[2]}{self._secret(match[3])}"
+
+    def _named(self, text: str) -> str:
+        """Mask the values of names: `password=...`, `"pin": "..."`."""
+        parts, kept, at = [], 0, 0
+        while (name := _NAME.search(text, at)) is not None:
+            at = name.end()
+            if not is_secret(name["name"]) or (value := _VALUE.match(text, at)) is None:
+                continue
+            at = value.end()
+            if value[0] != MASK:
+                self._add({unquote(value[0]), *_parts(value[0], name["name"])}, name["name"])
+                parts += [text[kept : name.end()], MASK]
+                kept = at
+        return "".join((*parts, text[kept:]))
+
+
+def _is_common(text: str) -> bool:
+    """Return whether a value is likely to occur in other texts: a short number, a word."""
+    return len(text) < 6 or (text.isalpha() and len(text) < LONG_CHARACTERS)
+
+
+def _is_name_of_secret(argument: str) -> bool:
+    """Return whether the next argument is a secret: after `--token`, `aws_secret_access_key`."""
+    if argument.startswith("-"):
+        return "=" not in argument and is_secret(argument.strip("-"))
+    return "_" in argument and argument.isidentifier() and is_secret(argument)
 
 
 def _parts(text: str, name: str) -> Iterator[str]:
     """Yield a secret, and the parts of it that could occur alone."""
     yield text
+    yield text.rstrip(";|&)")  # at the end of a shell's command
     scheme, _, rest = text.partition(" ")
     if scheme.lower() in ("basic", "bearer", "digest"):
         yield rest

@@ -43,6 +43,8 @@ from loadstone.worker_profile import require_profiler
 def run(config: RunConfig, store: Store, display: Display, backend: Backend = REAL) -> Run:
     """Connect to the target and make the measurements; results are stored even if this raises."""
     secrets = config.secrets | secrets_of(config.target) | secrets_of_environment()
+    if config.fault_commands is not None:
+        secrets |= config.fault_commands.secrets
     if config.fleet is not None:
         _require_fleet_possible(config)
     with (

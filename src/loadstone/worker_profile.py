@@ -43,7 +43,7 @@ def program() -> str:
     found = shutil.which("py-spy", path=beside) or shutil.which("py-spy")
     if found is None:
         raise EnvironmentUnusable(
-            "--profile needs py-spy, which is not installed: pip install 'loadstone[profile]'"
+            "--profile needs py-spy, which is not installed: pip install py-spy"
         )
     return found
 

@@ -1,22 +1,38 @@
 """Reads YAML files that users write."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadstone.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import yaml
+
+MOST_BYTES = 32 * 2**20  # of a file: 200,000 users
+MOST_ALIASED = 100_000  # values that aliases may add to those that are written
+MOST_DEPTH = 100
 
 
 def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
     """Return the content of a YAML or JSON file: mappings, lists, strings, numbers, dates.
 
     Raises InvalidInput with `option`, the file and the line; the content of a file that `is_secret`
-    is not quoted.
+    is not quoted. Aliases that expand to very many values are refused.
     """
     import yaml
 
     place = f"{option} {path}" if option else f"{path}"
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        loader = yaml.SafeLoader(_text(path))
+        try:
+            root = loader.get_single_node()
+            if root is None:
+                return None
+            _require_finite(root)
+            return loader.construct_document(root)
+        finally:
+            loader.dispose()
     except OSError as problem:
         raise InvalidInput(f"{place}: {problem.strerror}") from None
     except UnicodeDecodeError:
@@ -25,6 +41,63 @@ def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
         line = "" if wrong.problem_mark is None else f":{wrong.problem_mark.line + 1}"
         what = "" if is_secret else f": {wrong.problem}"
         raise InvalidInput(f"{place}{line}: not YAML or JSON{what}") from None
+    except _TooMuch as wrong:
+        raise InvalidInput(f"{place}: {wrong}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
         what = "" if is_secret else f": {' '.join(str(wrong).split())}"
         raise InvalidInput(f"{place}: not YAML or JSON{what}") from None
+
+
+def require_finite(path: Path) -> None:
+    """Raise InvalidInput if aliases of a file expand without limit; other mistakes are ignored."""
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(_text(path))
+        if (root := loader.get_single_node()) is not None:
+            _require_finite(root)
+    except _TooMuch as wrong:
+        raise InvalidInput(f"{path}: {wrong}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        return
+
+
+class _TooMuch(ValueError):
+    """A file is too long, or its aliases expand without limit."""
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise _TooMuch(f"longer than {MOST_BYTES // 2**20} MiB")
+    return content.decode("utf-8")
+
+
+def _require_finite(root: "yaml.Node") -> None:
+    """Count values as written and with aliases followed, in time proportional to the text."""
+    sizes: dict[int, int] = {}  # by the node's identity; 0 while its parts are counted
+
+    def size(node: "yaml.Node", depth: int) -> int:
+        known = sizes.get(id(node))
+        if known == 0:
+            raise _TooMuch("a value contains itself by an alias")
+        if known is not None:
+            return known
+        if depth > MOST_DEPTH:
+            raise _TooMuch(f"more than {MOST_DEPTH} levels of nesting")
+        sizes[id(node)] = 0
+        sizes[id(node)] = total = 1 + sum(size(part, depth + 1) for part in _parts(node))
+        return total
+
+    expanded = size(root, 0)
+    if expanded - len(sizes) > MOST_ALIASED:
+        raise _TooMuch(f"its aliases expand to more than {MOST_ALIASED:,} values")
+
+
+def _parts(node: "yaml.Node") -> Iterator["yaml.Node"]:
+    for part in node.value if isinstance(node.value, list) else ():
+        if isinstance(part, tuple):
+            yield from part
+        else:
+            yield part

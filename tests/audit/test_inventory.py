@@ -103,3 +103,21 @@ def test_containers_and_pods_read_the_script_from_their_input():
     assert container("docker", "api").command == ("docker", "exec", "-i", "api", "sh", "-s")
     pod = container("kubectl", "keystone-0").command
     assert pod == ("kubectl", "exec", "-i", "keystone-0", "--", "sh", "-s")
+
+
+@pytest.mark.parametrize("pattern", ["n[1:1001]", "n[1:100][1:100]", "n[a:z][a:z][a:z]"])
+def test_ranges_of_too_many_hosts_are_refused(tmp_path, pattern):
+    for name, text in (("hosts", pattern), ("hosts.yaml", f"all: {{hosts: {{'{pattern}': }}}}")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InvalidInput, match="more than 1000 hosts"):
+            inventory.read(tmp_path / name)
+
+
+def test_groups_that_share_children_are_followed_once(tmp_path):
+    levels = [
+        f"[g{n}:children]\ng{n + 1}\nh{n + 1}\n[h{n}:children]\ng{n + 1}\nh{n + 1}"
+        for n in range(40)
+    ]
+    text = "\n".join(["[g40]", "last", *levels, "[g0:vars]", "ansible_user=ann"])
+    (tmp_path / "hosts").write_text(text)
+    assert inventory.read(tmp_path / "hosts") == {"last": {"ansible_user": "ann"}}  # not 2**40 ways

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from known_service import NAME, cloud_of, serving
 from network_hosts import HERE, network
 from reserved_port import reserve_port
 from running_fleet import begun, fleet_of, loadstone, of_admin
-from ssh_hosts import ssh_hosts
+from ssh_hosts import ssh_hosts, with_settings
 
 from loadstone.engine.fleet import certificates
 from loadstone.engine.parquet import read
@@ -316,3 +317,45 @@ def command_lines() -> list[str]:
 
 def logs(home: Path) -> str:
     return "".join(path.read_text("utf-8", "replace") for path in home.rglob("*.log"))
+
+
+FAKE_UV = """#!/bin/sh
+# Keeps what it is asked for. An environment has the Python of the tests.
+echo "$@" >> "{log}"
+case "$1" in
+venv) mkdir -p "$3/bin"; ln -s "{python}" "$3/bin/python" ;;
+pip) ls >> "{log}" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("has_wheels", [False, True])
+def test_a_host_by_ssh_gets_this_loadstone_and_no_name_is_resolved(
+    home: Path, tmp_path: Path, has_wheels: bool
+) -> None:
+    log, programs, there = tmp_path / "log", tmp_path / "programs", tmp_path / "there"
+    programs.mkdir()
+    there.mkdir()
+    uv = programs / "uv"
+    uv.write_text(FAKE_UV.format(log=log, python=sys.executable))
+    uv.chmod(0o755)
+    settings = {"HOME": str(there), "PATH": f"{programs}:{os.environ['PATH']}"}
+    more = {"VIRTUAL_ENV": sys.prefix, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with ssh_hosts(home, {"one": with_settings(settings | more)}) as reached:
+        ssh_file(home, "127.0.0.1", reached.config, ["one"])
+        if has_wheels:
+            (home / "wheels").mkdir()
+            (home / "wheels" / "numpy.whl").write_text("")
+            tree = json.loads((home / "fleet.yaml").read_text()) | {"wheels": "wheels"}
+            (home / "fleet.yaml").write_text(json.dumps(tree))
+        shown = loadstone(home, "fleet", "status", "--fleet=fleet.yaml")
+    assert shown.returncode == 0, shown.stderr
+    lines = log.read_text().splitlines()
+    installs = [line for line in lines if line.startswith("pip install")]
+    assert len(installs) == 2
+    source = " --no-index --find-links wheels" if has_wheels else ""
+    assert installs[0].endswith(f"/bin/python --require-hashes{source} -r requirements.txt")
+    assert re.search(
+        r"/bin/python --no-deps --no-index ./loadstone-[\w.]+-cp311-abi3-\w+\.whl$", installs[1]
+    )
+    assert ("wheels" in lines) is has_wheels

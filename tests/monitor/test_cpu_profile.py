@@ -76,7 +76,7 @@ def test_a_worker_that_waits_for_its_next_request_is_idle():
 
 def test_without_py_spy_one_line_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
-    with pytest.raises(EnvironmentUnusable, match=r"pip install 'loadstone\[profile\]'"):
+    with pytest.raises(EnvironmentUnusable, match=r"pip install py-spy"):
         require_profiler(lambda: (ServiceProcess(1, "uwsgi"),))
 
 

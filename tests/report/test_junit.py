@@ -64,4 +64,4 @@ def test_what_xml_cannot_hold_does_not_break_the_document():
     odd = 'a\x00b\x1b[31m </testcase> & "\ud800'
     findings = tuple(replace(f, title=odd, notes=(odd,)) for f in RESULT.measurements)
     found = suite(replace(RESULT, failure=odd, measurements=findings))
-    assert 'a?b?[31m </testcase> & "?' in found.find("testcase").get("name")
+    assert 'a\\x00b\\x1b[31m </testcase> & "?' in found.find("testcase").get("name")

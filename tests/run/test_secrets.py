@@ -1,16 +1,12 @@
 """No secret of a task is kept, shown, or seen in the list of processes."""
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
-import threading
-from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 from fake_keystone import PASSWORD
+from secret_watch import files_with, watched
 
 SECRETS = {
     "a template's argument": "argument-hunter2",
@@ -75,68 +71,15 @@ def folder(loadstone, write, tmp_path):  # noqa: ARG001  (loadstone sets the env
     return tmp_path
 
 
-def files_with(secret, *places):
-    return [
-        path
-        for place in places
-        for path in place.rglob("*")
-        if path.is_file() and secret.encode() in path.read_bytes()
-    ]
-
-
-def command_lines(leader):
-    """Yield the command lines of a process's descendants, but its own, which a fork still has."""
-    own = Path(f"/proc/{leader}/cmdline").read_bytes()
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            stat = (entry / "stat").read_text()
-            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    family, grown = {leader}, True
-    while grown:
-        more = {pid for pid, parent in parents.items() if parent in family} - family
-        grown, family = bool(more), family | more
-    for pid in family:
-        with contextlib.suppress(OSError):
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if line != own:
-                yield line
-
-
-def watched(words, **given):
-    """Run a command; gives what it printed, and the command lines of what it started."""
-    seen, over = set(), threading.Event()
-    with subprocess.Popen(
-        [sys.executable, "-m", "loadstone", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-
-        def look():
-            while not over.wait(0.01):
-                with contextlib.suppress(OSError):
-                    seen.update(command_lines(process.pid))
-
-        watcher = threading.Thread(target=look)
-        watcher.start()
-        try:
-            printed, _ = process.communicate(given.get("stdin", ""), timeout=300)
-        finally:
-            over.set()
-            watcher.join()
-    return process.returncode, printed, seen
-
-
 def test_no_secret_of_a_task_is_kept_or_shown(loadstone, folder):
     reports = folder / "reports"
     reports.mkdir()
-    code, printed, seen = watched([
+    ended = watched([
         *("run", "task.yaml", "--plugin", "plugin.py", "--task-args-file", "arguments.yaml"),
         *("--task-args", '{"user_password": "argument-hunter2", "other": "argument-hunter2"}'),
         *(word for flag in REPORTS for word in (flag, str(reports / f"run{flag}"))),
     ])  # fmt: skip
+    code, printed, seen = ended.returncode, ended.printed, ended.command_lines
     assert code == 0, printed
     assert "Secretive.fail" in printed
     shown = loadstone("results", "show", "latest")
@@ -160,12 +103,12 @@ def test_no_secret_of_a_task_is_kept_or_shown(loadstone, folder):
 
 def test_arguments_on_stdin_are_in_no_command_line(folder):  # noqa: ARG001
     given = "api_token=argfile-hunter2,user_password=argument-hunter2"
-    code, printed, seen = watched(
-        ["run", "task.yaml", "--plugin", "plugin.py", "--task-args", "-"], stdin=given
-    )
-    assert code == 0, printed
-    assert not [line for line in seen if b"hunter2" in line and b"hook-hunter2" not in line]
-    assert "argument" not in printed
+    ended = watched(["run", "task.yaml", "--plugin", "plugin.py", "--task-args", "-"], stdin=given)
+    assert ended.returncode == 0, ended.printed
+    assert not [
+        line for line in ended.command_lines if b"hunter2" in line and b"hook-hunter2" not in line
+    ]
+    assert "argument" not in ended.printed
 
 
 def test_what_is_wrong_with_a_task_is_said_without_its_secrets(loadstone, write):

@@ -311,7 +311,7 @@ def test_without_psycopg_the_line_says_what_to_install(url, tmp_path):
         text=True,
         check=False,
     )
-    assert_one_line(ended, 3, "pip install 'loadstone[postgresql]'")
+    assert_one_line(ended, 3, "pip install 'psycopg[binary]'")
 
 
 def test_a_list_is_read_without_a_folder_for_files(url, kept, tmp_path):

@@ -106,3 +106,13 @@ def test_a_file_without_its_section_is_said(clouds):
     with pytest.raises(InvalidInput) as problem:
         from_clouds_yaml("prod")
     assert str(problem.value) == f"--cloud prod: {path} has no `clouds:` section; it has cloud:"
+
+
+def test_aliases_that_expand_without_limit_are_refused(tmp_path, monkeypatch):
+    lines = ["a0: &a0 {x: 1, y: 1, z: 1}"]
+    merged = ", ".join
+    lines += [f"a{n}: &a{n} {{<<: [{merged([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 12)]
+    (tmp_path / "clouds.yaml").write_text("\n".join([*lines, "clouds: {mine: *a11}"]))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    with pytest.raises(InvalidInput, match=r"clouds\.yaml: its aliases expand"):
+        from_clouds_yaml("mine")

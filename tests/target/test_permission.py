@@ -1,9 +1,12 @@
+import contextlib
 import socket
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target import from_environment, require_permission
+from loadstone.target.session import open_session
 
 
 def cloud(host):
@@ -43,3 +46,27 @@ def test_a_name_that_also_leads_elsewhere_needs_the_flag(monkeypatch):
 def test_a_name_without_an_address_is_no_target():
     with pytest.raises(EnvironmentUnusable, match=r"keystone\.invalid"):
         require_permission(cloud("keystone.invalid"), yes=False)
+
+
+def test_preparation_connects_to_the_address_that_was_checked(monkeypatch):
+    """A name that leads to loopback at the first look-up, and elsewhere at the next."""
+    outside = "192.0.2.1"
+    looked_up, connected = [], []
+
+    def rebinding(host, port, *_, **__):
+        looked_up.append(host)
+        address = "127.0.0.1" if looked_up.count("keystone.example") == 1 else outside
+        literal = host if host != "keystone.example" else address
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (literal, port))]
+
+    def connect_to(_, address):
+        connected.append(address[0])
+        raise ConnectionRefusedError("Connection refused")
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket.socket, "connect", connect_to)
+    session = open_session(cloud("keystone.example"), loopback_only=True)
+    for _ in range(2):
+        with contextlib.suppress(ConnectFailure, InvalidInput):
+            session.get("http://keystone.example:5000/v3", authenticated=False)
+    assert set(connected) == {"127.0.0.1"}

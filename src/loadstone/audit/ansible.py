@@ -17,7 +17,7 @@ from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected
 from loadstone.errors import EnvironmentUnusable
 from loadstone.interrupts import Interrupts
 
-EXTRA = "--via ansible needs: pip install 'loadstone[ansible]'"
+EXTRA = "--via ansible needs: pip install ansible-core ansible-runner"
 _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
 
 

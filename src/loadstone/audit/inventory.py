@@ -46,18 +46,20 @@ def _ini(path: Path) -> Hosts:
                 hosts[host] = {**hosts.get(host, {}), **variables}
                 members.setdefault(section, []).append(host)
     for group, variables in groups.items():
-        for host in hosts if group == "all" else _members(group, members, ()):
+        for host in hosts if group == "all" else _members(group, members, set()):
             hosts[host] = {**variables, **hosts.get(host, {})}
     return hosts
 
 
-def _members(group: str, members: dict[str, list[str]], parents: tuple[str, ...]) -> list[str]:
+def _members(group: str, members: dict[str, list[str]], seen: set[str]) -> list[str]:
+    """Return the hosts of a group and of its children, each group once."""
     names = []
+    seen.add(group)
     for name in members.get(group, []):
         if not name.startswith("@"):
             names.append(name)
-        elif name[1:] not in parents:
-            names += _members(name[1:], members, (*parents, group))
+        elif name[1:] not in seen:
+            names += _members(name[1:], members, seen)
     return names
 
 
@@ -77,13 +79,11 @@ def _expanded(path: Path, number: int, pattern: str) -> list[str]:
         if not re.fullmatch(r"[\w.@:%-]+", pattern) or pattern.startswith("-"):
             raise InvalidInput(f"{path}:{number}: {pattern!r} is not the name of a host")
         return [pattern]
+    _require_few(path, number, pattern)
     first, last = match[1], match[2]
     if first.isdigit() != last.isdigit():
         raise InvalidInput(f"{path}:{number}: {pattern!r} is not a range of hosts")
     if first.isdigit():
-        count = int(last) - int(first) + 1
-        if count > MOST_HOSTS:
-            raise InvalidInput(f"{path}:{number}: {pattern!r} is more than {MOST_HOSTS} hosts")
         each = [f"{value:0{len(first)}d}" for value in range(int(first), int(last) + 1)]
     else:
         each = [chr(code) for code in range(ord(first), ord(last) + 1)]
@@ -92,6 +92,18 @@ def _expanded(path: Path, number: int, pattern: str) -> list[str]:
         for value in each
         for host in _expanded(path, number, _RANGE.sub(value, pattern, count=1))
     ]
+
+
+def _require_few(path: Path, number: int, pattern: str) -> None:
+    """Refuse ranges whose product is more than MOST_HOSTS."""
+    count = 1
+    for first, last in _RANGE.findall(pattern):
+        if first.isdigit() and last.isdigit():
+            count *= max(int(last) - int(first) + 1, 0)
+        elif not first.isdigit() and not last.isdigit():
+            count *= max(ord(last) - ord(first) + 1, 0)
+    if count > MOST_HOSTS:
+        raise InvalidInput(f"{path}:{number}: {pattern!r} is more than {MOST_HOSTS} hosts")
 
 
 def _yaml(path: Path) -> Hosts:

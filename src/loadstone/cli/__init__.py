@@ -10,6 +10,7 @@ import click
 
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
 from loadstone.errors import INTERRUPTED, LoadstoneError
+from loadstone.printable import printable_stderr
 
 if TYPE_CHECKING:
     from loadstone.backend import Backend
@@ -99,7 +100,9 @@ def main(backend: "Backend | None" = None) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
-    sys.exit(_exit_code(backend))
+    with printable_stderr():
+        code = _exit_code(backend)
+    sys.exit(code)
 
 
 def _exit_code(backend: "Backend | None") -> int:

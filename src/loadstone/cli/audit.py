@@ -144,11 +144,10 @@ def _rendered(name: str, found: "Audit") -> str:
 
 
 def _show(found: "Audit", *, all_states: bool) -> None:
-    from rich.console import Console
-
     from loadstone.audit.views import table
+    from loadstone.report.console import PrintableConsole
 
-    table.render(found, Console(highlight=False), all_states=all_states)
+    table.render(found, PrintableConsole(highlight=False), all_states=all_states)
 
 
 @audit.command()

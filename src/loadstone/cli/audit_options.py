@@ -41,7 +41,7 @@ _OPTIONS = (
         default="ssh",
         show_default=True,
         help="How hosts of --inventory are reached. ansible uses the inventory's own connections, "
-        "become and vault (pip install 'loadstone[ansible]').",
+        "become and vault (pip install ansible-core ansible-runner).",
     ),
     click.option(
         "--timeout",

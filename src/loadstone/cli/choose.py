@@ -44,8 +44,8 @@ MONITOR = click.option(
     "watched",
     metavar="WHAT",
     multiple=True,
-    help="Monitor another source: prometheus=URL[,queries=FILE], ssh=HOST, or a service's URL such "
-    "as memcached://HOST:11211; may be repeated.",
+    help="Monitor another source: prometheus=URL[,queries=FILE][,user=NAME,password-file=FILE], "
+    "ssh=HOST, or a service's URL such as memcached://HOST:11211; may be repeated.",
 )
 
 

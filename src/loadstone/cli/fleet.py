@@ -95,6 +95,23 @@ def up(
 
 
 @fleet.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def pack(folder: Path) -> None:
+    """Write this Loadstone as a wheel, and its dependencies with their hashes, into a folder."""
+    import shutil
+
+    from loadstone.engine.fleet import wheel
+    from loadstone.errors import EnvironmentUnusable
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        click.echo(wheel.pack(folder))
+        click.echo(shutil.copy(wheel.REQUIREMENTS, folder))
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot write {folder}: {problem.strerror}") from None
+
+
+@fleet.command()
 @fleet_options
 @JSON
 def status(

@@ -81,15 +81,15 @@ def _target(lab: str | None) -> "tuple[Members, tuple[str, ...], Setup]":
 
 def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
     """Show the live table until the time is over or Ctrl-C."""
-    from rich.console import Console
     from rich.live import Live
 
     from loadstone.monitor.demand import observe
     from loadstone.report import resources
+    from loadstone.report.console import PrintableConsole
 
     end_s = time.monotonic() + (for_s if for_s is not None else float("inf"))
     with ExitStack() as stack:
-        console = Console(stderr=True)
+        console = PrintableConsole(stderr=True)
         live = (
             stack.enter_context(Live(console=console, transient=True))
             if console.is_terminal
@@ -107,6 +107,6 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
 
 
 def _print(table: "Table") -> None:
-    from rich.console import Console
+    from loadstone.report.console import PrintableConsole
 
-    Console().print(table)
+    PrintableConsole().print(table)

@@ -6,7 +6,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from loadstone.observer import Display
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.redaction import Redaction
 from loadstone.report import moment
+from loadstone.report.console import PrintableConsole
 from loadstone.search.model import TrialRequest
 
 # Without a terminal, an occasional line shows progress.
@@ -36,7 +36,7 @@ class Screen(Display):
     """Shows messages, trials and a live line, which a terminal redraws in place."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = PrintableConsole(stderr=True, highlight=False)
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._redaction = Redaction()
         self._last_line_s = 0.0

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.printable import Printable, visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -63,11 +64,37 @@ class Stdout(io.TextIOWrapper):
             line_buffering=descriptor.isatty(),
         )
 
+    def write(self, text: str, /) -> int:
+        """Write a text without control characters."""
+        super().write(visible(text))
+        return len(text)
+
+    @property
+    def styled(self) -> "Styled":
+        """The stream for texts that contain escape sequences of our own."""
+        return Styled(self)
+
+    def write_styled(self, text: str) -> int:
+        """Write a text as it is."""
+        return super().write(text)
+
     @property
     def has_written(self) -> bool:
         """Whether anything was printed."""
         self.flush()
         return self._descriptor.has_written
+
+
+class Styled(Printable):
+    """Standard output for rich, whose texts are visible already."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        super().__init__(stdout)
+        self._stdout = stdout
+
+    def write(self, text: str, /) -> int:
+        """Write a text as it is."""
+        return self._stdout.write_styled(text)
 
 
 @contextmanager

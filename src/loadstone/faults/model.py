@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from loadstone.analysis.fault import FaultPhase
 from loadstone.errors import InvalidInput
 from loadstone.faults.sentence import Fault
+from loadstone.redaction import secrets_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,13 @@ class FaultCommands:
 
     file: str
     services: Mapping[str, Service]
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Secrets in the commands, for redaction."""
+        actions = [one for service in self.services.values() for one in service.actions.values()]
+        lines = [line for action in actions for line in (action.do, action.undo)]
+        return secrets_in([{"sys_call": line} for line in lines])
 
     def find(self, fault: Fault) -> tuple[Service, Action]:
         """Return the service and the action that a fault names; InvalidInput if there is none."""

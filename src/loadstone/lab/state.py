@@ -34,7 +34,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class DeploymentState:
-    """State of a deployment. Holds no secret."""
+    """State of a deployment. Its `settings` may hold secrets: only the owner can read the file."""
 
     name: str
     run: str  # identifies one start: a watcher stops only the start that it watched

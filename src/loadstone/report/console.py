@@ -1,11 +1,15 @@
 """Consoles for results, on a terminal or in a file. Tables are never truncated."""
 
-from typing import IO, Any
+from collections.abc import Iterable
+from typing import IO, Any, cast
 
 from rich import measure
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
+
+from loadstone.printable import styled, visible
 
 WIDTH = 120  # columns of wide tables, as in Rally
 LEAST_WIDTH = 80  # columns; a wider table gets at least this many
@@ -13,7 +17,28 @@ LEAST_WIDTH = 80  # columns; a wider table gets at least this many
 _UNBOUNDED = 10_000
 
 
-class WholeTables(Console):
+class PrintableConsole(Console):
+    """Makes control characters in texts visible; only styles and movements are rich's own."""
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream, which gets rich's own escape sequences."""
+        return cast("IO[str]", styled(super().file))
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render to segments without control characters."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else visible(segment.text)
+            yield segment if text == segment.text else segment._replace(text=text)
+
+
+class WholeTables(PrintableConsole):
     """Prints a table that does not fit wider than the console, instead of truncating cells.
 
     rich would replace the digits that do not fit with an ellipsis.

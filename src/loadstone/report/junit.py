@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
 from loadstone.analysis.model import TrialState
+from loadstone.printable import visible
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.result import Measurement, Run
@@ -154,5 +155,5 @@ def _properties(parent: Xml.Element, pairs: tuple[tuple[str, str], ...]) -> None
 
 
 def clean(text: str) -> str:
-    """Replace characters that XML cannot hold."""
-    return FORBIDDEN.sub("?", text)
+    """Make control characters visible; replace what else XML cannot hold."""
+    return FORBIDDEN.sub("?", visible(text))

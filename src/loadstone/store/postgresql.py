@@ -38,7 +38,7 @@ def engine(url: URL, patience_s: float) -> Engine:
         )
     except ImportError as problem:
         raise EnvironmentUnusable(
-            f"{without_secrets(url)} needs psycopg; install: pip install 'loadstone[postgresql]'"
+            f"{without_secrets(url)} needs psycopg; install: pip install 'psycopg[binary]'"
         ) from problem
 
     def on_begin(connection: Connection) -> None:

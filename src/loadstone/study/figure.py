@@ -27,7 +27,7 @@ from loadstone.study.model import (
 # Number of batches of ticks: neighbouring ticks are correlated, batch means hardly are.
 BATCHES = 10
 LEAST_BATCHES = 5
-NOT_COUNTED = "no statements were counted: MariaDB counts them, with loadstone[monitor] installed"
+NOT_COUNTED = "no statements were counted: MariaDB counts them, with pymysql installed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ def require_permission(cloud: Cloud, yes: bool) -> None:
 
 def require_loopback(host: str, port: int, where: str, about: str = "") -> None:
     """Refuse a host with any non-loopback address; `about` begins the message."""
+    loopback_addresses(host, port, where, about)
+
+
+def loopback_addresses(host: str, port: int, where: str, about: str = "") -> tuple[str, ...]:
+    """Return the addresses of a host; InvalidInput if any of them is not a loopback address."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -30,6 +35,7 @@ def require_loopback(host: str, port: int, where: str, about: str = "") -> None:
             f"{about}{named} is not this machine and load may harm it; "
             f"if you may load it, add {FLAG}"
         )
+    return tuple(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 def is_loopback(host: str, port: int) -> bool:

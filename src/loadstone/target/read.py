@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 from loadstone.target.cloud import Cloud, Endpoint, TlsFiles
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from openstack.config import OpenStackConfig
     from openstack.config.cloud_region import CloudRegion
 
@@ -59,8 +62,10 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
 def from_clouds_yaml(name: str) -> Cloud:
     """Read the entry `name` of clouds.yaml (and secure.yaml), at OpenStack's usual places."""
     with _reading("clouds.yaml") as skipped:
-        from openstack.config import OpenStackConfig
+        from openstack.config import OpenStackConfig, loader
 
+        for file in _files_of_clouds(loader):
+            yaml_file.require_finite(file)
         config = OpenStackConfig()
         path = config.config_filename
         names = sorted(config.cloud_config["clouds"])
@@ -75,14 +80,20 @@ def from_clouds_yaml(name: str) -> Cloud:
         )
 
 
+def _files_of_clouds(loader: "ModuleType") -> Iterator[Path]:
+    """Yield the files that the loader may read."""
+    named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
+    usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
+    for file in dict.fromkeys((*named, *usual)):
+        if file and Path(file).is_file():
+            yield Path(file)
+
+
 def _require_clouds(name: str, path: str | None) -> None:
     """Refuse a file without a section `clouds`, which the loader would silently replace."""
-    import yaml
-
     try:
-        text = Path(path).read_text(encoding="utf-8") if path else ""
-        content = yaml.safe_load(text) if text else None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = yaml_file.read(Path(path)) if path else None
+    except InvalidInput:
         return  # reported by the loader
     if isinstance(content, dict) and "clouds" not in content:
         raise InvalidInput(

@@ -17,8 +17,9 @@ from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
 from urllib3.util import Retry
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.target.body import BodyTooLong, CappedBody
 from loadstone.target.cloud import Cloud
-from loadstone.target.permission import require_loopback
+from loadstone.target.loopback import POOLS
 
 Say = Callable[[str], None]
 CONNECT_TIMEOUT_S = 10.0
@@ -61,22 +62,18 @@ class _Bounded(HTTPAdapter):
     def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
         super().__init__(pool_maxsize=_POOL_SIZE, max_retries=max_retries)
         self._say = say
-        self._loopback_only = loopback_only
+        if loopback_only:
+            self.poolmanager.pool_classes_by_scheme = POOLS
 
     def send(
         self,
         request: requests.PreparedRequest,
-        stream: bool = False,
+        stream: bool = False,  # noqa: ARG002 (requests' signature; bodies are read here)
         timeout: Any = None,
         verify: bool | str = True,
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        if self._loopback_only:
-            url = str(request.url)
-            parts = urlsplit(url)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            require_loopback(parts.hostname or "", port, url, f"{url}: ")
         both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
         done = threading.Event()
         answers: list[requests.Response] = []
@@ -84,8 +81,8 @@ class _Bounded(HTTPAdapter):
 
         def exchange() -> None:
             try:
-                answer = super(_Bounded, self).send(request, stream, both, verify, cert, proxies)
-                _ = answer.content
+                answer = super(_Bounded, self).send(request, True, both, verify, cert, proxies)
+                _read_body(answer)
                 answers.append(answer)
             except BaseException as failure:
                 failures.append(failure)
@@ -108,6 +105,16 @@ class _Bounded(HTTPAdapter):
             if waited_s >= ANSWER_TIMEOUT_S:
                 raise requests.exceptions.ReadTimeout(f"{url}: no end", request=request)
             self._say(f"  waiting for {request.method} {url} ({waited_s:.0f} s)")
+
+
+def _read_body(answer: requests.Response) -> None:
+    """Read the body; EnvironmentUnusable if it is longer than any of Keystone's."""
+    answer.raw = CappedBody(answer.raw)
+    try:
+        _ = answer.content
+    except BodyTooLong as too_long:
+        url = str(answer.url).partition("?")[0]
+        raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
 
 
 def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:

@@ -12,7 +12,7 @@ from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.target.permission import is_loopback
 
-MISSING = "a fleet needs Dask distributed; install it: pip install 'loadstone[fleet]'"
+MISSING = "a fleet needs Dask distributed; install it: pip install distributed cryptography"
 MOST_LOCAL = 64
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
@@ -77,6 +77,8 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
         host, port = url.hostname, url.port
     except ValueError:
         host = port = None
+    if "@" in text:
+        raise InvalidInput("--fleet: no user or password in the address; write tls://HOST:8786")
     if url.scheme not in {"tls", "tcp"} or not host or not port:
         raise InvalidInput(
             f"--fleet {text}: write local:4, or tls://HOST:8786 of a Dask scheduler, or a file of "

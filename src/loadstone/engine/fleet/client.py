@@ -99,7 +99,8 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
             host=fleet.address,
             protocol="tls",
             security=_of_pem(pem),
-            dashboard_address="127.0.0.1:0",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
             silence_logs=logging.CRITICAL,
         )
     except OSError as error:
@@ -145,7 +146,8 @@ def _processes(count: int) -> Iterator[Any]:
         host="127.0.0.1",
         protocol="tls",
         security=Security.temporary(),
-        dashboard_address="127.0.0.1:0",  # not on all addresses of this machine
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
         silence_logs=logging.CRITICAL,
     ) as cluster:
         yield cluster

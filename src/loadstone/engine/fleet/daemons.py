@@ -65,14 +65,15 @@ def running(folder: Path) -> tuple[Daemon, ...]:
 
 def start_scheduler(folder: Path, host: str, port: int) -> None:
     """Start a scheduler that speaks TLS only; raise EnvironmentUnusable if it does not come up."""
-    listen = ("--host", host, "--port", str(port), "--protocol", "tls", "--no-dashboard")
+    listen = ("--host", host, "--port", str(port), "--protocol", "tls")
+    no_pages = ("--no-dashboard", "--dashboard-address", dask_settings.HTTP_ADDRESS)
     tls = (
         *("--tls-ca-file", str(folder / CA)),
         *("--tls-cert", str(folder / CERTIFICATE)),
         *("--tls-key", str(folder / KEY)),
     )
     program = (sys.executable, "-m", "distributed.cli.dask_scheduler")
-    process, log = _start(folder, SCHEDULER, (*program, *listen, *tls))
+    process, log = _start(folder, SCHEDULER, (*program, *listen, *no_pages, *tls))
     _await_scheduler(process, host, port, log)
 
 

@@ -12,7 +12,12 @@ SETTINGS: dict[str, Any] = {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.active-memory-manager.start": False,
+    # Dask's web server has no access control and cannot be turned off; it serves nothing.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
 }
+
+HTTP_ADDRESS = "127.0.0.1:0"  # of that web server
 
 
 def environment() -> dict[str, str]:

@@ -53,7 +53,8 @@ def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> 
     """Return the command of a worker: a process of one thread, with its role as a resource."""
     return (
         *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
-        *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"),
+        *("--nthreads", "1", "--no-nanny", "--death-timeout", "60"),
+        *("--no-dashboard", "--dashboard-address", dask_settings.HTTP_ADDRESS),
         *("--memory-limit", "0"),  # else Dask reads the memory in use ten times a second
         *("--resources", f"{role}=1", "--local-directory", str(certificates / "spill")),
         *("--tls-ca-file", str(certificates / CA)),

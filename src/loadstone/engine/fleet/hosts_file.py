@@ -33,7 +33,7 @@ class SshFleet:
     address: str  # of this machine, as the hosts reach it
     hosts: tuple[SshHost, ...]
     ssh_config: Path | None = None  # in place of ~/.ssh/config
-    wheels: Path | None = None  # what is installed where it is missing; None: the package index
+    wheels: Path | None = None  # of the dependencies; None: they come from the package index
 
     def __str__(self) -> str:
         return str(self.path)

@@ -1,7 +1,9 @@
 """Starts the workers of a fleet on hosts that ssh reaches, and ends them."""
 
 import json
+import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -9,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import IO
 
+from loadstone.engine.fleet import wheel
 from loadstone.engine.fleet.address import Certificates
 from loadstone.engine.fleet.hosts_file import SshFleet, SshHost
 from loadstone.engine.version import version
@@ -28,20 +32,26 @@ print(version(), distributed.__version__)
 ' 2>/dev/null || echo none
 """
 FOLDER = '"$HOME/.cache/loadstone/fleet"'
-# With uv if it is installed, else with the host's own Python.
+# With uv if it is installed, else with the host's own Python. Dependencies come from the host's
+# package index or from the wheels that were sent, and must have the hashes of requirements.txt.
 INSTALL = f"""
 set -e
 cd {FOLDER}
 environment="$1"
 shift
-rm -rf "$environment"
+cd "$environment.files"
+rm -rf "../$environment"
 if command -v uv >/dev/null; then
-    uv venv --quiet "$environment"
-    uv pip install --quiet --python "$environment/bin/python" "$@"
+    uv venv --quiet "../$environment"
+    install="uv pip install --quiet --python ../$environment/bin/python"
 else
-    python3 -m venv "$environment"
-    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+    python3 -m venv "../$environment"
+    install="../$environment/bin/python -m pip install --quiet --disable-pip-version-check"
 fi
+$install --require-hashes "$@" -r requirements.txt
+$install --no-deps --no-index ./loadstone-*.whl
+cd ..
+rm -rf "$environment.files"
 """
 
 
@@ -64,7 +74,7 @@ class StartedHost:
 def started(
     fleet: SshFleet, scheduler: str, pem: Certificates
 ) -> Iterator[tuple[StartedHost, ...]]:
-    """Start the workers of all hosts; install Loadstone where it is missing.
+    """Start the workers of all hosts; send and install this Loadstone where it is missing.
 
     Raises EnvironmentUnusable that names the host: unreachable, another version, not installable.
     """
@@ -80,7 +90,8 @@ def started(
 def _ready(fleet: SshFleet, host: SshHost) -> str:
     """Return the Python on a host that has our version of Loadstone."""
     ours = f"{version()} {version_of('distributed')}"
-    own = f"{FOLDER}/{version()}"
+    environment = wheel.key(version())
+    own = f"{FOLDER}/{environment}"
     python = f"{own}/bin/python" if host.python is None else shlex.quote(host.python)
     found = _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
     if found == ours:
@@ -91,7 +102,8 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
             f"{host.name}: {host.python} has {there}, this machine {ours}; install the same "
             "versions there, or leave out `python`"
         )
-    _install(fleet, host)
+    _require_pinned()
+    _install(fleet, host, environment)
     if (now := _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)) != ours:
         raise EnvironmentUnusable(
             f"{host.name}: what was installed there is {now}, this machine has {ours}"
@@ -99,19 +111,41 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
     return python
 
 
-def _install(fleet: SshFleet, host: SshHost) -> None:
-    """Install our version, from `fleet.wheels` of this machine if set."""
+def _install(fleet: SshFleet, host: SshHost, environment: str) -> None:
+    """Send this machine's Loadstone and its pinned dependencies, and install them."""
+    place = f"{FOLDER}/{environment}.files"
+    with tempfile.TemporaryDirectory(prefix="loadstone-wheel-") as name:
+        folder = Path(name)
+        wheel.pack(folder)
+        shutil.copy(wheel.REQUIREMENTS, folder)
+        _run(fleet, host, f"rm -rf {place} && mkdir -p {place}", "", PROBE_S)
+        _send(fleet, host, folder, place)
     source: tuple[str, ...] = ()
-    _run(fleet, host, f"mkdir -p {FOLDER}/wheels", "", PROBE_S)
     if fleet.wheels is not None:
-        archive = subprocess.run(
-            ["tar", "-C", str(fleet.wheels), "-cf", "-", "."], capture_output=True, check=True
-        ).stdout
-        _run(fleet, host, f"tar -C {FOLDER}/wheels -xf -", archive, INSTALL_S)
+        _run(fleet, host, f"mkdir -p {place}/wheels", "", PROBE_S)
+        _send(fleet, host, fleet.wheels, f"{place}/wheels")
         source = ("--no-index", "--find-links", "wheels")
-    wanted = (f"loadstone[fleet]=={version()}", f"distributed=={version_of('distributed')}")
-    arguments = shlex.join((version(), *source, *wanted))
-    _run(fleet, host, f"sh -s -- {arguments}", INSTALL, INSTALL_S)
+    _run(fleet, host, f"sh -s -- {shlex.join((environment, *source))}", INSTALL, INSTALL_S)
+
+
+def _send(fleet: SshFleet, host: SshHost, folder: Path, place: str) -> None:
+    """Copy the files of a folder into a folder of the host."""
+    archive = subprocess.run(
+        ["tar", "-C", str(folder), "-cf", "-", "."], capture_output=True, check=True
+    ).stdout
+    _run(fleet, host, f"tar -C {place} -xf -", archive, INSTALL_S)
+
+
+def _require_pinned() -> None:
+    """Refuse a Dask here that is not the one that hosts get."""
+    pinned = re.search(r"^distributed==([^ ;]+)", wheel.REQUIREMENTS.read_text(), re.MULTILINE)
+    if pinned is None:
+        raise AssertionError("`make requirements` pins distributed")
+    if (ours := version_of("distributed")) != pinned[1]:
+        raise EnvironmentUnusable(
+            f"this machine has distributed {ours}, hosts get {pinned[1]}; install the same here: "
+            f"pip install distributed=={pinned[1]}"
+        )
 
 
 @contextmanager

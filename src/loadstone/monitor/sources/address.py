@@ -33,15 +33,19 @@ def read_address(url: str, kinds: tuple[str, ...]) -> Address:
 
     After ? may follow name=, database= and password-file=.
     """
+    shown = f"{url.partition('://')[0]}://..." if "@" in url else url  # it may hold a password
     try:
         parts = urlsplit(url)
         port = parts.port or 0
-    except ValueError as wrong:
-        raise InvalidInput(f"--monitor {url}: {wrong}") from None
+    except ValueError:  # its message quotes what may be a password
+        raise InvalidInput(
+            f"--monitor {url.partition('://')[0]}://...: must be a URL such as "
+            "memcached://127.0.0.1:11211"
+        ) from None
     if parts.scheme not in kinds:
         known = ", ".join(kinds)
         raise InvalidInput(
-            f"--monitor {url}: must be prometheus=URL, ssh=HOST, or the URL of a service of kind "
+            f"--monitor {shown}: must be prometheus=URL, ssh=HOST, or the URL of a service of kind "
             f"{known}, such as memcached://127.0.0.1:11211"
         )
     if parts.password is not None:

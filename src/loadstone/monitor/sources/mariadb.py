@@ -126,7 +126,7 @@ class MariaDbSource:
         try:
             import pymysql
         except ImportError:
-            raise Unreadable("PyMySQL is not installed; pip install 'loadstone[monitor]'") from None
+            raise Unreadable("PyMySQL is not installed; pip install pymysql") from None
         address = self.address
         try:
             self._link = pymysql.connect(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address
-from loadstone.monitor.sources.sockets import connect, number
+from loadstone.monitor.sources.sockets import MOST_BYTES, connect, number
 
 # Its name, ours, unit.
 VALUES = (
@@ -73,6 +73,8 @@ class MemcachedSource:
                 if not chunk or answer.startswith(b"ERROR"):
                     raise Unreadable("it does not answer `stats`")
                 answer += chunk
+                if len(answer) > MOST_BYTES:
+                    raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
         except (OSError, Unreadable):
             self.close()
             raise

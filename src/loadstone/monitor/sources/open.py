@@ -1,7 +1,8 @@
 """Opens the sources named by the user or a lab."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from loadstone.errors import InvalidInput
 from loadstone.monitor.service import Members
@@ -15,11 +16,12 @@ from loadstone.monitor.sources.memcached import MemcachedSource
 from loadstone.monitor.sources.nginx import NginxSource
 from loadstone.monitor.sources.postgres import PostgresSource
 from loadstone.monitor.sources.processes import Processes
-from loadstone.monitor.sources.prometheus import QUERIES, Prometheus, read_queries
+from loadstone.monitor.sources.prometheus import QUERIES, Credentials, Prometheus, read_queries
 from loadstone.monitor.sources.slapd import SlapdSource
 from loadstone.monitor.sources.ssh import read_host
 from loadstone.monitor.sources.uwsgi import UwsgiSource
 
+PROMETHEUS_OPTIONS = ("queries", "user", "password-file", "token-file")
 KINDS: dict[str, Callable[[Address], Source]] = {
     "apache": ApacheSource,
     "haproxy": HaproxySource,
@@ -33,7 +35,7 @@ KINDS: dict[str, Callable[[Address], Source]] = {
 
 
 def open_source(text: str) -> Source:
-    """Return the source of prometheus=URL[,queries=FILE], ssh=HOST or a service's URL."""
+    """Return the source of prometheus=URL[,NAME=VALUE...], ssh=HOST=HOST or a service's URL."""
     kind, equals, rest = text.partition("=")
     if equals and kind == "ssh":
         return read_host(rest)
@@ -52,12 +54,47 @@ def open_sources(
 
 
 def _prometheus(rest: str) -> Prometheus:
-    url, _, option = rest.partition(",")
-    if not url.startswith(("http://", "https://")):
+    url, *options = rest.split(",")
+    _check_url(url)
+    given: dict[str, str] = {}
+    for option in options:
+        name, _, value = option.partition("=")
+        if name not in PROMETHEUS_OPTIONS or not value or name in given:
+            known = ", ".join(f"{one}=..." for one in PROMETHEUS_OPTIONS)
+            raise InvalidInput(
+                f"--monitor prometheus={url},...: after the URL may follow {known}, each once"
+            )
+        given[name] = value
+    queries = Path(given["queries"]) if "queries" in given else QUERIES
+    return Prometheus(url, read_queries(queries), _credentials(url, given))
+
+
+def _check_url(url: str) -> None:
+    """Refuse a URL that may hold a secret, without repeating it."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:  # its message quotes what may be a password
+        raise InvalidInput(
+            "--monitor prometheus=...: must be a URL such as http://prometheus:9090"
+        ) from None
+    if "@" in url or parts.query or parts.fragment:
+        raise InvalidInput(
+            "--monitor prometheus=...: no user, password or query in the URL; write the password "
+            "to a file and give prometheus=URL,user=NAME,password-file=FILE"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(
             f"--monitor prometheus={url}: must be a URL such as http://prometheus:9090"
         )
-    name, _, path = option.partition("=")
-    if option and (name != "queries" or not path):
-        raise InvalidInput(f"--monitor prometheus=...,{option}: only queries=FILE may follow")
-    return Prometheus(url, read_queries(Path(path) if path else QUERIES))
+
+
+def _credentials(url: str, given: Mapping[str, str]) -> Credentials | None:
+    user, password, token = (given.get(one) for one in ("user", "password-file", "token-file"))
+    if (user is None) != (password is None) or (token is not None and user is not None):
+        raise InvalidInput(
+            f"--monitor prometheus={url},...: user=NAME and password-file=FILE go together, "
+            "or token-file=FILE alone"
+        )
+    file = password or token
+    return None if file is None else Credentials(Path(file), user or "")

@@ -111,7 +111,7 @@ class PostgresSource:
         try:
             import psycopg
         except ImportError:
-            raise Unreadable("psycopg is not installed; pip install 'loadstone[monitor]'") from None
+            raise Unreadable("psycopg is not installed; pip install 'psycopg[binary]'") from None
         address = self.address
         try:
             self._link = psycopg.connect(

@@ -1,5 +1,7 @@
 """A Prometheus server, by queries that a file describes."""
 
+import base64
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,6 +12,8 @@ from loadstone import yaml_file
 from loadstone.errors import InvalidInput
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.sockets import MOST_BYTES
+from loadstone.target.body import BodyTooLong, CappedBody
 
 if TYPE_CHECKING:
     import requests
@@ -30,12 +34,31 @@ class Query:
     unit: str = "1"
 
 
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The password of a user, or a bearer token, in a file that is read for each query."""
+
+    file: Path
+    user: str = ""  # empty: the file has a token
+
+    def header(self) -> str:
+        """Return the header Authorization; Unreadable if the file cannot be read."""
+        try:
+            secret = self.file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise Unreadable(f"{self.file}: {getattr(problem, 'strerror', 'not UTF-8')}") from None
+        if not self.user:
+            return f"Bearer {secret}"
+        return f"Basic {base64.b64encode(f'{self.user}:{secret}'.encode()).decode()}"
+
+
 @dataclass(slots=True)
 class Prometheus:
     """One server, queried every EVERY_S seconds."""
 
     url: str
     queries: tuple[Query, ...]
+    credentials: Credentials | None = None
     is_remote: ClassVar[bool] = True
     _session: "requests.Session | None" = field(default=None, init=False)
     _next_s: float = field(default=0.0, init=False)
@@ -65,14 +88,27 @@ class Prometheus:
 
         if self._session is None:
             self._session = requests.Session()
+            self._session.trust_env = False  # no netrc: its passwords are for other programs
+        headers = {} if self.credentials is None else {"Authorization": self.credentials.header()}
         where = f"{self.url.rstrip('/')}/api/v1/query"
         try:
-            answer = self._session.get(where, params={"query": query.query}, timeout=TIMEOUT_S)
-            data = answer.json()
-        except (requests.RequestException, ValueError) as problem:
+            answer = self._session.get(
+                where,
+                params={"query": query.query},
+                headers=headers,
+                timeout=TIMEOUT_S,
+                stream=True,
+                allow_redirects=False,  # credentials are for this server only
+            )
+            answer.raw = CappedBody(answer.raw, MOST_BYTES)
+            data = json.loads(answer.content)
+        except BodyTooLong as too_long:
+            raise Unreadable(f"{too_long}; is it a Prometheus?") from None
+        except (requests.RequestException, ValueError, RecursionError) as problem:
             raise Unreadable(f"{type(problem).__name__}; is it a Prometheus?") from None
-        if data.get("status") != "success":
-            raise Unreadable(f"it refuses {query.query!r}: {data.get('error', answer.status_code)}")
+        if not isinstance(data, dict) or data.get("status") != "success":
+            why = data.get("error") if isinstance(data, dict) else None
+            raise Unreadable(f"it refuses {query.query!r}: {why or answer.status_code}")
         for row in data["data"]["result"]:
             source = query.source.format_map(_Labels(row["metric"]))
             yield Reading(source, query.metric, float(row["value"][1]), query.unit)

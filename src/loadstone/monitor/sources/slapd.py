@@ -13,7 +13,7 @@ from typing import ClassVar
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import Address
-from loadstone.monitor.sources.sockets import connect
+from loadstone.monitor.sources.sockets import MOST_BYTES, connect
 
 BASE = "cn=Monitor"
 ATTRIBUTES = ("monitorCounter", "monitorOpCompleted", "monitoredInfo")
@@ -128,6 +128,8 @@ def _operation(link: socket.socket) -> tuple[int, bytes]:
 
 
 def _exactly(link: socket.socket, count: int) -> bytes:
+    if count > MOST_BYTES:
+        raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
     received = bytearray()
     while len(received) < count:
         chunk = link.recv(count - len(received))

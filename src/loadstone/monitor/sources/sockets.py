@@ -78,6 +78,9 @@ class StatusPage:
         self._link.request("GET", self.path)
         answer = self._link.getresponse()
         text = answer.read(MOST_BYTES).decode("utf-8", "replace")
+        if not answer.isclosed():
+            self.close()
+            raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
         if answer.status != 200:
             raise Unreadable(f"GET {self.path} answered {answer.status}")
         return text

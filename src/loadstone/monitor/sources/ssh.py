@@ -18,6 +18,9 @@ from loadstone.monitor.sources.machine import FILES, MACHINE, TICKS, readings
 
 FIRST_S = 20.0  # time-out of the first answer, which includes connecting and key exchange
 NEXT_S = 5.0
+MOST_BLOCK = 16 * 2**20  # characters of one block: /proc of 50,000 processes
+MOST_WAITING = 4  # blocks that were not read yet; the oldest is dropped
+MOST_ERROR = 4_096  # characters
 # Prints files of /proc once a second, and command lines every tenth time. It ends with its
 # connection: a write then fails.
 SCRIPT = f"""\
@@ -38,7 +41,10 @@ class Ssh:
     host: str
     is_remote: ClassVar[bool] = True
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
-    _blocks: "queue.Queue[str | None]" = field(default_factory=queue.Queue, init=False)
+    _blocks: "queue.Queue[str | None]" = field(
+        default_factory=lambda: queue.Queue(MOST_WAITING), init=False
+    )
+    _is_too_long: bool = field(default=False, init=False)
     _cpu: "RoleCpu" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,19 +104,36 @@ class Ssh:
 
     def _collect(self, lines: IO[str]) -> None:
         block: list[str] = []
+        size = 0
         with suppress(ValueError):  # closed meanwhile
-            for line in lines:
+            while line := lines.readline(MOST_BLOCK):
                 if line == "@begin\n":
-                    block = []
+                    block, size = [], 0
                 elif line == "@end\n":
-                    self._blocks.put("".join(block))
+                    self._put("".join(block))
                 else:
                     block.append(line)
-        self._blocks.put(None)
+                    size += len(line)
+                if size >= MOST_BLOCK:
+                    self._is_too_long = True
+                    break
+        self._put(None)
+
+    def _put(self, block: str | None) -> None:
+        if self._blocks.full():
+            with suppress(queue.Empty):
+                self._blocks.get_nowait()
+        self._blocks.put(block)
 
     def _why(self) -> str:
         process = self._process
-        stderr = process.stderr.read().strip() if process and process.stderr else ""
+        if process is None:
+            raise AssertionError("a block is read from a process")
+        if self._is_too_long:
+            process.kill()
+            return f"what it prints is longer than {MOST_BLOCK} characters a second"
+        process.terminate()  # it may have closed its output only
+        stderr = process.stderr.read(MOST_ERROR).strip() if process.stderr else ""
         return stderr.splitlines()[-1] if stderr else "the connection ended"
 
 

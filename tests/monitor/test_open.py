@@ -1,0 +1,128 @@
+"""What `--monitor` accepts, and which limits hold for what sources answer."""
+
+import base64
+import os
+import stat
+
+import pytest
+from fake_keystone import handled, serving
+
+from loadstone.errors import InvalidInput
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources import sockets
+from loadstone.monitor.sources import ssh as ssh_source
+from loadstone.monitor.sources.open import open_source
+
+SECRET = "s3cr3t-9"
+ANSWER = {"status": "success", "data": {"result": [{"metric": {}, "value": [0, "1"]}]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"prometheus=http://ann:{SECRET}@host:9090",
+        f"prometheus=http://{SECRET}@host:9090",
+        f"prometheus=http://host:9090?token={SECRET}",
+        f"prometheus=http://ann:{SECRET}@host:wrong",
+        f"prometheus=http://ann:{SECRET}",
+        f"prometheus=http://host:9090,password={SECRET}",
+        f"prometheus=//ann:{SECRET}@host",
+        f"mariadb://ann:{SECRET}@host",
+        f"mariadb://ann:{SECRET}@host:wrong",
+        f"mariadb://ann:{SECRET}",
+        f"other://ann:{SECRET}@host",
+    ],
+)
+def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
+    with pytest.raises(InvalidInput) as refused:
+        open_source(text)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["user=ann", "password-file=f", "user=a,password-file=f,token-file=t", "user=a,user=b"],
+)
+def test_incomplete_credentials_are_refused(options):
+    with pytest.raises(InvalidInput, match="prometheus="):
+        open_source(f"prometheus=http://host:9090,{options}")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (
+            "user=ann,password-file={file}",
+            f"Basic {base64.b64encode(f'ann:{SECRET}'.encode()).decode()}",
+        ),
+        ("token-file={file}", f"Bearer {SECRET}"),
+    ],
+)
+def test_a_prometheus_gets_the_password_of_a_file(tmp_path, options, expected):
+    file = tmp_path / "password"
+    file.write_text(f"{SECRET}\n")
+    received = []
+
+    def answer(request):
+        received.append(request.headers["Authorization"])
+        request.answer(200, ANSWER)
+
+    with serving(handled(answer)) as url:
+        source = open_source(f"prometheus={url},{options.format(file=file)}")
+        assert list(source.read())
+        source.close()
+    assert set(received) == {expected}
+    assert SECRET not in repr(source)
+
+
+def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):
+    monkeypatch.setattr("loadstone.monitor.sources.prometheus.MOST_BYTES", 100_000)
+
+    def answer(request):
+        request.send_response(200)
+        request.end_headers()
+        request.close_connection = True
+        while True:
+            request.wfile.write(b" " * 65_536)
+
+    with serving(handled(answer)) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match="longer than"):
+            list(source.read())
+        source.close()
+
+
+def test_a_status_page_without_end_is_left(monkeypatch):
+    monkeypatch.setattr(sockets, "MOST_BYTES", 100_000)
+
+    def answer(request):
+        request.send_response(200)
+        request.end_headers()
+        request.close_connection = True
+        while True:
+            request.wfile.write(b" " * 65_536)
+
+    with serving(handled(answer)) as url:
+        source = open_source(f"apache://{url.removeprefix('http://')}/server-status")
+        with pytest.raises(Unreadable, match="longer than"):
+            list(source.read())
+        source.close()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo @begin; yes",  # many lines
+        "echo @begin; cat /dev/zero",  # one line
+    ],
+)
+def test_a_host_that_prints_without_end_is_left(monkeypatch, tmp_path, script):
+    monkeypatch.setattr(ssh_source, "MOST_BLOCK", 100_000)
+    program = tmp_path / "ssh"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    source = open_source("ssh=host")
+    with pytest.raises(Unreadable, match="longer than"):
+        list(source.read())
+    source.close()
