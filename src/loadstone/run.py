@@ -22,6 +22,7 @@ from loadstone.errors import (
     MeasurementInvalid,
 )
 from loadstone.faults.carried import FaultRunner
+from loadstone.faults.pending import undone_target
 from loadstone.gate import Engine
 from loadstone.generator.model import Load
 from loadstone.keystone.contexts.existing import own_user
@@ -29,7 +30,7 @@ from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
-from loadstone.keystone.target import Target, measured_target, secrets_of
+from loadstone.keystone.target import Target, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display
 from loadstone.redaction import secrets_of_environment
@@ -49,7 +50,7 @@ def run(config: RunConfig, store: Store, display: Display) -> Run:
     secrets = config.secrets | secrets_of(config.target) | secrets_of_environment()
     with (
         hidden(secrets, store, display) as hiding,
-        measured_target(config.target, display.say) as target,
+        undone_target(config.target, display.say, config.fault_commands) as target,
     ):
         return run_on(target, config, hiding, display)
 
@@ -148,8 +149,7 @@ class _Flow:
 
     @property
     def _fault_runner(self) -> FaultRunner:
-        folder = self.store.folder(self.config.run_id)
-        return FaultRunner(self.target, self.config.fault_commands, folder)
+        return FaultRunner(self.target, self.config.fault_commands, self.config.run_id)
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = time.monotonic()

@@ -16,9 +16,10 @@ from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_a
 from loadstone.config.capacity import Searched
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.fleet.address import FleetAddress
+from loadstone.faults.pending import undone_target
 from loadstone.gate import Engine
 from loadstone.generator.requests import Requests
-from loadstone.keystone.target import Target, TargetChoice, measured_target
+from loadstone.keystone.target import Target, TargetChoice
 from loadstone.observer import Display
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
@@ -89,8 +90,8 @@ def measure(config: ComparisonConfig, store: Store, display: Display) -> Measure
     """
     side_a, side_b = config.sides
     with (
-        measured_target(side_a.target, display.say) as a,
-        measured_target(side_b.target, display.say) as b,
+        undone_target(side_a.target, display.say) as a,
+        undone_target(side_b.target, display.say) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
         with (
