@@ -75,7 +75,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     )
     from_options = [(key, value) for key, value in short if value is not None]
     pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *from_options)
-    chosen = settings.read(pairs)
+    settings.read(pairs)  # refuses mistakes before any host is asked
     if options["host"] is not None:
         click.echo(_up_there(name, options["host"], pairs, options))
         return
@@ -85,6 +85,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
         raise InvalidInput(
             f"lab {name} is on another host; end it first: loadstone lab down {name}"
         )
+    chosen = deployment.requested(name, pairs)
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
     click.echo(started.url)
 

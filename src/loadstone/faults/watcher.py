@@ -14,13 +14,15 @@ from pathlib import Path
 from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.undo import undo_all
 
+WATCHER = "loadstone.faults.watcher"
+
 
 @contextmanager
 def watched(journal: UndoJournal, owner: Owner) -> Iterator[None]:
     """Undo the faults of this block at its end, even if this process dies in it."""
     with subprocess.Popen(
         # -P: do not search the user's working directory for modules.
-        (sys.executable, "-P", "-m", "loadstone.faults.watcher", str(journal.path), str(owner.pid)),
+        (sys.executable, "-P", "-m", WATCHER, str(journal.path), str(owner.pid)),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

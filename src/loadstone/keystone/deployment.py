@@ -3,7 +3,7 @@
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.redaction import MASK, is_secret_option, masked
 
-__all__ = ["Deployment", "LabSettings", "down", "every", "find", "up"]
+__all__ = ["Deployment", "LabSettings", "down", "every", "find", "requested", "up"]
 
 OLD_LOGS = "logs.before"
 
@@ -50,6 +50,14 @@ def up(
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
+    """Return the settings of a start; those not given are the ones of a running deployment."""
+    before = state.read(folder_of(name))
+    is_running = before is not None and Deployment(folder_of(name), before).is_running
+    present = before.settings if before is not None and is_running else ()
+    return settings_.read((*present, *pairs))
 
 
 def down(name: str, *, purge: bool = False) -> None:
