@@ -32,7 +32,7 @@ import psutil
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling
-from loadstone.faults.journal import FILE
+from loadstone.faults.journal import of_lab
 from loadstone.faults.undo import FAULT
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
@@ -119,7 +119,7 @@ def ended(lab: Deployment, sentence: str, kill: Kill, to: Path) -> str:
             # The line that says so comes just before; what is undone is in the journal before it.
             return f" s  {sentence}" in said.read_text() or process.poll() is not None
 
-        journal = lab.folder / FILE
+        journal = of_lab(lab.folder).path
         if kill.moment != BEFORE:
             until(has_begun, BEGINS_S)
         if kill.moment == AFTER:
@@ -158,8 +158,8 @@ def left(lab: Deployment) -> list[str]:
 
 
 def _left(lab: Deployment) -> Iterator[str]:
-    if (lab.folder / FILE).exists():
-        yield f"journal: {(lab.folder / FILE).read_text()}"
+    if (of_lab(lab.folder).path).exists():
+        yield f"journal: {(of_lab(lab.folder).path).read_text()}"
     now = deployment.load(lab.name)
     if why := now.failure():
         yield why

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,6 +18,7 @@ from loadstone.analysis.model import Trial
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.engine.progress import Progress
 from loadstone.faults.model import FaultRecord
+from loadstone.lab.guard import CommandGuard
 from loadstone.observer import TrialObserver
 from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
 from loadstone.redaction import Redaction, masked, masked_command
@@ -60,6 +61,7 @@ class Hooks(TrialObserver):
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
     _dropped: list[HookRun] = field(default_factory=list)
     _given_up: Flag = field(default_factory=Flag)
+    _guard: CommandGuard = field(default_factory=CommandGuard)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(MOST_AT_ONCE, "hook")
     )
@@ -79,6 +81,7 @@ class Hooks(TrialObserver):
         """Terminate the commands that still run."""
         self._given_up.set()
         self._pool.shutdown(cancel_futures=True)
+        self._guard.close()
 
     def _finished(self, iterations: int, load_s: float) -> tuple[HookRun, ...]:
         """Start the hooks triggered last, wait for all, and return their runs.
@@ -140,12 +143,19 @@ class Hooks(TrialObserver):
         return failed, json.dumps({"additive": [], "complete": [area]})
 
     def _run_command(self, command: Sequence[str]) -> tuple[tuple[str, str] | None, str]:
+        with self._guard.guarded() as environment:
+            return self._run_guarded(command, environment)
+
+    def _run_guarded(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> tuple[tuple[str, str] | None, str]:
         try:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                env=environment,
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:

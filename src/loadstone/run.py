@@ -22,6 +22,7 @@ from loadstone.errors import (
     MeasurementInvalid,
 )
 from loadstone.faults.carried import FaultRunner
+from loadstone.faults.pending import undone_target
 from loadstone.generator.model import Load
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.workload import Actors, contexts
@@ -49,7 +50,9 @@ def run(config: RunConfig, store: Store, display: Display, backend: Backend = RE
         _require_fleet_possible(config)
     with (
         hidden(secrets, store, display) as hiding,
-        backend.connected(config.target, display.say) as target,
+        undone_target(
+            config.target, display.say, config.fault_commands, backend.connected
+        ) as target,
         backend.sending_from(config.fleet, [target], display.say) as sending,
     ):
         return run_on(target, config, hiding, display, sending)
@@ -125,8 +128,9 @@ class _Flow:
 
     @property
     def _fault_runner(self) -> FaultRunner:
-        folder = self.store.folder(self.config.run_id)
-        return FaultRunner(self.target, self.config.fault_commands, folder, self.backend.clock)
+        return FaultRunner(
+            self.target, self.config.fault_commands, self.config.run_id, self.backend.clock
+        )
 
     def _group(self, group: MeasurementGroup) -> None:
         began_s = self._now_s()

@@ -1,7 +1,7 @@
 """Containers and pods, through stand-ins that take the command lines of docker, podman, kubectl.
 
-Like the real ones they run a program inside with `exec [-i] NAME ...`, give it their input only
-with -i, and end with its exit code. kubectl wants `--` before the program.
+Like the real ones they run a program inside with `exec [-i] [--] NAME ...`, give it their input
+only with -i, and end with its exit code. kubectl wants `--` before the program.
 """
 
 import json
@@ -27,7 +27,10 @@ if words[:1] != ["exec"]:
 words.pop(0)
 stdin = subprocess.DEVNULL
 while words and words[0].startswith("-"):
-    if words.pop(0) not in ("-i", "--interactive", "--stdin"):
+    flag = words.pop(0)
+    if flag == "--" and tool != "kubectl":
+        break
+    if flag not in ("-i", "--interactive", "--stdin"):
         sys.exit(f"{{tool}}: unknown flag")
     stdin = None
 name = words.pop(0)

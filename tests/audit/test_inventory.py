@@ -100,7 +100,7 @@ def test_variables_become_options_of_ssh():
 
 
 def test_containers_and_pods_read_the_script_from_their_input():
-    assert container("docker", "api").command == ("docker", "exec", "-i", "api", "sh", "-s")
+    assert container("docker", "api").command == ("docker", "exec", "-i", "--", "api", "sh", "-s")
     pod = container("kubectl", "keystone-0").command
     assert pod == ("kubectl", "exec", "-i", "keystone-0", "--", "sh", "-s")
 

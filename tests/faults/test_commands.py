@@ -9,9 +9,10 @@ from known_service import known_service
 
 from loadstone.errors import InvalidInput
 from loadstone.faults.commands import CommandInjector, read_commands
-from loadstone.faults.journal import FILE, Undo, UndoJournal, UndoStep
+from loadstone.faults.host import HostCommand
+from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.sentence import read
-from loadstone.faults.undo import undo_all
+from loadstone.faults.undo import undo_pending
 from loadstone.lab import processes
 
 
@@ -19,6 +20,10 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "faults.yaml"
     path.write_text(text)
     return path
+
+
+def journal_in(folder: Path) -> UndoJournal:
+    return UndoJournal(folder / "journal.json", FaultTarget(None, ("127.0.0.1:9",)))
 
 
 @pytest.fixture
@@ -33,24 +38,25 @@ def commands(tmp_path: Path):
 
 
 def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
-    injector = CommandInjector(tmp_path, commands)
+    injector = CommandInjector(journal_in(tmp_path), commands)
     done = injector.inject(read("freeze keystone service on one node for 0.1 seconds"))
     assert (done.failure, done.targets) == ("", ("here",))
     assert done.undone_s - done.began_s > 0.1
     assert not (tmp_path / "frozen").exists()
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / "journal.json").exists()
 
 
 def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
-    done = CommandInjector(tmp_path, commands).inject(read("restart keystone service"))
+    done = CommandInjector(journal_in(tmp_path), commands).inject(read("restart keystone service"))
     assert "false ended with 1" in done.failure
 
 
 def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
     (tmp_path / "frozen").touch()
-    what = json.dumps({"host": "here", "command": f"rm {tmp_path}/frozen"})
-    UndoJournal(tmp_path).add(UndoStep(Undo.COMMAND, what, "another boot"))
-    assert len(undo_all(tmp_path)) == 1
+    command = HostCommand.here_and_now("here", f"rm {tmp_path}/frozen")
+    journal = journal_in(tmp_path)
+    journal.note(Undo.COMMAND, command.as_json(), Owner(1, 1, "another boot", ""))
+    assert len(undo_pending(journal).undone) == 1
     assert not (tmp_path / "frozen").exists()
     assert processes.boot_id() != "another boot"
 
@@ -67,7 +73,7 @@ def test_what_a_file_does_not_have_is_said(
     tmp_path: Path, commands, sentence: str, words: str
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
-        CommandInjector(tmp_path, commands).check(read(sentence))
+        CommandInjector(journal_in(tmp_path), commands).check(read(sentence))
 
 
 @pytest.mark.parametrize(

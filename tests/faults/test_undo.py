@@ -3,12 +3,22 @@
 from pathlib import Path
 
 import pytest
+from dead_owner import dead_owner
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import keys
-from loadstone.faults.journal import FILE, Undo, UndoJournal, UndoStep
-from loadstone.faults.undo import undo_all
-from loadstone.lab import processes
+from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
+from loadstone.faults.undo import undo_pending
+
+
+def journal_of(lab: Path) -> UndoJournal:
+    return UndoJournal(lab.parent / "faults" / "lab.json", FaultTarget(lab))
+
+
+def undone(journal: UndoJournal) -> list[str]:
+    outcome = undo_pending(journal)
+    assert not outcome.failed
+    return [step.description for step in outcome.undone]
 
 
 def test_what_is_to_be_undone_survives_the_process_that_did_it(tmp_path: Path) -> None:
@@ -17,17 +27,18 @@ def test_what_is_to_be_undone_survives_the_process_that_did_it(tmp_path: Path) -
     (repository / "0").write_text("staged")
     (repository / "1").write_text("primary")
     keys.copy(repository)
-    UndoJournal(tmp_path).add(UndoStep(Undo.KEYS, str(repository), processes.boot_id()))
+    journal = journal_of(tmp_path)
+    journal.note(Undo.KEYS, str(repository), dead_owner())
     keys.rotate(repository)
     assert (repository / "2").read_text() == "staged"
     assert (repository / "0").read_text() not in ("staged", "primary")
-    assert undo_all(tmp_path) == (f"keys {repository}",)
+    assert undone(journal) == [f"keys {repository}"]
     assert {path.name: path.read_text() for path in repository.iterdir()} == {
         "0": "staged",
         "1": "primary",
     }
-    assert not (tmp_path / FILE).exists()
-    assert undo_all(tmp_path) == ()
+    assert not journal.path.exists()
+    assert undone(journal) == []
 
 
 def test_a_rotation_keeps_three_keys(tmp_path: Path) -> None:
@@ -42,11 +53,13 @@ def test_a_rotation_keeps_three_keys(tmp_path: Path) -> None:
 
 
 def test_faults_of_an_earlier_boot_are_gone(tmp_path: Path) -> None:
-    UndoJournal(tmp_path).add(UndoStep(Undo.CONTINUE, "uwsgi-1", "another boot"))
-    assert undo_all(tmp_path) == ("continue uwsgi-1",)
+    journal = journal_of(tmp_path)
+    journal.note(Undo.CONTINUE, "uwsgi-1", Owner(1, 1, "another boot", ""))
+    assert undone(journal) == ["continue uwsgi-1"]
 
 
 def test_a_journal_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("{")
+    path = tmp_path / "lab.json"
+    path.write_text("{")
     with pytest.raises(EnvironmentUnusable, match="lab down"):
-        UndoJournal.read(tmp_path)
+        UndoJournal.at(path)

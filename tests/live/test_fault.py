@@ -15,7 +15,7 @@ from lab_client import quietly, token_of, until
 from loadstone.errors import InvalidInput
 from loadstone.faults import balancer
 from loadstone.faults.inject import LabInjector
-from loadstone.faults.journal import FILE
+from loadstone.faults.journal import of_lab
 from loadstone.faults.sentence import read
 from loadstone.keystone import deployment
 from loadstone.keystone.deploy import settings
@@ -28,9 +28,11 @@ import sys
 from pathlib import Path
 from loadstone.faults.inject import LabInjector
 from loadstone.faults.sentence import read
+from loadstone.faults.journal import Owner, of_lab
 from loadstone.faults.watcher import watched
-with watched(Path(sys.argv[1])):
-    LabInjector(Path(sys.argv[1])).inject(read(sys.argv[2]))
+lab = Path(sys.argv[1])
+with watched(of_lab(lab), Owner.this()):
+    LabInjector(lab, of_lab(lab)).inject(read(sys.argv[2]))
 """
 SENTENCES = (
     "kill keystone service on one node for 0.5 seconds",
@@ -83,13 +85,13 @@ def assert_whole(lab):
     assert found.failure() is None
     states = {psutil.Process(pid).status() for pid in found.pids()}
     assert psutil.STATUS_STOPPED not in states
-    assert not (lab.folder / FILE).exists()
+    assert not of_lab(lab.folder).path.exists()
     assert not (lab.folder / "keys" / "fernet.before").exists()
     assert not (lab.folder / "keystone.before").exists()
 
 
 def assert_undone(lab, sentences):
-    injector = LabInjector(lab.folder)
+    injector = LabInjector(lab.folder, of_lab(lab.folder))
     injector.over.set()  # what lasts to the load's end is undone at once
     for sentence in sentences:
         injector.check(read(sentence))
@@ -114,9 +116,9 @@ def assert_undone_after_a_kill(lab, sentences):
     for sentence in sentences:
         words = (sys.executable, "-c", HOLDS, str(lab.folder), sentence)
         with subprocess.Popen(words) as process:
-            until((lab.folder / FILE).exists, sentence)
+            until(of_lab(lab.folder).path.exists, sentence)
             process.send_signal(signal.SIGKILL)
-        until(lambda: not (lab.folder / FILE).exists(), sentence)
+        until(lambda: not of_lab(lab.folder).path.exists(), sentence)
         assert_whole(lab)
 
 
@@ -242,9 +244,11 @@ def test_an_upgrade_loses_what_haproxy_says(start, tmp_path, database):
     assert dict(deployment.load(lab.name).state.settings)["release"] == "30.0.0"
     assert_whole(lab)
     with pytest.raises(InvalidInput, match="already"):
-        LabInjector(lab.folder).check(read("upgrade keystone to 30.0.0"))
+        LabInjector(lab.folder, of_lab(lab.folder)).check(read("upgrade keystone to 30.0.0"))
     # The data are found under the name of the new release.
-    done = LabInjector(lab.folder).inject(read("make database read-only for 0.5 seconds"))
+    done = LabInjector(lab.folder, of_lab(lab.folder)).inject(
+        read("make database read-only for 0.5 seconds")
+    )
     assert done.failure == ""
     assert_whole(lab)
     assert_goes_on_as_the_new_release(lab)

@@ -57,8 +57,9 @@ def local(settings: Mapping[str, str] | None = None, name: str = LOCAL) -> Host:
 
 def container(program: str, name: str) -> Host:
     """Return a container of docker or podman, or a pod of Kubernetes."""
-    separator = ("--",) if program == "kubectl" else ()
-    return Host(name, (program, "exec", "-i", name, *separator, "sh", "-s"))
+    # A name that begins with - is no option.
+    words = (name, "--") if program == "kubectl" else ("--", name)
+    return Host(name, (program, "exec", "-i", *words, "sh", "-s"))
 
 
 def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = None) -> Host:

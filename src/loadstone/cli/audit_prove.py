@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import backend_of
+from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.compare import load_options, temporary
-from loadstone.cli.prove import ProofOptions, state_gain
+from loadstone.cli.prove import ProofOptions, require_lab_undone, state_gain
 from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @load_options(pairs=16, fewest_pairs=6, scenario="the one that the rule names")
 @click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@UNDONE_ANYWAY
 @STORE
 @JSON
 @click.pass_context
@@ -49,6 +50,7 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
 
     chosen = rule.find(rule_id)
     current = deployment.load(options["lab"]).state.settings
+    require_lab_undone(options["lab"], anyway=options["anyway"])
     state = _state(chosen, options["lab"]) if chosen.proof else None
     found = proof.sides(chosen, current, state, os.cpu_count() or 1)
     if chosen.proof and ctx.get_parameter_source("scenario") is not ParameterSource.COMMANDLINE:

@@ -84,7 +84,13 @@ PROFILE = click.option(
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,
-    help="Measure a --lab although another measurement is using it; the results say so.",
+    help="Measure a --lab although another measurement is using it, which the results say; or any "
+    "target although a fault is still in force.",
+)
+
+
+UNDONE_ANYWAY = click.option(
+    "--anyway", is_flag=True, help="Go on although a fault is still in force."
 )
 
 

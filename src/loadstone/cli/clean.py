@@ -1,25 +1,34 @@
 """`loadstone results clean RUN`: removes the resources that a killed run left in its cloud."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.choose import connected_target, target_options
+from loadstone.cli.choose import UNDONE_ANYWAY, connected_target, target_options
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import FELL_SHORT
 
 if TYPE_CHECKING:
     from loadstone.keystone.journal import JournalContents
+    from loadstone.result import Run
     from loadstone.store.location import StoreLocation
 
 
 @click.command()
 @click.argument("run")
 @target_options
+@UNDONE_ANYWAY
 @STORE
 @click.pass_context
 def clean(
-    ctx: click.Context, run: str, lab: str | None, cloud: str | None, location: "StoreLocation"
+    ctx: click.Context,
+    run: str,
+    lab: str | None,
+    cloud: str | None,
+    location: "StoreLocation",
+    *,
+    anyway: bool,
 ) -> None:
     """Remove from the cloud what RUN created there and could not remove itself.
 
@@ -31,7 +40,8 @@ def clean(
     from loadstone.keystone.journal import JOURNAL, held, read
 
     with open_to_read(location) as store:
-        run_id = store.get(run).run_id
+        result = store.get(run)
+        run_id = result.run_id
         store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
     record = read(journal)
@@ -40,11 +50,20 @@ def clean(
         return
     if lab is None and cloud is None:
         lab, cloud = as_before(record)
+    require_run_undone(result, anyway=anyway)
     # Removal is no load, so it needs no permission to load.
     with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(read(journal), journal, leftovers, click.echo)
     ctx.exit(FELL_SHORT if leftovers else 0)
+
+
+def require_run_undone(run: "Run", *, anyway: bool) -> None:
+    """Refuse if a fault of a run, or of its target, is still in force."""
+    from loadstone.faults.pending import require_undone, run_target
+
+    say = partial(click.echo, err=True)
+    require_undone(run_target(run), say, anyway=anyway, run_id=run.run_id)
 
 
 def as_before(record: "JournalContents") -> tuple[str | None, str | None]:

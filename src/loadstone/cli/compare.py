@@ -198,6 +198,11 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     two = pair or options[chosen[0]]  # type: ignore[literal-required]
     if len(two) != 2:
         raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}")
+    if len(set(options["labs"])) == 1:
+        raise click.UsageError(
+            f"--lab {two[0]} is given twice, and a lab is measured once at a time; for a test of "
+            "equal services start a second lab with its settings"
+        )
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
     found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))

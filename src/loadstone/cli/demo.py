@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.choose import backend_of
+from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.duration import Duration
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import STORE, open_store
@@ -25,9 +25,10 @@ USERS = 8
     show_default=True,
     help="Maximum load time of each of the two searches.",
 )
+@UNDONE_ANYWAY
 @STORE
 @click.pass_context
-def demo(ctx: click.Context, budget_s: float, location: "StoreLocation") -> None:
+def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyway: bool) -> None:
     """Install and measure a real Keystone on this machine: token issue and token validation.
 
     Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
@@ -45,7 +46,7 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation") -> None
     searched = [by_name(name, USERS) for name in ("issue", "validate")]
     config = RunConfig(
         kind="demo",
-        target=OwnLab(NAME, LabSettings()),
+        target=OwnLab(NAME, LabSettings(), anyway=anyway),
         groups=(search_group(searched, SearchTerms(budget_s=budget_s)),),
         command=command_line(),
     )

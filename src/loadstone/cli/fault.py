@@ -21,7 +21,7 @@ from loadstone.cli.generator import (
     generator_options,
 )
 from loadstone.cli.output import command_line, show
-from loadstone.cli.stored import JSON, STORE, open_store
+from loadstone.cli.stored import JSON, STORE, open_store, write_json
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
@@ -39,6 +39,7 @@ class Options(TypedDict):
     anyway: bool
     faults_file: Path | None
     may_break: bool
+    undoes: bool
     sentences: tuple[str, ...]
     scenario: str
     given: tuple[str, ...]
@@ -67,8 +68,14 @@ class Options(TypedDict):
     "sentences",
     metavar="SENTENCE",
     multiple=True,
-    required=True,
     help="Fault to inject: 'kill keystone service on one node'; may be repeated.",
+)
+@click.option(
+    "--undo",
+    "undoes",
+    is_flag=True,
+    help="Inject nothing; undo the faults that earlier commands left in force on the target that "
+    "--lab or --cloud names, else on all targets.",
 )
 @click.option(
     "--scenario",
@@ -158,9 +165,16 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     loadstone fault --lab NAME --do "freeze memcached service for 5 seconds" --rate 40
     loadstone fault --lab NAME --do "take one node out" --capacity-left --repeats 3
     loadstone fault --lab NAME --do "upgrade keystone to 30.0.0" --repeats 1
+    loadstone fault --undo
 
-    Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures.
+    Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures. With
+    --undo: 0 if no fault is left in force, 3 if one is; it prints what undoes it by hand.
     """
+    if options["undoes"] == bool(options["sentences"]):
+        raise click.UsageError("give --do SENTENCE (a fault to inject) or --undo")
+    if options["undoes"]:
+        _undo(options)
+        return
     from loadstone.cli.screen import Screen
     from loadstone.exit_code import exit_code
     from loadstone.run import run
@@ -176,6 +190,43 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
                 result = store.get(config.run_id)
                 show(result, options["to"])
         ctx.exit(exit_code(result))
+
+
+def _undo(options: Options) -> None:
+    from loadstone.errors import EnvironmentUnusable
+    from loadstone.faults import pending
+    from loadstone.faults.undo import undo_pending
+    from loadstone.keystone.target import NamedTarget
+
+    target = None
+    if options["lab"] is not None or options["cloud"] is not None:
+        target = pending.chosen_target(NamedTarget(options["lab"], options["cloud"]))
+        if target is None:
+            raise click.UsageError("--undo: give --lab NAME of this machine, --cloud NAME, or none")
+    undone: list[dict[str, str]] = []
+    journals, problems = pending.journals(target)
+    for journal in journals:
+        outcome = undo_pending(journal)
+        undone += [
+            {"target": journal.target.name, "step": step.description} for step in outcome.undone
+        ]
+        if outcome.failed:
+            problems = (*problems, pending.describe_failed(journal, outcome.failed))
+        if held := pending.held(journal):
+            problems = (*problems, held)
+    if options["to"] is not None:
+        write_json({"undone": undone, "problems": problems}, options["to"])
+    else:
+        _show_undone(undone)
+    if problems:
+        raise EnvironmentUnusable("\n".join(problems))
+
+
+def _show_undone(undone: list[dict[str, str]]) -> None:
+    for one in undone:
+        click.echo(f"{one['target']}: undone: {one['step']}")
+    if not undone:
+        click.echo("nothing was undone: no fault was pending")
 
 
 def _config(options: Options) -> "RunConfig":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
 
 import click
 
+from loadstone.cli.choose import UNDONE_ANYWAY
 from loadstone.cli.generator import fleet_options
 from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
@@ -74,7 +75,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     )
     from_options = [(key, value) for key, value in short if value is not None]
     pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *from_options)
-    chosen = settings.read(pairs)
+    settings.read(pairs)  # refuses mistakes before any host is asked
     if options["host"] is not None:
         click.echo(_up_there(name, options["host"], pairs, options))
         return
@@ -84,6 +85,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
         raise InvalidInput(
             f"lab {name} is on another host; end it first: loadstone lab down {name}"
         )
+    chosen = deployment.requested(name, pairs)
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
     click.echo(started.url)
 
@@ -127,17 +129,41 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
 @lab.command()
 @click.argument("name")
 @click.option("--purge", is_flag=True, help="Also remove its data, keys and logs.")
-def down(name: str, purge: bool) -> None:
-    """Stop the deployment NAME; keep its data for the next `up`."""
+@UNDONE_ANYWAY
+def down(name: str, purge: bool, anyway: bool) -> None:
+    """Stop the deployment NAME; keep its data for the next `up`.
+
+    This ends all faults of NAME that are still in force. --purge refuses to remove NAME before they
+    are undone.
+    """
+    from loadstone.faults.pending import lab_target, require_undone
     from loadstone.keystone import deployment, remote_lab
 
     record = remote_lab.recorded(name)
     if record is None:
+        if purge:
+            say = partial(click.echo, err=True)
+            require_undone(lab_target(name), say, anyway=anyway)
         deployment.down(name, purge=purge)
+        _forget_faults(name, purge=purge)
         return
     with remote_lab.connected(record.place, is_alone=False) as there:
         there.down(name, lambda line: click.echo(line, err=True), purge=purge)
     remote_lab.forget(name)
+
+
+def _forget_faults(name: str, *, purge: bool) -> None:
+    """Undo what is left of the faults of a stopped lab, and forget what was removed with it."""
+    from loadstone.faults.journal import UndoJournal
+    from loadstone.faults.pending import forget_lab, lab_target, require_undone
+    from loadstone.faults.undo import undo_pending
+
+    if purge:
+        forget_lab(name)
+    journal = UndoJournal.of(lab_target(name))
+    if journal.path.exists():
+        undo_pending(journal)
+        require_undone(journal.target, partial(click.echo, err=True), anyway=True)
 
 
 @lab.command("list")

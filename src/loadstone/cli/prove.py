@@ -1,10 +1,11 @@
 """`loadstone prove`: the gain of a change of settings."""
 
+from functools import partial
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
-from loadstone.cli.choose import backend_of
+from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.compare import (
     LoadOptions,
     comparison_of,
@@ -27,6 +28,7 @@ class ProofOptions(LoadOptions):
     """Options of the measurement and of the output."""
 
     lab: str
+    anyway: bool
     location: "StoreLocation"
     to: TextIO | None
     markdown: TextIO | None
@@ -52,6 +54,7 @@ class ProveOptions(ProofOptions):
 @load_options()
 @click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@UNDONE_ANYWAY
 @STORE
 @JSON
 @click.pass_context
@@ -67,15 +70,29 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
 
     Exit code 0 if the answer is known, whatever it is; 4 if it is not.
     """
+    from loadstone.errors import InvalidInput
     from loadstone.keystone import deployment
     from loadstone.keystone.deploy import settings
 
     known = deployment.load(options["lab"]).state.settings
     pairs = [pair for pair in known if pair[0] not in settings.OF_ITS_OWN]
     changes = [settings.split(change) for change in options["changes"]]
-    before = temporary("before", "a", settings.read(pairs))
-    after = temporary("after", "b", settings.read([*pairs, *changes]))
+    present, changed = settings.read(pairs), settings.read([*pairs, *changes])
+    if present == changed:
+        raise InvalidInput(
+            f"--set {' '.join(options['changes'])}: lab {options['lab']} has this already, so that "
+            "there is no change to measure"
+        )
+    require_lab_undone(options["lab"], anyway=options["anyway"])
+    before, after = temporary("before", "a", present), temporary("after", "b", changed)
     ctx.exit(state_gain((before, after), options["changes"], options, backend_of(ctx)))
+
+
+def require_lab_undone(name: str, *, anyway: bool) -> None:
+    """Refuse if a fault of the lab whose settings are measured is still in force."""
+    from loadstone.faults.pending import lab_target, require_undone
+
+    require_undone(lab_target(name), partial(click.echo, err=True), anyway=anyway)
 
 
 def state_gain(

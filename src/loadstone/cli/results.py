@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.clean import clean
+from loadstone.cli.choose import UNDONE_ANYWAY
+from loadstone.cli.clean import clean, require_run_undone
 from loadstone.cli.sla_check import sla_check
 from loadstone.cli.stored import JSON, STORE, existing, open_store, open_to_read, write_json
 from loadstone.cli.trends import trends
@@ -72,14 +73,17 @@ def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
     help="Also delete a run of another machine, whose files are not here or which may still be "
     "running.",
 )
+@UNDONE_ANYWAY
 @STORE
-def delete(run: str, location: "StoreLocation", *, is_forced: bool) -> None:
+def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool) -> None:
     """Delete one run with all its files."""
     from loadstone.errors import InvalidInput
     from loadstone.exit_code import leftovers
 
     with open_to_read(location) as store:
-        run_id = store.get(run).run_id
+        result = store.get(run)
+        run_id = result.run_id
+        require_run_undone(result, anyway=anyway)
         if not is_forced:
             store.require_files(run_id)
         if left := leftovers(store, run_id):

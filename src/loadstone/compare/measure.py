@@ -16,6 +16,7 @@ from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_a
 from loadstone.config.capacity import Searched
 from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.fleet.address import FleetAddress
+from loadstone.faults.pending import undone_target
 from loadstone.generator.requests import Requests
 from loadstone.keystone.target import Target, TargetChoice
 from loadstone.observer import Display
@@ -90,8 +91,8 @@ def measure(
     """
     side_a, side_b = config.sides
     with (
-        backend.connected(side_a.target, display.say) as a,
-        backend.connected(side_b.target, display.say) as b,
+        undone_target(side_a.target, display.say, connected=backend.connected) as a,
+        undone_target(side_b.target, display.say, connected=backend.connected) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
         with (

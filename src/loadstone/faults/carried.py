@@ -12,6 +12,8 @@ from pathlib import Path
 
 from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.faults import pending
+from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.model import FaultCommands, Planned
 from loadstone.faults.observer import Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
@@ -29,7 +31,7 @@ class FaultRunner:
 
     target: Target
     commands: FaultCommands | None  # None: on a lab
-    folder: Path  # of the run, for the undo journal of commands
+    run_id: str
     clock: Clock = SYSTEM
 
     def require_possible(
@@ -45,14 +47,24 @@ class FaultRunner:
     @contextmanager
     def undoing(self, say: Say) -> Iterator[Target]:
         """Yield a target that tolerates dead parts; undo all faults at the end."""
-        from loadstone.faults.undo import undo_all
         from loadstone.faults.watcher import watched
 
-        folder = self._journal_folder
-        for step in undo_all(folder):
-            say(f"  undone what an earlier run has left: {step}")
-        with watched(folder):
-            yield replace(self.target, failure=lambda: None)
+        owner = Owner.this(self.run_id)
+        try:
+            with watched(self._journal, owner):
+                yield replace(self.target, failure=lambda: None)
+        except BaseException:
+            if left := self._left(owner):
+                say(left)
+            raise
+        if left := self._left(owner):
+            raise EnvironmentUnusable(left)
+
+    def _left(self, owner: Owner) -> str:
+        """Say which faults of this process are still in force; empty if none is."""
+        journal = self._journal
+        steps = [step for step in journal.steps() if step.owner == owner]
+        return pending.describe_failed(journal, steps) if steps else ""
 
     def observer(self, planned: Sequence[Planned], say: Say) -> Faults:
         """Return the observer that injects the faults of one trial."""
@@ -78,8 +90,8 @@ class FaultRunner:
         injector.settle()
 
     @property
-    def _journal_folder(self) -> Path:
-        return self.folder if self.commands or self.target.lab is None else self.target.lab
+    def _journal(self) -> UndoJournal:
+        return UndoJournal.of(pending.fault_target(self.target))
 
     def _injector(self, fault: Fault | None) -> Injector:
         from loadstone.faults.commands import CommandInjector
@@ -88,8 +100,8 @@ class FaultRunner:
         if fault is not None and fault.verb is Verb.OVERLOAD:
             return LoadInjector(folder=self.target.lab)
         if self.commands is not None:
-            return CommandInjector(self.folder, self.commands)
-        return LabInjector(self._lab(fault))
+            return CommandInjector(self._journal, self.commands, Owner.this(self.run_id))
+        return LabInjector(self._lab(fault), self._journal, Owner.this(self.run_id))
 
     def _lab(self, fault: Fault | None) -> Path:
         if self.target.lab is None:

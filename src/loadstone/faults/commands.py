@@ -1,6 +1,8 @@
 """Faults of a real cloud: a user's file maps services and actions to commands."""
 
-import json
+import os
+import re
+import secrets
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,23 +13,26 @@ from typing import Any
 from loadstone import yaml_file
 from loadstone.analysis.fault import FaultEffect
 from loadstone.errors import InvalidInput, LoadstoneError
-from loadstone.faults.host import HERE, carry_out
-from loadstone.faults.journal import Undo, UndoJournal, UndoStep
+from loadstone.faults.host import HERE, HostCommand, carry_out
+from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, Service
 from loadstone.faults.sentence import Fault, Verb
-from loadstone.faults.undo import undo
+from loadstone.faults.undo import FAULT, undo_steps
 from loadstone.findings import Finding
-from loadstone.lab import processes
 from loadstone.lab.part import Say
+from loadstone.redaction import masked
 
 HOSTS = "hosts"
+ENVIRONMENT = "environment"
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def read_commands(path: Path) -> FaultCommands:
     """Read a file of services; InvalidInput says what is wrong.
 
-    SERVICE: {hosts: [USER@HOST, ...], ACTION: {do: COMMAND, undo: COMMAND}, ...}; actions are
-    those of the sentences, `node` is the service of sentences that name none.
+    SERVICE: {hosts: [USER@HOST, ...], environment: [VARIABLE, ...], ACTION: {do: COMMAND, undo:
+    COMMAND}, ...}; actions are those of the sentences, `node` is the service of sentences that name
+    none, `environment` is optional.
     """
     tree = yaml_file.read(path, "--faults")
     if not isinstance(tree, dict) or not tree:
@@ -44,11 +49,27 @@ def _service(tree: Any, place: str) -> Service:
     for host in hosts:
         if host.startswith("-") or not host.isprintable() or " " in host:
             raise InvalidInput(f"{place}: {host!r} is no host")
+    actions = _actions(
+        {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
+    )
+    return Service(hosts, actions, _environment(tree.get(ENVIRONMENT, []), place))
+
+
+def _environment(names: Any, place: str) -> tuple[str, ...]:
+    is_list = isinstance(names, list) and all(isinstance(one, str) for one in names)
+    wrong = [one for one in names if not _VARIABLE.fullmatch(one)] if is_list else [names]
+    if wrong:
+        raise InvalidInput(
+            f"{place}: {ENVIRONMENT} must be a list of names of variables, as [OS_CLOUD], not "
+            f"{wrong[0]!r}"
+        )
+    return tuple(names)
+
+
+def _actions(tree: dict[Any, Any], place: str) -> dict[str, Action]:
     verbs = {verb.value for verb in Verb}
     actions = {}
     for name, value in tree.items():
-        if name == HOSTS:
-            continue
         if name not in verbs:
             known = ", ".join(sorted(verbs))
             raise InvalidInput(f"{place}: no action {name!r}; there are {known}")
@@ -56,21 +77,18 @@ def _service(tree: Any, place: str) -> Service:
         if not isinstance(entry, dict) or "do" not in entry or set(entry) - {"do", "undo"}:
             raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")
         actions[str(name)] = Action(str(entry["do"]), str(entry.get("undo", "")))
-    return Service(hosts, actions)
+    return actions
 
 
 @dataclass(slots=True)
 class CommandInjector:
     """Carries faults out by commands; several may overlap."""
 
-    folder: Path  # of the undo journal
+    journal: UndoJournal
     commands: FaultCommands
+    owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)
-    _journal: UndoJournal = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._journal = UndoJournal.read(self.folder)
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault without commands in the file."""
@@ -92,34 +110,42 @@ class CommandInjector:
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
-        steps: list[tuple[float, str]] = []
-        failure, undone_s = "", None
+        log: list[tuple[float, str]] = []
+        failures: list[str] = []
         hosts: tuple[str, ...] = ()
         to_undo: list[UndoStep] = []
         began_s = time.time()
         try:
             service, action = self.commands.find(fault)
             hosts = self._hosts(fault, service)
-            for host in hosts if action.undo else ():
-                payload = json.dumps({"host": host, "command": action.undo})
-                to_undo.append(UndoStep(Undo.COMMAND, payload, processes.boot_id()))
-                self._journal.add(to_undo[-1])
-            began_s = time.time()
             for host in hosts:
-                steps.append((time.time(), f"{host}: {action.do}"))
-                carry_out(host, action.do)
+                if action.undo:
+                    undo = HostCommand.here_and_now(host, action.undo, service.environment)
+                    to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
+                log.append((time.time(), f"{host}: {masked(action.do)}"))
+                self._do(host, action.do)
             self.over.wait(fault.hold_s)
         except LoadstoneError as problem:
-            failure = str(problem)
-        for step in reversed(to_undo):
-            try:
-                undo(step, self.folder)
-                self._journal.remove(step)
-                undone_s = time.time()
-                steps.append((undone_s, "undone"))
-            except LoadstoneError as problem:
-                failure = failure or str(problem)
-        return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(steps), failure)
+            failures.append(str(problem))
+        began_s = log[0][0] if log else began_s
+        outcome = undo_steps(
+            self.journal, to_undo, lambda step: log.append((time.time(), _undone(step)))
+        )
+        failures += [one.failure for one in outcome.failed]
+        undone_s = log[-1][0] if outcome.undone and not outcome.failed else None
+        return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(log), "; ".join(failures))
+
+    def _do(self, host: str, command: str) -> None:
+        """Run a command; if this process dies meanwhile, the command is ended before its undo."""
+        if host != HERE:
+            carry_out(host, command)
+            return
+        mark = secrets.token_hex(8)
+        running = self.journal.note(Undo.END, mark, self.owner)
+        try:
+            carry_out(host, command, {**os.environ, FAULT: mark})
+        finally:
+            self.journal.remove(running)
 
     def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
         if fault.node is not None:
@@ -136,3 +162,7 @@ class CommandInjector:
                 return (self.random.choice(service.hosts),)
             case "one":
                 return service.hosts[:1]
+
+
+def _undone(step: UndoStep) -> str:
+    return f"{HostCommand.from_json(step.what).host}: undone"

@@ -10,7 +10,9 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
 from loadstone.keystone.deploy import settings
 from loadstone.keystone.deploy.database import data_folder
+from loadstone.lab import state
 from loadstone.lab.programs import Program
+from loadstone.lab.state import DeploymentState
 
 CLIENT = Program("mariadb", "mariadb-client")
 PATIENCE_S = 30.0
@@ -19,7 +21,11 @@ READ_ONLY = "default_transaction_read_only = on  # loadstone fault"
 
 def kind(folder: Path) -> str:
     """Return the name of the database part: mariadb or postgres; raise InvalidInput without one."""
-    for record in parts.read_state(folder).records:
+    return _kind(folder, parts.read_state(folder))
+
+
+def _kind(folder: Path, deployment: DeploymentState) -> str:
+    for record in deployment.records:
         if record.part in ("mariadb", "postgres"):
             return record.part
     raise InvalidInput(
@@ -29,9 +35,12 @@ def kind(folder: Path) -> str:
 
 def folder(lab: Path) -> Path:
     """Return the folder of the database's data."""
-    tables = "mysql-data" if kind(lab) == "mariadb" else "postgres-data"
-    chosen = settings.read(parts.read_state(lab).settings)
-    return data_folder(lab, chosen) / tables
+    return _folder(lab, parts.read_state(lab))
+
+
+def _folder(lab: Path, deployment: DeploymentState) -> Path:
+    tables = "mysql-data" if _kind(lab, deployment) == "mariadb" else "postgres-data"
+    return data_folder(lab, settings.read(deployment.settings)) / tables
 
 
 def set_read_only(lab: Path, *, is_read_only: bool) -> None:
@@ -40,6 +49,14 @@ def set_read_only(lab: Path, *, is_read_only: bool) -> None:
         _set_mariadb(lab, is_read_only=is_read_only)
     else:
         _set_postgres(folder(lab), is_read_only=is_read_only)
+
+
+def set_writable_at_rest(lab: Path) -> None:
+    """Make the database of a stopped lab writable from its next start on."""
+    deployment = state.read(lab)
+    # MariaDB forgets the setting when it ends.
+    if deployment is not None and _kind(lab, deployment) == "postgres":
+        _write_postgres(_folder(lab, deployment), is_read_only=False)
 
 
 def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
@@ -67,12 +84,16 @@ def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
 
 def _set_postgres(tables: Path, *, is_read_only: bool) -> None:
     """Set PostgreSQL's default transaction mode; running sessions adopt it at once."""
-    conf = tables / "postgresql.auto.conf"  # is read last
-    others = [line for line in conf.read_text().splitlines() if line != READ_ONLY]
-    lines = [*others, READ_ONLY] if is_read_only else others
-    conf.write_text("\n".join(lines) + "\n")
+    _write_postgres(tables, is_read_only=is_read_only)
     pid = int((tables / "postmaster.pid").read_text().split()[0])
     try:
         os.kill(pid, signal.SIGHUP)
     except ProcessLookupError:
         return  # it reads the file when it starts
+
+
+def _write_postgres(tables: Path, *, is_read_only: bool) -> None:
+    conf = tables / "postgresql.auto.conf"  # is read last
+    others = [line for line in conf.read_text().splitlines() if line != READ_ONLY]
+    lines = [*others, READ_ONLY] if is_read_only else others
+    conf.write_text("\n".join(lines) + "\n")

@@ -17,11 +17,11 @@ from threading import Event, Thread
 from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
-from loadstone.faults.journal import Undo, UndoJournal, UndoStep
+from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import FaultRecord
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
-from loadstone.faults.undo import FAULT, undo
+from loadstone.faults.undo import FAULT, undo_steps
 from loadstone.findings import Finding
 from loadstone.keystone.deploy import manage, settings
 from loadstone.keystone.deploy.settings import TokenProvider
@@ -32,6 +32,7 @@ from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 
 ANSWER_S = 5.0  # of memcached
+PROXY = (sys.executable, "-P", "-m", "loadstone.faults.proxy")
 PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
 SPARE_S = 60.0  # a busy loop that nobody ended ends by itself after this
 # Verbs after which haproxy should stop sending requests to the node.
@@ -84,12 +85,10 @@ class LabInjector:
     """Carries faults out on one deployment; several may overlap."""
 
     folder: Path  # of the deployment
+    journal: UndoJournal
+    owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
-    _journal: UndoJournal = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._journal = UndoJournal.read(self.folder)
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that this deployment cannot have."""
@@ -151,13 +150,7 @@ class LabInjector:
 
     def note(self, kind: Undo, what: str) -> UndoStep:
         """Add an undo step to the journal."""
-        step = UndoStep(kind, what, processes.boot_id())
-        self._journal.add(step)
-        return step
-
-    def forget(self, step: UndoStep) -> None:
-        """Remove an undo step from the journal."""
-        self._journal.remove(step)
+        return self.journal.note(kind, what, self.owner, parts.read_state(self.folder).run)
 
 
 @dataclass(slots=True)
@@ -220,14 +213,21 @@ class _ActiveFault:
 
     def _undo(self, keep: int = 0) -> None:
         """Undo the steps, the last one first, except the first `keep`."""
-        is_needed = len(self.to_undo) > keep
-        while len(self.to_undo) > keep:
-            step = self.to_undo[-1]
-            undo(step, self.folder)
-            self.injector.forget(self.to_undo.pop())
-            self._log(step.description if step.undo is not Undo.END else "ended what was started")
-        if is_needed:
-            self.undone_s = time.time()
+        steps, self.to_undo = self.to_undo[keep:], self.to_undo[:keep]
+        if not steps:
+            return
+        outcome = undo_steps(
+            self.injector.journal,
+            steps,
+            lambda step: self._log(
+                step.description if step.undo is not Undo.END else "ended what was started"
+            ),
+        )
+        if outcome.failed:
+            raise EnvironmentUnusable(
+                "; ".join(f"{one.description}: {one.failure}" for one in outcome.failed)
+            )
+        self.undone_s = time.time()
 
     def _note(self, kind: Undo, what: str) -> None:
         self.to_undo.append(self.injector.note(kind, what))
@@ -327,7 +327,7 @@ class _ActiveFault:
             between, mark = choose(None), secrets.token_hex(8)
             self._note(Undo.END, mark)
             self._note(Undo.ADDRESS, f"{server} {target}")
-            argv = (sys.executable, "-m", "loadstone.faults.proxy", str(between), str(target), how)
+            argv = (*PROXY, str(between), str(target), how)
             processes.start(Command(argv, folder / "logs" / "fault.log", folder, {FAULT: mark}))
             deadline = time.monotonic() + PROXY_S
             # Do not probe by connecting: this would take a place in its listen queue.
@@ -388,7 +388,7 @@ class _ActiveFault:
             self._log(f"node {node} serves with {release}")
         with self._phase("the schema was contracted"):
             self._act("db_sync --contract", partial(rolling.sync, folder, release, "contract"))
-        self.injector.forget(self.to_undo.pop())
+        self.injector.journal.remove(self.to_undo.pop())
         self.undone_s = time.time()
         self._log(f"all is of {release}")
 
@@ -439,7 +439,7 @@ class _ActiveFault:
         # The loop has a deadline, in case nobody is left to end it.
         least_s = self.fault.hold_s + SPARE_S
         code = f"import time\nend = time.time() + {least_s}\nwhile time.time() < end: pass"
-        command = Command((sys.executable, "-c", code), log, self.folder, {FAULT: mark})
+        command = Command((sys.executable, "-P", "-c", code), log, self.folder, {FAULT: mark})
 
         def begin() -> None:
             for _ in range(count):

@@ -45,6 +45,7 @@ class Service:
 
     hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
     actions: Mapping[str, Action]
+    environment: tuple[str, ...] = ()  # variables that the commands need
 
 
 @dataclass(frozen=True, slots=True)

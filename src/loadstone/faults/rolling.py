@@ -143,6 +143,15 @@ def put_back_conf(folder: Path) -> None:
         before.unlink()
 
 
+def put_back_conf_at_rest(folder: Path, *, is_of_last_start: bool) -> None:
+    """Restore keystone.conf of a stopped lab; a later start has written its own."""
+    file, before = _conf(folder)
+    if before.exists():
+        if is_of_last_start:
+            shutil.copy2(before, file)
+        before.unlink()
+
+
 def _conf(folder: Path) -> tuple[Path, Path]:
     file = folder / "keystone.conf"
     return file, file.with_suffix(".before")

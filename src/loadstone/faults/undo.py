@@ -1,34 +1,79 @@
 """Undoes faults from their journal, in this process or after the injecting process died."""
 
-import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling, keys, parts, rolling
-from loadstone.faults.host import carry_out
+from loadstone.faults.host import HostCommand
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
-from loadstone.lab import processes
+from loadstone.lab import processes, state
+from loadstone.lab.state import Phase
 
 GRACE_S = 5.0  # for a fault's process to end after SIGTERM
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
+# Between the attempts to undo what has failed: a host that restarts a service needs seconds.
+PAUSES_S = (0.5, 1.0, 2.0)
 
 
-def undo(step: UndoStep, folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class UndoOutcome:
+    """The steps that were undone, and those that could not be, with their failure."""
+
+    undone: tuple[UndoStep, ...] = ()
+    failed: tuple[UndoStep, ...] = ()
+
+
+def undo_steps(
+    journal: UndoJournal,
+    steps: Sequence[UndoStep],
+    on_undone: Callable[[UndoStep], None] = lambda _: None,
+) -> UndoOutcome:
+    """Undo steps, the last one first; repeat those that fail, whatever the others do.
+
+    An undone step leaves the journal, a failed one stays there with its failure.
+    """
+    undone: list[UndoStep] = []
+    left = tuple(reversed(steps))
+    for pause_s in (0.0, *PAUSES_S):
+        time.sleep(pause_s)
+        attempted = [_attempt(journal, step) for step in left]
+        for step in attempted:
+            if not step.failure:
+                undone.append(step)
+                on_undone(step)
+        left = tuple(step for step in attempted if step.failure)
+        if not left:
+            break
+    for step in left:
+        journal.set_failure(step, step.failure)
+    return UndoOutcome(tuple(undone), left)
+
+
+def undo_all(journal: UndoJournal, is_wanted: Callable[[UndoStep], bool]) -> UndoOutcome:
+    """Undo the wanted steps of a journal, once no other process undoes steps of it."""
+    with journal.undoing():
+        return undo_steps(journal, [step for step in journal.steps() if is_wanted(step)])
+
+
+def undo_pending(journal: UndoJournal) -> UndoOutcome:
+    """Undo the steps of a journal that no living process will undo."""
+    return undo_all(journal, lambda step: step.is_pending)
+
+
+def undo(step: UndoStep, lab: Path | None) -> None:
     """Undo one step; a step that is undone already has no effect."""
-    if step.boot != processes.boot_id() and step.undo not in _OUTLIVE_A_BOOT:
-        return  # its processes ended with the machine
-    _WAYS[step.undo](folder, step.what)
-
-
-def undo_all(folder: Path) -> tuple[str, ...]:
-    """Undo all steps of a journal, the last one first; return their descriptions."""
-    journal = UndoJournal.read(folder)
-    undone = []
-    for step in reversed(journal.steps.copy()):
-        undo(step, folder)
-        journal.remove(step)
-        undone.append(step.description)
-    return tuple(undone)
+    if step.undo is Undo.COMMAND:
+        HostCommand.from_json(step.what).run()
+    elif step.undo is Undo.END:
+        if step.owner.boot == processes.boot_id():  # else they ended with the machine
+            processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
+    elif step.undo is Undo.FREE:
+        filling.free(Path(step.what))
+    elif lab is not None and lab.exists():  # else it was removed with all that was broken in it
+        _undo_in_lab(step, lab)
 
 
 def continue_(folder: Path, name: str) -> None:
@@ -37,6 +82,36 @@ def continue_(folder: Path, name: str) -> None:
     for record in deployment.records:
         if record.part == name and record.process is not None:
             processes.continue_(processes.family(record.process))
+
+
+def _attempt(journal: UndoJournal, step: UndoStep) -> UndoStep:
+    """Return the step with its failure, which is empty once it is undone."""
+    try:
+        undo(step, journal.target.lab)
+        journal.remove(step)
+    except Exception as problem:  # whatever it is, the other steps must still be undone
+        return replace(step, failure=str(problem) or type(problem).__name__)
+    return replace(step, failure="")
+
+
+def _undo_in_lab(step: UndoStep, lab: Path) -> None:
+    last = state.read(lab)
+    is_running = last is not None and last.phase is Phase.RUNNING and last.is_of_this_boot
+    is_of_last_start = last is not None and step.start in ("", last.run)
+    if is_running and (is_of_last_start or step.undo not in _OF_A_START):
+        _WAYS[step.undo](lab, step.what)
+    elif step.undo is Undo.KEYS:
+        keys.put_back(Path(step.what))
+    elif step.undo is Undo.WRITABLE and not is_running:
+        database.set_writable_at_rest(lab)
+    elif step.undo is Undo.CONF:
+        rolling.put_back_conf_at_rest(lab, is_of_last_start=is_of_last_start)
+    elif step.undo is Undo.UPGRADE:
+        raise EnvironmentUnusable(
+            f"lab {lab.name} does not run, and its upgrade to {step.what} can only be finished "
+            f"while it does: loadstone lab up {lab.name} --with release={step.what}"
+        )
+    # Of the others, nothing outlives the processes of one start.
 
 
 def _start_again(folder: Path, what: str) -> None:
@@ -51,11 +126,6 @@ def _send_again(folder: Path, what: str) -> None:
     balancer.set_port(folder, server, int(port))
 
 
-def _carry_out(_: Path, what: str) -> None:
-    command = json.loads(what)
-    carry_out(command["host"], command["command"])
-
-
 # Each with the deployment's folder, and what is undone.
 _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.CONTINUE: continue_,
@@ -65,10 +135,15 @@ _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.KEYS: lambda _, repository: keys.put_back(Path(repository)),
     Undo.WRITABLE: lambda folder, _: database.set_read_only(folder, is_read_only=False),
     Undo.CERTIFICATE: lambda folder, _: balancer.set_certificate(folder, is_valid=True),
-    Undo.FREE: lambda _, file: filling.free(Path(file)),
     Undo.CONF: lambda folder, _: rolling.put_back_conf(folder),
     Undo.UPGRADE: rolling.finish_upgrade,
-    Undo.END: lambda _, mark: processes.end(processes.with_variable(FAULT, mark), grace_s=GRACE_S),
-    Undo.COMMAND: _carry_out,
 }
-_OUTLIVE_A_BOOT = (Undo.COMMAND, Undo.FREE)
+# What a later start of the lab does not have any more: it has written its keystone.conf itself.
+_OF_A_START = (
+    Undo.CONTINUE,
+    Undo.START,
+    Undo.READY,
+    Undo.ADDRESS,
+    Undo.CERTIFICATE,
+    Undo.CONF,
+)

@@ -1,46 +1,44 @@
 """Undoes faults when the process that carried them out dies.
 
-A separate process (`python -m loadstone.faults.watcher FOLDER`) that waits for the end of its
-standard input: the kernel closes the other end when its owner dies.
+A separate process (`python -m loadstone.faults.watcher JOURNAL PID`) that waits for the end of its
+standard input: the kernel closes the other end when its owner dies. It has the owner's working
+directory and environment, which the undo commands of a user's file may need.
 """
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.undo import undo_all
 
-RELEASED = b"r"
+WATCHER = "loadstone.faults.watcher"
 
 
 @contextmanager
-def watched(folder: Path) -> Iterator[None]:
-    """Undo the faults of this block even if this process dies in it."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+def watched(journal: UndoJournal, owner: Owner) -> Iterator[None]:
+    """Undo the faults of this block at its end, even if this process dies in it."""
     with subprocess.Popen(
-        (sys.executable, "-m", "loadstone.faults.watcher", str(folder)),
+        # -P: do not search the user's working directory for modules.
+        (sys.executable, "-P", "-m", WATCHER, str(journal.path), str(owner.pid)),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=environment,
-        cwd="/",
         start_new_session=True,
     ) as process:
         try:
             yield
-        except BaseException:
-            process.communicate()  # it undoes what is left
-            raise
-        process.communicate(RELEASED)
+        finally:
+            process.communicate()  # it undoes what is left, also after a second Ctrl-C
 
 
 def _main() -> None:
-    folder = Path(sys.argv[1])
-    if sys.stdin.buffer.read() != RELEASED and folder.exists():
-        undo_all(folder)
+    path, pid = Path(sys.argv[1]), int(sys.argv[2])
+    sys.stdin.buffer.read()
+    if path.exists():
+        undo_all(UndoJournal.at(path), lambda step: step.owner.pid == pid)
 
 
 if __name__ == "__main__":

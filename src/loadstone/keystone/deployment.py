@@ -3,7 +3,7 @@
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.redaction import MASK, is_secret_option, masked
 
-__all__ = ["Deployment", "LabSettings", "down", "every", "find", "up"]
+__all__ = ["Deployment", "LabSettings", "down", "every", "find", "requested", "up"]
 
 OLD_LOGS = "logs.before"
 
@@ -38,7 +38,7 @@ def up(
     name: str, settings: LabSettings, say: Callable[[str], None], *, owned: bool = False
 ) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
-    folder = _folder(name)
+    folder = folder_of(name)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
@@ -50,6 +50,14 @@ def up(
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
+    """Return the settings of a start; those not given are the ones of a running deployment."""
+    before = state.read(folder_of(name))
+    is_running = before is not None and Deployment(folder_of(name), before).is_running
+    present = before.settings if before is not None and is_running else ()
+    return settings_.read((*present, *pairs))
 
 
 def down(name: str, *, purge: bool = False) -> None:
@@ -86,7 +94,7 @@ def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]
     found = []
     for name in _names():
         try:
-            found.append(_read(_folder(name)))
+            found.append(_read(folder_of(name)))
         except EnvironmentUnusable as unreadable:
             say(str(unreadable))
     return tuple(found)
@@ -261,7 +269,8 @@ def _names() -> tuple[str, ...]:
     return tuple(sorted(p.name for p in _deployments().iterdir() if (p / state.FILE).exists()))
 
 
-def _folder(name: str) -> Path:
+def folder_of(name: str) -> Path:
+    """Return the folder of a deployment, which need not exist."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,31}", name):
         raise InvalidInput(
             f"lab name {name!r}: 1 to 32 of a-z 0-9 _ -, with a letter or digit first"
@@ -275,7 +284,7 @@ def _existing(name: str) -> Path:
     if name not in _names():
         names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
         raise InvalidInput(f"no lab is called {name!r}; known: {names}")
-    return _folder(name)
+    return folder_of(name)
 
 
 def _read(folder: Path) -> Deployment:

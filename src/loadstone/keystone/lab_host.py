@@ -14,7 +14,6 @@ from loadstone.engine.fleet.member import network
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
 from loadstone.keystone.deploy.deployment import Deployment, DeploymentSummary
 from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
 from loadstone.lab.measurement import measuring
@@ -197,7 +196,7 @@ class LabHost:
     ) -> None:
         if purged and any(one.name == name for one in deployment.every()):
             deployment.down(name, purge=True)
-        chosen = settings.read(pairs)
+        chosen = deployment.requested(name, pairs)
         if owned:
             self._owned = name
         deployment.up(name, chosen, say, owned=owned)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from loadstone.errors import EnvironmentUnusable
 
-COMMAND = (sys.executable, "-m", "loadstone", "serve", "--until-stdin-closes")
+COMMAND = (sys.executable, "-P", "-m", "loadstone", "serve", "--until-stdin-closes")
 LAST = "OS_REGION_NAME"  # of the variables that it prints once it serves
 
 

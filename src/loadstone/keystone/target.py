@@ -23,6 +23,7 @@ from loadstone.redaction import is_secret
 from loadstone.result import LAB, LAB_HOST, Measurement
 from loadstone.target import (
     Access,
+    Cloud,
     connect,
     from_clouds_yaml,
     from_environment,
@@ -46,7 +47,8 @@ class NamedTarget:
     lab: str | None = None
     cloud: str | None = None
     beyond_loopback: bool = False  # the user permits load on another machine
-    anyway: bool = False  # measure a lab that another measurement is at work on
+    # Measure a lab that another measurement is at work on, or a target with a fault in force.
+    anyway: bool = False
     users_file: Path | None = None  # users that exist already
     watched: tuple[str, ...] = ()  # more to watch: --monitor
 
@@ -58,6 +60,7 @@ class OwnLab:
     name: str
     settings: "LabSettings"
     is_purged: bool = False  # before and after, so that every run begins with nothing
+    anyway: bool = False  # measure it although a fault is still in force
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +229,15 @@ def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
         with connected_lab(find(choice.lab), say, beyond_loopback=choice.beyond_loopback) as target:
             yield _with_users(target, choice.users_file)
         return
-    cloud = from_environment(os.environ) if choice.cloud is None else from_clouds_yaml(choice.cloud)
+    cloud = cloud_of(choice)
     require_permission(cloud, choice.beyond_loopback)
     with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
         yield _with_users(Target(access), choice.users_file)
+
+
+def cloud_of(choice: NamedTarget) -> Cloud:
+    """Return the chosen entry of clouds.yaml, or the cloud of the OS_* variables."""
+    return from_environment(os.environ) if choice.cloud is None else from_clouds_yaml(choice.cloud)
 
 
 def place_of(choice: TargetChoice) -> "LabPlace | None":

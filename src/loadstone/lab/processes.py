@@ -79,8 +79,7 @@ def start(command: Command) -> Process:
         os.close(log)
     _children[child.pid] = child
     # It is not reaped yet, so its entry in /proc exists even if it has ended.
-    stat = _read(child.pid)
-    return Process(child.pid, stat.started_ticks if stat else 0)
+    return identify(child.pid)
 
 
 def complete(command: Command, failing: str, stdin: str = "") -> None:
@@ -228,6 +227,12 @@ def memory_mb(members: Iterable[Process]) -> float:
             continue  # ended in the meantime
         total_kb += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     return total_kb / 1024
+
+
+def identify(pid: int) -> Process:
+    """Return the process that has this PID at present."""
+    stat = _read(pid)
+    return Process(pid, stat.started_ticks if stat else 0)
 
 
 def boot_id() -> str:

@@ -35,7 +35,7 @@ def watch(folder: Path, run: str) -> WatcherPipe:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
     return WatcherPipe(
         subprocess.Popen(
-            (sys.executable, "-m", "loadstone.lab.watcher", str(folder), run),
+            (sys.executable, "-P", "-m", "loadstone.lab.watcher", str(folder), run),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

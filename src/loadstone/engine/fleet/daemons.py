@@ -72,7 +72,7 @@ def start_scheduler(folder: Path, host: str, port: int) -> None:
         *("--tls-cert", str(folder / CERTIFICATE)),
         *("--tls-key", str(folder / KEY)),
     )
-    program = (sys.executable, "-m", "distributed.cli.dask_scheduler")
+    program = (sys.executable, "-P", "-m", "distributed.cli.dask_scheduler")
     process, log = _start(folder, SCHEDULER, (*program, *listen, *no_pages, *tls))
     _await_scheduler(process, host, port, log)
 

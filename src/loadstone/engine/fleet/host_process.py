@@ -52,7 +52,7 @@ def main() -> None:
 def worker_options(scheduler: str, name: str, role: str, certificates: Path) -> tuple[str, ...]:
     """Return the command of a worker: a process of one thread, with its role as a resource."""
     return (
-        *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
+        *(sys.executable, "-P", "-m", "distributed.cli.dask_worker", scheduler, "--name", name),
         *("--nthreads", "1", "--no-nanny", "--death-timeout", "60"),
         *("--no-dashboard", "--dashboard-address", dask_settings.HTTP_ADDRESS),
         *("--memory-limit", "0"),  # else Dask reads the memory in use ten times a second
