@@ -1,14 +1,15 @@
 """The command line: one module per command, imported on use."""
 
-import signal
 import sys
 from importlib import import_module
 from itertools import pairwise
 
 import click
 
-from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
+from loadstone.cli import stderr, stdout
+from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
 from loadstone.errors import INTERRUPTED, LoadstoneError
+from loadstone.interrupts import interrupt_on_signals
 
 # Command -> help. Each is a click command in a module of the same name, which --help does not
 # import, to be fast.
@@ -81,6 +82,7 @@ def loadstone() -> None:
       2    wrong usage or invalid input
       3    target or machine not usable
       4    the measurement is invalid or inconclusive
+      70   internal error of Loadstone; the message names a file with details
       130  interrupted; what was measured is kept
       141  the reader of the output closed it (loadstone results list | head -1)
     """
@@ -89,16 +91,16 @@ def loadstone() -> None:
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed, exit code 130.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
-    sys.exit(_exit_code())
+    interrupt_on_signals()
+    with stderr.guarded():
+        code = _exit_code()
+    sys.exit(code)
 
 
 def _exit_code() -> int:
     """Run the command line and return its exit code."""
     try:
-        with guarded():
+        with stdout.guarded():
             return _run()
     except ReaderGone:
         return CLOSED_PIPE
@@ -121,7 +123,22 @@ def _run() -> int:
         click.echo("loadstone: interrupted", err=True)
         show_failure("interrupted", INTERRUPTED)
         return INTERRUPTED
+    except ReaderGone:
+        raise
+    except Exception as error:
+        return _internal_error(error)
     return code if isinstance(code, int) else 0
+
+
+def _internal_error(error: Exception) -> int:
+    """Write a crash file, name it in one line, and return the exit code."""
+    from loadstone import crash
+    from loadstone.cli.output import command_line
+
+    line, exit_code = crash.report(error, command_line)
+    click.echo(f"loadstone: {line}", err=True)
+    show_failure(line, exit_code)
+    return exit_code
 
 
 def show_failure(error: str, exit_code: int) -> None:

@@ -31,7 +31,7 @@ def clean(
     from loadstone.keystone.journal import JOURNAL, held, read
 
     with open_to_read(location) as store:
-        run_id = store.get(run).run_id
+        run_id = store.resolve(run)
         store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
     record = read(journal)
