@@ -1,6 +1,6 @@
 """Exceptions that stop a run, and the exit codes of the command line.
 
-0 held, FELL_SHORT, INTERRUPTED, and
+0 held, FELL_SHORT, INTERNAL_ERROR, INTERRUPTED, and
 LoadstoneError
 ├── InvalidInput           2  the command line or a file is invalid
 ├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
@@ -13,6 +13,7 @@ A failed request is a sample, never an exception.
 from typing import ClassVar
 
 FELL_SHORT = 1  # a criterion failed, or resources were left behind
+INTERNAL_ERROR = 70  # a bug in Loadstone; EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # as in shells after a SIGINT
 
 

@@ -9,7 +9,17 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable
 
 PRIVATE = 0o600
+PRIVATE_FOLDER = 0o700
 AS_USUAL = 0o666  # minus the umask
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder that only its owner may enter; missing parents get the usual mode.
+
+    Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.model import Trial
+from loadstone.errors import EnvironmentUnusable
 from loadstone.listing import MeasurementSummary
 from loadstone.monitor.identity_requests import AccessLogs, MeasuredCapacity, RequestKind
 from loadstone.observer import TrialObserver
@@ -39,10 +40,17 @@ class IdentityWatch(TrialObserver):
 
 
 def capacities(store: Store, facts: Mapping[str, str]) -> tuple[MeasuredCapacity, ...]:
-    """Return the newest stored N of logins and of validations for this configuration."""
+    """Return the newest stored N of logins and of validations for this configuration.
+
+    Returns none while the store cannot be read: that must not end a run.
+    """
     wanted = _configuration(facts)
     found: dict[RequestKind, MeasuredCapacity] = {}
-    for entry in store.every(_MOST_RUNS):
+    try:
+        entries = store.every(_MOST_RUNS)
+    except EnvironmentUnusable:
+        return ()
+    for entry in entries:
         if _configuration(dict(entry.configuration)) == wanted:
             for kind, rate_rps in _searched(entry.findings):
                 found.setdefault(kind, MeasuredCapacity(kind, rate_rps, entry.run_id))

@@ -1,4 +1,4 @@
-"""Counts SIGINT and similar signals instead of raising, so that no operation is interrupted."""
+"""Signals that interrupt a command, and a context in which they are counted instead of raised."""
 
 import signal
 import threading
@@ -8,17 +8,37 @@ from typing import Any, Self
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def interrupt_on_signals() -> None:
+    """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, unless the parent ignores them (nohup)."""
+    for number, handler in (
+        (signal.SIGTERM, signal.default_int_handler),
+        (signal.SIGHUP, hang_up),
+    ):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, handler)
+
+
+def hang_up(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    """Interrupt at the first SIGHUP only.
+
+    A terminal that closes sends it twice, from the kernel and from the shell, and a second
+    interrupt would end the removal of what the run created.
+    """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 class Interrupts:
     """Counts signals that would raise KeyboardInterrupt, while the context is active."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._before: dict[signal.Signals, Any] = {}
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in _NUMBERS:
-                if signal.getsignal(number) is signal.default_int_handler:
+                if signal.getsignal(number) in (signal.default_int_handler, hang_up):
                     self._before[number] = signal.signal(number, self._counted)
         return self
 
@@ -32,4 +52,7 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _counted(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if number == signal.SIGHUP:  # as in hang_up
+            del self._before[number]
+            signal.signal(number, signal.SIG_IGN)
         self.count += 1

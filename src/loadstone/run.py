@@ -333,7 +333,7 @@ def _recorded_end(begun: Run, target: Target, store: Store, clock: Clock) -> Ite
 @contextmanager
 def hidden(secrets: Iterable[str], store: Store, display: Display) -> Iterator[Store]:
     """Return a store that redacts these secrets; display and errors redact them, too."""
-    hiding = store.hiding(secrets)
+    hiding = store.hiding(secrets, display.say)
     display.hide(hiding.redaction)
     try:
         yield hiding

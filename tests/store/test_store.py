@@ -252,6 +252,8 @@ def readable_only():
     is_root = os.geteuid() == 0
     folder.chmod(0o755 if is_root else 0o555)
     if is_root:  # to whom every folder is writable
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
         os.seteuid(65534)
     yield folder
     if is_root:

@@ -1,7 +1,8 @@
 //! The sample table on disk: Parquet, so that any tool reads it.
 
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,6 +94,11 @@ fn general(text: &str) -> ParquetError {
     ParquetError::General(text.to_owned())
 }
 
+/// Creates a file that only its owner may read.
+fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
 /// A sample file being written, under another name until it is complete.
 pub struct TableWriter {
     path: PathBuf,
@@ -107,7 +113,7 @@ impl TableWriter {
         name.push(".part");
         let part = PathBuf::from(name);
         let refuse = |text: String| BadFile::new(path, "cannot be written", &text);
-        let file = File::create(&part).map_err(|error| refuse(error.to_string()))?;
+        let file = create_private(&part).map_err(|error| refuse(error.to_string()))?;
         let schema = parse_message_type(SCHEMA).map_err(|error| refuse(reason(error)))?;
         let writer = SerializedFileWriter::new(
             BufWriter::new(file),

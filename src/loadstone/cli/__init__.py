@@ -1,6 +1,5 @@
 """The command line: one module per command, imported on use."""
 
-import signal
 import sys
 from importlib import import_module
 from itertools import pairwise
@@ -8,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout, guarded
+from loadstone.cli import stderr, stdout
+from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
 from loadstone.errors import INTERRUPTED, LoadstoneError
+from loadstone.interrupts import interrupt_on_signals
 from loadstone.printable import printable_stderr
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def loadstone() -> None:
       2    wrong usage or invalid input
       3    target or machine not usable
       4    the measurement is invalid or inconclusive
+      70   internal error of Loadstone; the message names a file with details
       130  interrupted; what was measured is kept
       141  the reader of the output closed it (loadstone results list | head -1)
     """
@@ -97,10 +99,8 @@ def main(backend: "Backend | None" = None) -> None:
     Tests give a backend whose targets, engine and clock are simulated.
     """
     # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed, exit code 130.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
-    with printable_stderr():
+    interrupt_on_signals()
+    with stderr.guarded(), printable_stderr():
         code = _exit_code(backend)
     sys.exit(code)
 
@@ -108,7 +108,7 @@ def main(backend: "Backend | None" = None) -> None:
 def _exit_code(backend: "Backend | None") -> int:
     """Run the command line and return its exit code."""
     try:
-        with guarded():
+        with stdout.guarded():
             return _run(backend)
     except ReaderGone:
         return CLOSED_PIPE
@@ -131,7 +131,22 @@ def _run(backend: "Backend | None") -> int:
         click.echo("loadstone: interrupted", err=True)
         show_failure("interrupted", INTERRUPTED)
         return INTERRUPTED
+    except ReaderGone:
+        raise
+    except Exception as error:
+        return _internal_error(error)
     return code if isinstance(code, int) else 0
+
+
+def _internal_error(error: Exception) -> int:
+    """Write a crash file, name it in one line, and return the exit code."""
+    from loadstone import crash
+    from loadstone.cli.output import command_line
+
+    line, exit_code = crash.report(error, command_line)
+    click.echo(f"loadstone: {line}", err=True)
+    show_failure(line, exit_code)
+    return exit_code
 
 
 def show_failure(error: str, exit_code: int) -> None:

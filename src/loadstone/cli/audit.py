@@ -65,7 +65,8 @@ def audit() -> None:
 
     \b
     Exit codes: 1 there is a finding at or above --fail-on (critical); 4 something that could have
-    been such a finding was not readable; 2 usage; 3 this machine cannot do it.
+    been such a finding was not readable; 2 usage; 3 this machine cannot do it; 70
+    internal error.
     """
 
 

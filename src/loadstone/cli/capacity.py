@@ -165,6 +165,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       1  the target answered with errors only, so there is no N
       4  the measurement is invalid: the load generator was the limit, or the
          target changed during the measurement
+      70 internal error of Loadstone
     With --fail-below RATE:
       0  the lower bound of N is at least RATE
       1  the upper bound of N is below RATE

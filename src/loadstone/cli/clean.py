@@ -7,12 +7,12 @@ import click
 
 from loadstone.cli.choose import UNDONE_ANYWAY, connected_target, target_options
 from loadstone.cli.stored import STORE, open_to_read
-from loadstone.errors import FELL_SHORT
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable
 
 if TYPE_CHECKING:
     from loadstone.keystone.journal import JournalContents
-    from loadstone.result import Run
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 
 @click.command()
@@ -40,8 +40,7 @@ def clean(
     from loadstone.keystone.journal import JOURNAL, held, read
 
     with open_to_read(location) as store:
-        result = store.get(run)
-        run_id = result.run_id
+        run_id = store.resolve(run)
         store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
     record = read(journal)
@@ -50,7 +49,8 @@ def clean(
         return
     if lab is None and cloud is None:
         lab, cloud = as_before(record)
-    require_run_undone(result, anyway=anyway)
+    with open_to_read(location) as store:
+        require_run_undone(store, run_id, anyway=anyway)
     # Removal is no load, so it needs no permission to load.
     with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
@@ -58,12 +58,17 @@ def clean(
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 
-def require_run_undone(run: "Run", *, anyway: bool) -> None:
+def require_run_undone(store: "Store", run_id: str, *, anyway: bool) -> None:
     """Refuse if a fault of a run, or of its target, is still in force."""
+    from loadstone.faults.journal import FaultTarget
     from loadstone.faults.pending import require_undone, run_target
 
+    try:
+        target = run_target(store.get(run_id))
+    except EnvironmentUnusable:  # its rows are damaged: only its id is known
+        target = FaultTarget()
     say = partial(click.echo, err=True)
-    require_undone(run_target(run), say, anyway=anyway, run_id=run.run_id)
+    require_undone(target, say, anyway=anyway, run_id=run_id)
 
 
 def as_before(record: "JournalContents") -> tuple[str | None, str | None]:

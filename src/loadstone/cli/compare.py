@@ -188,6 +188,8 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
       0  B is not slower by more than SHARE
       1  B is slower by more than SHARE
       4  that is undecided
+    Always:
+      70 internal error of Loadstone
     """
     pair = (options["baseline"], *options["runs"]) if options["baseline"] else options["runs"]
     chosen = [name for name in ("labs", "clouds", "releases", "levels") if options[name]]

@@ -8,8 +8,17 @@ import click
 from loadstone.cli.choose import UNDONE_ANYWAY
 from loadstone.cli.clean import clean, require_run_undone
 from loadstone.cli.sla_check import sla_check
-from loadstone.cli.stored import JSON, STORE, existing, open_store, open_to_read, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    existing,
+    open_store,
+    open_to_read,
+    show_notices,
+    write_json,
+)
 from loadstone.cli.trends import trends
+from loadstone.errors import FELL_SHORT, InvalidInput
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -34,7 +43,9 @@ def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> No
     from loadstone.report.listing import listing
     from loadstone.store.listing import read
 
-    entries = read(existing(location), limit)
+    found = read(existing(location), limit)
+    show_notices(found.notices)
+    entries = found.entries
     if to is not None:
         write_json(
             [asdict(entry) | {"configuration": dict(entry.configuration)} for entry in entries], to
@@ -77,16 +88,15 @@ def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
 @STORE
 def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool) -> None:
     """Delete one run with all its files."""
-    from loadstone.errors import InvalidInput
     from loadstone.exit_code import leftovers
+    from loadstone.store.run_id import is_run_id
 
     with open_to_read(location) as store:
-        result = store.get(run)
-        run_id = result.run_id
-        require_run_undone(result, anyway=anyway)
+        run_id = store.resolve(run)
+        require_run_undone(store, run_id, anyway=anyway)
         if not is_forced:
             store.require_files(run_id)
-        if left := leftovers(store, run_id):
+        if is_run_id(run_id) and (left := leftovers(store, run_id)):
             raise InvalidInput(
                 f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
                 f"which; first: loadstone results clean {run_id}"
@@ -109,13 +119,46 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 @results.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @STORE
-def import_(file: Path, location: "StoreLocation") -> None:
-    """Import a run that another store exported, or Rally's results (either JSON format)."""
+@click.pass_context
+def import_(ctx: click.Context, file: Path, location: "StoreLocation") -> None:
+    """Import a run that another store exported, or Rally's results (either JSON format).
+
+    Parts that are damaged are left out and named; the exit code is then 2.
+    """
     from loadstone.rally import import_run
 
+    left_out: list[str] = []
     with open_store(location) as store:
-        for run_id in import_run.import_file(store, file):
+        for run_id in import_run.import_file(store, file, left_out.append):
             click.echo(f"imported {run_id}")
+    show_notices(f"{file}: left out: {line}" for line in left_out)
+    ctx.exit(InvalidInput.exit_code if left_out else 0)
+
+
+@results.command()
+@STORE
+@JSON
+@click.pass_context
+def recover(ctx: click.Context, location: "StoreLocation", to: TextIO | None) -> None:
+    """Bring results into the database that are only in files.
+
+    A run keeps its results in files while the database is locked, full or away. Every command that
+    opens the store brings them in; this one also looks at all other runs and says what it finds.
+    Exit code 1 if a file cannot be read.
+    """
+    with open_store(location) as store:
+        found = store.recover()
+    news = [one for one in found if one.is_news]
+    problems = [line for one in found for line in one.problems]
+    show_notices(problems)
+    if to is not None:
+        write_json([{"run_id": one.run_id, "trials": one.trials} for one in news], to)
+    else:
+        for one in news:
+            click.echo(str(one))
+        if not news and not problems:
+            click.echo("Nothing to recover: the database has all results.")
+    ctx.exit(FELL_SHORT if problems else 0)
 
 
 for command in (clean, sla_check, trends):

@@ -26,8 +26,10 @@ from loadstone.cli.generator import (
     generator_options,
 )
 from loadstone.cli.output import command_line, show
+from loadstone.cli.stdout import ReaderGone
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
+from loadstone.crash import InternalError
 from loadstone.errors import FELL_SHORT, LoadstoneError
 from loadstone.plan.model import Http
 
@@ -165,6 +167,7 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
       1  an SLA failed, or something is left in the cloud
       3  a workload could not run
       4  the load generator could not keep the requested rate
+      70 internal error of Loadstone
     """
     from loadstone.rally.task.read import read
 
@@ -265,4 +268,10 @@ def _in_style(style: str) -> Iterator[None]:
     except LoadstoneError as stopped:
         if style == "rally":
             stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
+        raise
+    except (click.ClickException, click.Abort, click.exceptions.Exit, ReaderGone):
+        raise
+    except Exception as error:
+        if style == "rally":
+            raise InternalError(RALLY_ERROR) from error
         raise

@@ -9,11 +9,14 @@ from typing import Self
 from rich.live import Live
 from rich.text import Text
 
+from loadstone import crash
 from loadstone.analysis.model import NOT_JUDGED, Trial, TrialState
+from loadstone.cli.stderr import unfailing
 from loadstone.engine.progress import Progress
 from loadstone.monitor.resources import Watch
 from loadstone.observer import Display
 from loadstone.plan.load import BandLoad, ClosedLoad
+from loadstone.printable import styled
 from loadstone.redaction import Redaction
 from loadstone.report import moment
 from loadstone.report.console import PrintableConsole
@@ -36,7 +39,7 @@ class Screen(Display):
     """Shows messages, trials and a live line, which a terminal redraws in place."""
 
     def __init__(self) -> None:
-        self.console = PrintableConsole(stderr=True, highlight=False)
+        self.console = PrintableConsole(file=unfailing(styled(sys.stderr)), highlight=False)
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._redaction = Redaction()
         self._last_line_s = 0.0
@@ -58,20 +61,20 @@ class Screen(Display):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._live.stop()
 
     def hide(self, redaction: Redaction) -> None:
         """Redact these secrets in all output from now on."""
         self._redaction = redaction
+        crash.hide(redaction)
 
     def close(self) -> None:
-        """Remove the live line."""
-        self._live.stop()
+        """Clear the live line at the end of a trial; the next trial continues it."""
+        self._live.update(Text(""))
 
     def say(self, line: str) -> None:
         """Print one permanent line."""
         self.console.print(Text(self._redaction.text(line)), soft_wrap=True)
-        sys.stderr.flush()
 
     def begin(self, load_s: float) -> None:
         """Start the countdown of the live line: at most `load_s` seconds of load."""

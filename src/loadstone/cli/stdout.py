@@ -4,6 +4,7 @@ Wraps the file descriptor, so that click, rich and json get the same errors.
 """
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -32,6 +33,10 @@ class _Descriptor(io.FileIO):
 
     has_written = False
 
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._is_terminal = self.isatty()
+
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
             count = super().write(data)
@@ -40,6 +45,8 @@ class _Descriptor(io.FileIO):
             raise ReaderGone from None
         except OSError as problem:
             self._discard_the_rest()
+            if self._is_terminal and problem.errno == errno.EIO:
+                return memoryview(data).nbytes  # the terminal was closed; nobody reads on
             raise EnvironmentUnusable(
                 f"cannot write to standard output: {problem.strerror}"
             ) from None
@@ -103,7 +110,7 @@ def guarded() -> Iterator[None]:
     before = sys.stdout
     try:
         before.flush()
-        own = Stdout(_Descriptor(before.fileno(), "wb", closefd=False), before)  # type: ignore[arg-type]  # a text stream
+        own = Stdout(_Descriptor(before.fileno()), before)  # type: ignore[arg-type]  # a text stream
     except (AttributeError, OSError, ValueError):
         yield
         return

@@ -1,6 +1,7 @@
 """Options and output of the commands that use the store."""
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -79,14 +80,26 @@ def open_store(location: "StoreLocation") -> "Store":
     """Open or create the chosen store."""
     from loadstone.store.store import Store
 
-    return Store.open(location)
+    return _with_notices(Store.open(location))
 
 
 def open_to_read(location: "StoreLocation") -> "Store":
     """Open the chosen store without creating one; InvalidInput for a mistyped --store."""
     from loadstone.store.store import Store
 
-    return Store.open_to_read(existing(location))
+    return _with_notices(Store.open_to_read(existing(location)))
+
+
+def _with_notices(store: "Store") -> "Store":
+    show_notices(store.notices)
+    store.notices = ()
+    return store
+
+
+def show_notices(notices: Iterable[str]) -> None:
+    """Print lines about the store itself on stderr."""
+    for line in notices:
+        click.echo(f"loadstone: {line}", err=True)
 
 
 def existing(location: "StoreLocation") -> "StoreLocation":

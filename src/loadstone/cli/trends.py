@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
+from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -39,6 +39,7 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
     with open_to_read(location) as store:
         searched = history.capacity_trends(store.past_searches())
         found = grouped(store.history(), store.get)
+        show_notices(dict.fromkeys(store.notices))
     if to is not None:
         write_json([*map(history.as_data, searched), *map(as_data, found)], to)
         return

@@ -6,6 +6,7 @@ from typing import Any
 
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.plan.hooks import HookRun
+from loadstone.store.import_limits import moment_s
 
 
 def configs(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -34,8 +35,8 @@ def runs(workload: Mapping[str, Any]) -> Iterator[HookRun]:
                 hook=number,
                 unit=str(trigger["event_type"]),
                 value=int(trigger["value"]),
-                started_at_s=float(result["started_at"]),
-                finished_at_s=float(result["finished_at"]),
+                started_at_s=moment_s(result["started_at"], "started_at"),
+                finished_at_s=moment_s(result["finished_at"], "finished_at"),
                 output=json.dumps(_output(result.get("output"))),
                 error=_error(result),
             )

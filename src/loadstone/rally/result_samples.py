@@ -10,6 +10,7 @@ import numpy as np
 from loadstone.engine.callables.model import ITERATION, PAUSE, WAIT
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import NO_FIRST_BYTE, Samples
+from loadstone.store.import_limits import duration_s, moment_s
 
 # An action's number has one byte; further actions count in the iteration only.
 MOST_ACTIONS = 250
@@ -26,7 +27,8 @@ class Table:
     @classmethod
     def of(cls, data: Sequence[Mapping[str, Any]]) -> Self:
         """Read iterations in either of Rally's formats."""
-        table = cls(min((float(one["timestamp"]) for one in data), default=0.0))
+        starts_s = [moment_s(one["timestamp"], "timestamp") for one in data]
+        table = cls(min(starts_s, default=0.0))
         for number, iteration in enumerate(data):
             table._iteration(number, iteration)
         return table
@@ -58,8 +60,9 @@ class Table:
 
     def _iteration(self, number: int, iteration: Mapping[str, Any]) -> None:
         start_s = float(iteration["timestamp"])
-        idle_s = float(iteration.get("idle_duration") or 0.0)
-        end_s = start_s + float(iteration["duration"]) + idle_s
+        idle_s = duration_s(iteration.get("idle_duration") or 0.0, "idle_duration")
+        end_s = start_s + duration_s(iteration["duration"], "duration") + idle_s
+        duration_s(end_s - self.start_s, "the time from the first start to the last end")
         self._row(number, 0, start_s, start_s)
         if idle_s > 0:
             self._row(number, 1, end_s - idle_s, end_s)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,9 @@ from loadstone.rally.result_samples import Table
 from loadstone.rally.task.spec import masked_settings
 from loadstone.redaction import masked, secrets_in
 from loadstone.result import Environment, Measurement, Run
+from loadstone.store.bundle import Say
+from loadstone.store.codec import BAD_DATA
+from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, read_json
 from loadstone.store.store import Store
 
 MOST_CAUSES = 100
@@ -40,31 +43,72 @@ class _Task:
     workloads: tuple[tuple[str, Mapping[str, Any]], ...]  # subtask's title, workload
 
 
-def import_file(store: Store, path: Path) -> tuple[str, ...]:
-    """Import every task of a file of Rally's results; return the run ids."""
-    try:
-        text = path.read_bytes()
-        tasks = tuple(_tasks(json.loads(text), hashlib.sha256(text).hexdigest()))
-        runs = [_run(task, path) for task in tasks]
-    except OSError as problem:
-        raise EnvironmentUnusable(f"cannot read {path}: {problem.strerror}") from problem
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as problem:
-        raise InvalidInput(
-            f"{path} is neither an exported run (loadstone results export) nor results of Rally's "
-            f"(rally task report --json, rally task results): {_why(problem)}"
-        ) from problem
-    if not runs:
-        raise InvalidInput(f"{path} holds no task")
-    for run, _ in runs:
-        if store.holds(run.run_id):
-            raise InvalidInput(f"run {run.run_id} of {path} is already in this store")
-    hiding = store.hiding(_secrets(tasks))
-    for run, tables in runs:
+def import_file(
+    store: Store,
+    path: Path,
+    say: Say = lambda _line: None,
+    require: Callable[[Run], None] = lambda _run: None,
+) -> tuple[str, ...]:
+    """Import every task of a file of Rally's results; return the run ids.
+
+    Tasks that are damaged are left out; `say` gets a line for each. `require` raises ValueError for
+    a run that cannot be shown. Raises InvalidInput if no task can be imported, or one is in the
+    store already.
+    """
+    tasks, skipped = _read(path)
+    found = _runs(tasks, path, skipped, require)
+    if not found:
+        raise InvalidInput(_no_results(path, skipped[0]) if skipped else f"{path} holds no task")
+    for run_id in found:
+        if store.holds(run_id):
+            raise InvalidInput(f"run {run_id} of {path} is already in this store")
+    hiding = store.hiding(_secrets(task for task, _, _ in found.values()))
+    for _, run, tables in found.values():
         hiding.begin(run)
         for index, (measurement, samples) in enumerate(zip(run.measurements, tables, strict=True)):
             for trial in measurement.trials:
                 hiding.keep_trial(run.run_id, index, trial, samples)
-    return tuple(run.run_id for run, _ in runs)
+    for line in skipped:
+        say(line)
+    return tuple(found)
+
+
+def _runs(
+    tasks: Sequence[_Task], path: Path, skipped: list[str], require: Callable[[Run], None]
+) -> dict[str, tuple[_Task, Run, tuple[Samples, ...]]]:
+    """Return the runs of tasks by their ids; add what is wrong with the others to `skipped`."""
+    found: dict[str, tuple[_Task, Run, tuple[Samples, ...]]] = {}
+    for number, task in enumerate(tasks, 1):
+        try:
+            run, tables = _run(task, path)
+            require(run)
+            if run.run_id in found:
+                raise ValueError("the file has it twice")
+            found[run.run_id] = task, run, tables
+        except BAD_DATA as problem:
+            skipped.append(f"task {number} ({task.name:.40}): {_why(problem)}")
+    return found
+
+
+def _read(path: Path) -> tuple[list[_Task], list[str]]:
+    """Return the tasks of a file, and what is wrong with others."""
+    try:
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise InvalidInput(f"{path} has more than {MOST_JSON_BYTES:,} bytes")
+        text = path.read_bytes()
+        data = read_json(text, str(path))
+        return _tasks(data, hashlib.sha256(text).hexdigest())
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot read {path}: {problem.strerror}") from problem
+    except BAD_DATA as problem:
+        raise InvalidInput(_no_results(path, _why(problem))) from problem
+
+
+def _no_results(path: Path, why: str) -> str:
+    return (
+        f"{path} is neither an exported run (loadstone results export) nor results of Rally's "
+        f"(rally task report --json, rally task results): {why}"
+    )
 
 
 def _why(problem: Exception) -> str:
@@ -76,30 +120,41 @@ def _why(problem: Exception) -> str:
             return f"it is not JSON (line {problem.lineno}: {problem.msg})"
         case KeyError():
             return f'"{problem.args[0]}" is missing in it'
+        case ValueError() if "no time from" in str(problem) or "no duration of" in str(problem):
+            return str(problem)
         case _:
             return "its values are not in the form that Rally writes"
 
 
-def _tasks(data: Any, digest: str) -> Iterator[_Task]:
+def _tasks(data: Any, digest: str) -> tuple[list[_Task], list[str]]:
     if isinstance(data, list):
         workloads = tuple(_of_old(one) for one in data)
-        if not workloads:
-            return
-        yield _Task(digest, "", "finished", "", "old results", workloads)
-        return
-    for task in data["tasks"]:
-        yield _Task(
-            name=str(task.get("uuid", digest)),
-            title=str(task.get("title", "")),
-            status=str(task.get("status", "finished")),
-            env=str(task.get("env_name", "")),
-            rally=str(data.get("info", {}).get("rally_version", "?")),
-            workloads=tuple(
-                (str(subtask.get("title", "")), workload)
-                for subtask in task["subtasks"]
-                for workload in subtask["workloads"]
-            ),
-        )
+        return [
+            _Task(digest, "", "finished", "", "old results", workloads)
+        ] if workloads else [], []
+    rally = str(data.get("info", {}).get("rally_version", "?"))
+    tasks, skipped = [], []
+    for number, task in enumerate(data["tasks"], 1):
+        try:
+            tasks.append(_task(task, digest, rally))
+        except BAD_DATA as problem:
+            skipped.append(f"task {number}: {_why(problem)}")
+    return tasks, skipped
+
+
+def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
+    return _Task(
+        name=str(task.get("uuid", digest)),
+        title=str(task.get("title", "")),
+        status=str(task.get("status", "finished")),
+        env=str(task.get("env_name", "")),
+        rally=rally,
+        workloads=tuple(
+            (str(subtask.get("title", "")), workload)
+            for subtask in task["subtasks"]
+            for workload in subtask["workloads"]
+        ),
+    )
 
 
 def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -150,7 +205,7 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
     table = Table.of(data)
     samples, actions = table.samples(), table.actions()
     computed = compute_stats(samples, actions)
-    load_s = float(workload["load_duration"])
+    load_s = duration_s(workload["load_duration"], "load_duration")
     stats = replace(computed.stats, failures=_failures(data), load_s=load_s)
     rows = workload.get("sla_results", {}).get("sla", [])
     trial = Trial(
@@ -174,7 +229,7 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
         policy="fixed",
         status="finished",
         trials=(trial,),
-        wall_s=float(workload["full_duration"]),
+        wall_s=duration_s(workload["full_duration"], "full_duration"),
         subtask=subtask,
         description=str(workload.get("description", "")),
         spec=json.dumps(spec),

@@ -12,6 +12,11 @@ import numpy as np
 
 T = TypeVar("T")
 
+# What reading data of another shape, or of absurd size, raises.
+BAD_DATA = (
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError),
+    AssertionError,
+)
 # JSON has no such numbers, and PostgreSQL and JavaScript reject Python's spelling of them.
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -55,6 +60,8 @@ def _read(kind: Any, plain: object) -> object:
         options = [option for option in get_args(kind) if option is not NoneType]
         return None if plain is None else _read(options[0], plain)
     if origin is Literal:
+        if plain not in get_args(kind):
+            raise ValueError(f"expected one of {get_args(kind)}, found {plain!r:.60}")
         return plain
     if origin is np.ndarray:
         return np.array(plain, dtype=np.int64)
@@ -66,7 +73,7 @@ def _read(kind: Any, plain: object) -> object:
 
 
 def _read_scalar(kind: Any, plain: object) -> object:
-    if kind is float and isinstance(plain, str | int):
+    if kind is float and isinstance(plain, str | int) and not isinstance(plain, bool):
         return _NOT_FINITE[plain] if plain in _NOT_FINITE else float(plain)
     if issubclass(kind, Enum):
         return kind(plain)

@@ -1,17 +1,18 @@
 """Lists of runs from rows, without the bodies of trials."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, select
 
 from loadstone.listing import Entry, MeasurementSummary, Performed
-from loadstone.store import database, owner
+from loadstone.store import codec, database, owner, upkeep
 from loadstone.store.location import StoreLocation
-from loadstone.store.schema import measurements, runs, trials
+from loadstone.store.schema import measurements, require_values, runs, trials
 
 # Columns of a trial: the durations of its successful iterations.
 DURATIONS = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
@@ -19,35 +20,65 @@ URLS = ("url", "environment of Rally")  # facts that name a target
 KILLED = "the process that measured was killed; what it had measured until then is kept"
 
 
-def read(location: StoreLocation, limit: int | None = None) -> list[Entry]:
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The runs of a store, newest first."""
+
+    entries: list[Entry]
+    notices: tuple[str, ...] = ()  # what was repaired when the store was opened, damaged runs
+
+
+def read(location: StoreLocation, limit: int | None = None) -> Listing:
     """List the runs of a store as `every` does; an absent store has none."""
     engine = database.connect_to_read(location)
     try:
+        notices = upkeep.at_start(location, engine) if location.folder.is_dir() else ()
         with database.reading(engine) as connection:
-            return every(connection, limit)
+            entries, damaged = every(connection, limit)
+            return Listing(entries, (*notices, *damaged))
     finally:
         engine.dispose()
 
 
-def every(connection: Connection, limit: int | None) -> list[Entry]:
-    """List the runs, newest first; at most `limit` of them."""
+def every(connection: Connection, limit: int | None) -> tuple[list[Entry], list[str]]:
+    """List the runs, newest first, at most `limit`; damaged ones are named in a line each."""
     newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
-    return [_entry(connection, run) for run in connection.execute(newest).mappings()]
+    entries, damaged = [], []
+    for run in connection.execute(newest).mappings():
+        try:
+            entries.append(_entry(connection, run))
+        except codec.BAD_DATA as problem:
+            damaged.append(damage(run["run_id"], problem))
+    return entries, damaged
 
 
-def history(connection: Connection) -> list[Performed]:
-    """List the workloads of all runs, oldest first; each step is an entry of its own."""
+def damage(run_id: str, problem: Exception) -> str:
+    """Return a line about a run whose rows cannot be read."""
+    why = " ".join(f"{problem}".split())[:120] or type(problem).__name__
+    return (
+        f"run {run_id!r:.120} is left out: its rows in the store are damaged ({why}); to remove "
+        f"it: loadstone results delete {shlex.quote(run_id[:120])}"
+    )
+
+
+def history(connection: Connection) -> tuple[list[Performed], list[str]]:
+    """List the workloads of all runs, oldest first; each step is an entry of its own.
+
+    Damaged runs are named in a line each.
+    """
     workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
     order = (measurements.c.run_id, measurements.c.position)
     by_run: dict[str, list[RowMapping]] = {}
     for row in connection.execute(workloads.order_by(*order)).mappings():
         by_run.setdefault(row["run_id"], []).append(row)
-    found = [
-        performed
-        for run_id, rows in by_run.items()
-        for performed in _workloads(rows, _trials(connection, run_id))
-    ]
-    return sorted(found, key=lambda one: (one.started_at, one.run_id))
+    found: list[Performed] = []
+    damaged = []
+    for run_id, rows in by_run.items():
+        try:
+            found += _workloads(rows, _trials(connection, run_id))
+        except codec.BAD_DATA as problem:
+            damaged.append(damage(run_id, problem))
+    return sorted(found, key=lambda one: (one.started_at, one.run_id)), damaged
 
 
 def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
@@ -61,7 +92,13 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
     query = select(measurements).where(measurements.c.run_id == run["run_id"])
     measurement_rows = connection.execute(query.order_by(measurements.c.position)).mappings().all()
     trial_rows = _trials(connection, run["run_id"])
+    require_values(runs, run)
     facts = dict(json.loads(run["environment"])["target"])
+    if not all(isinstance(text, str) for pair in facts.items() for text in pair):
+        raise ValueError("a fact of its target is no text")
+    datetime.fromisoformat(run["started_at"])
+    for row in measurement_rows:
+        require_values(measurements, row)
     return Entry(
         run_id=run["run_id"],
         kind=run["kind"],
@@ -86,7 +123,10 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
 def _trials(connection: Connection, run_id: str) -> Sequence[RowMapping]:
     """Return the rows of a run's trials without their bodies."""
     query = select(*_without(trials, "body")).where(trials.c.run_id == run_id)
-    return connection.execute(query.order_by(*trials.primary_key.columns)).mappings().all()
+    found = connection.execute(query.order_by(*trials.primary_key.columns)).mappings().all()
+    for row in found:
+        require_values(trials, row)
+    return found
 
 
 def _without(table: Table, name: str) -> list[Any]:

@@ -35,6 +35,11 @@ class StoreLocation:
             return str(self.folder)
         return without_secrets(self.database.update_query_dict({FILES: str(self.folder)}))
 
+    @property
+    def has_named_folder(self) -> bool:
+        """Whether the URL of a database names the folder, which several users may share."""
+        return self.database is not None and self.folder != _usual_folder(self.database)
+
     @classmethod
     def of(cls, place: "Path | StoreLocation") -> "StoreLocation":
         """Return the location of the store in a folder; a location is returned unchanged."""

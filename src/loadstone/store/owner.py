@@ -11,7 +11,10 @@ def this_process() -> str:
 
 
 def is_alive(owner: str) -> bool:
-    """Return whether the process may still be at work; always True for another machine."""
+    """Return whether the process may still be at work; always True for another machine.
+
+    Raises ValueError if the text names no process.
+    """
     _, pid, started = owner.rsplit(":", 2)
     return not is_here(owner) or _started(int(pid)) == started
 

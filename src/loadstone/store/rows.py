@@ -20,7 +20,9 @@ from loadstone.result import (
 )
 from loadstone.store import codec
 from loadstone.store.listing import DURATIONS, status_of
+from loadstone.store.schema import require_values, trials
 
+Row = Mapping[Any, Any] | RowMapping
 _TEXTS = ("command", "failure", "title")
 _JSON = ("environment", "body")
 # Fields with Loadstone's own constants, which redaction must not change.
@@ -101,6 +103,11 @@ def trial_row(run_id: str, position: int, trial: Trial, measurement: Measurement
     }
 
 
+def require_storable(trial: Trial, measurement: Measurement) -> None:
+    """Raise an exception of `codec.BAD_DATA` if a trial cannot be a row."""
+    require_values(trials, trial_row("", 0, trial, measurement))
+
+
 def _trial_body(trial: Trial) -> str:
     plain: Any = codec.to_plain(trial)
     del plain["stats"]["total"]
@@ -131,9 +138,7 @@ def past_search(row: RowMapping) -> PastSearch:
     )
 
 
-def run_of(
-    run: RowMapping, measurements: Sequence[RowMapping], trials: Sequence[RowMapping]
-) -> Run:
+def run_of(run: Row, measurement_rows: Sequence[Row], trial_rows: Sequence[Row]) -> Run:
     """Build a run from its rows; each list is in order."""
     status, failure = status_of(run)
     return Run(
@@ -142,7 +147,7 @@ def run_of(
         status=status,
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        measurements=tuple(_measurement(row, trials) for row in measurements),
+        measurements=tuple(_measurement(row, trial_rows) for row in measurement_rows),
         environment=codec.loads(Environment, run["environment"]),
         command=run["command"],
         failure=failure,
@@ -150,14 +155,14 @@ def run_of(
     )
 
 
-def _measurement(row: RowMapping, trials: Sequence[RowMapping]) -> Measurement:
-    own = (trial for trial in trials if trial["position"] == row["position"])
+def _measurement(row: Row, trial_rows: Sequence[Row]) -> Measurement:
+    own = (trial for trial in trial_rows if trial["position"] == row["position"])
     return replace(
         codec.loads(Measurement, row["body"]), trials=tuple(_trial(trial) for trial in own)
     )
 
 
-def _trial(row: RowMapping) -> Trial:
+def _trial(row: Row) -> Trial:
     plain = json.loads(row["body"])
     times: dict[str, Any] = {
         name: math.nan if row[name] is None else row[name] for name in DURATIONS

@@ -1,5 +1,8 @@
 """The tables. Every change needs a migration in migrations/versions."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -92,3 +95,27 @@ trials = Table(
         ["run_id", "position"], ["measurements.run_id", "measurements.position"], ondelete="CASCADE"
     ),
 )
+
+
+def require_values(table: Table, row: Mapping[Any, Any]) -> None:
+    """Raise ValueError if the value of a column does not have the column's type.
+
+    SQLite stores any value in any column.
+    """
+    for column in table.columns:
+        if column.name not in row:
+            continue
+        value = row[column.name]
+        is_absent = value is None and column.nullable
+        if not is_absent and not isinstance(value, _kinds(column.type)):
+            raise ValueError(f"{column.name} is {value!r:.60}")
+        if isinstance(value, int) and abs(value) >= 1 << 63:
+            raise ValueError(f"{column.name} is too large: {value!r:.60}")
+
+
+def _kinds(kind: object) -> tuple[type, ...]:
+    if isinstance(kind, Boolean):
+        return (bool,)
+    if isinstance(kind, Integer):
+        return (int,)
+    return (int, float) if isinstance(kind, Float) else (str,)

@@ -1,18 +1,27 @@
 """SQLite: its engine and its error messages."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
+from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 
 IN_MEMORY = Path(":memory:")
 
 
 def engine(path: Path, patience_s: float) -> Engine:
-    """Return an engine that waits up to `patience_s` for a lock of another process."""
+    """Return an engine that waits up to `patience_s` for a lock of another process.
+
+    A file that it creates is readable by its owner only, and so are SQLite's files beside it.
+    """
+    if path != IN_MEMORY:
+        with suppress(OSError):  # it exists, or the first statement fails with a better message
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, files.PRIVATE))
     created = create_engine(
         URL.create("sqlite", database=str(path)), connect_args={"timeout": patience_s}
     )

@@ -1,7 +1,7 @@
 """The store of results: rows in SQLite or PostgreSQL, and files in runs/<run_id>/."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -22,51 +22,81 @@ from loadstone.listing import Entry, Performed
 from loadstone.monitor.metrics import Metrics
 from loadstone.redaction import Redaction
 from loadstone.result import Measurement, PastSearch, Run
-from loadstone.store import codec, database, listing, owner, rows
+from loadstone.store import codec, database, listing, owner, privacy, row_files, rows, upkeep
+from loadstone.store.backlog import Backlog
 from loadstone.store.location import StoreLocation
+from loadstone.store.recovery import Recovered, bring_in, recover_all
+from loadstone.store.row_files import StoredRow
+from loadstone.store.run_id import is_file_name, is_run_id, require_run_id
 from loadstone.store.schema import measurements, runs, trials
+from loadstone.store.upsert import upsert
 
 if TYPE_CHECKING:
-    from sqlalchemy.dialects import postgresql, sqlite
-
     from loadstone.engine.parquet import SampleFile
 
 LATEST = "latest"
 
 
 class Store:
-    """Store of results. Several processes and machines may use it at the same time."""
+    """Store of results. Several processes and machines may use it at the same time.
+
+    Each result of a run goes to a file in the run's folder and then to the database. What could not
+    be written to the database follows later, from the files.
+    """
 
     def __init__(
-        self, location: StoreLocation, engine: Engine, redaction: Redaction | None = None
+        self,
+        location: StoreLocation,
+        engine: Engine,
+        redaction: Redaction | None = None,
+        backlog: Backlog | None = None,
     ) -> None:
         self.location = location
         self._folder = location.folder
         self._engine = engine
         self.redaction = redaction or Redaction(database.known_secrets(engine))
+        self._backlog = backlog or Backlog()
+        self.notices: tuple[str, ...] = ()  # what was repaired when the store was opened
 
     @classmethod
     def open(cls, place: Path | StoreLocation, patience_s: float = database.PATIENCE_S) -> "Store":
         """Open or create a store; raise EnvironmentUnusable if that is impossible."""
         location = StoreLocation.of(place)
         try:
-            (location.folder / "runs").mkdir(parents=True, exist_ok=True)
+            files.make_private_folder(location.folder)
+            files.make_private_folder(location.folder / "runs")
         except OSError as problem:
             raise EnvironmentUnusable(
                 f"{location.folder} cannot hold results: {problem.strerror}; choose another with "
                 "--store"
             ) from problem
-        return cls(location, database.connect(location, patience_s))
+        return cls._kept_up(location, database.connect(location, patience_s))
 
-    def hiding(self, secrets: Iterable[str]) -> "Store":
-        """Return the same store with these secrets redacted in everything that it stores."""
-        return Store(self.location, self._engine, self.redaction.also(secrets))
+    @classmethod
+    def _kept_up(cls, location: StoreLocation, engine: Engine) -> "Store":
+        try:
+            store = cls(location, engine)
+            if location.folder.is_dir():
+                store.notices = upkeep.at_start(location, engine)
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def hiding(self, secrets: Iterable[str], say: Callable[[str], None] | None = None) -> "Store":
+        """Return the same store with these secrets redacted in everything that it stores.
+
+        With `say`, the store goes on with files while the database cannot be written; `say` gets a
+        line then, and when it can be written again. Otherwise EnvironmentUnusable is raised.
+        """
+        backlog = self._backlog if say is None else self._backlog.telling(say)
+        return Store(self.location, self._engine, self.redaction.also(secrets), backlog)
 
     @classmethod
     def open_to_read(cls, place: Path | StoreLocation) -> "Store":
         """Open a store without creating it; an absent one is empty."""
         location = StoreLocation.of(place)
-        return cls(location, database.connect_to_read(location))
+        return cls._kept_up(location, database.connect_to_read(location))
 
     def close(self) -> None:
         """Close the connections to the database."""
@@ -80,18 +110,22 @@ class Store:
 
     def begin(self, run: Run) -> Path:
         """Store a run that has just begun, and return its folder."""
+        folder = self.folder(run.run_id)
         with database.explained(self._engine):
-            self.folder(run.run_id).mkdir(parents=True, exist_ok=True)
+            files.make_private_folder(folder)
+        records = [self._run_row(run), *self._measurement_rows(run)]
         with database.writing(self._engine) as connection:
-            row = self._hidden(rows.run_row(run)) | {"owner": owner.this_process()}
-            connection.execute(runs.insert().values(row))
-            self._keep_measurements(connection, run)
-        return self.folder(run.run_id)
+            connection.execute(runs.insert().values(dict(records[0].row)))
+            for one in records[1:]:
+                upsert(connection, one.table, one.row)
+        if run.status == "running":
+            row_files.mark(self._folder, run.run_id)
+        self._write_files(run.run_id, records)
+        return folder
 
     def keep_measurement(self, run_id: str, index: int, measurement: Measurement) -> None:
         """Store a measurement with its trials; `index` counts the run's measurements from 0."""
-        with database.writing(self._engine) as connection:
-            self._keep_measurement(connection, run_id, index, measurement)
+        self._keep(run_id, self._rows_of(run_id, index, measurement))
 
     def keep_trial(
         self,
@@ -102,27 +136,28 @@ class Store:
     ) -> Trial:
         """Store a trial that has ended; return it with the name of its samples file.
 
-        Its measurement must be stored already. A file of samples must be at `samples_path`.
+        Its measurement must be stored already. A file of samples must be at `samples_path`. A trial
+        whose samples cannot be written is stored without them, before EnvironmentUnusable is
+        raised.
         """
+        lost: EnvironmentUnusable | None = None
         if samples is not None:
             path = self.samples_path(run_id, index, trial.number)
-            trial = replace(trial, samples_file=str(path.relative_to(self.folder(run_id))))
-            if isinstance(samples, Samples):
-                self._write_samples(path, samples)
-        of_measurement = (measurements.c.run_id == run_id) & (measurements.c.position == index)
-        with database.writing(self._engine) as connection:
-            body = connection.execute(
-                select(measurements.c.body).where(of_measurement)
-            ).scalar_one()
-            row = rows.trial_row(run_id, index, trial, codec.loads(Measurement, body))
-            _upsert(connection, trials, self._hidden(row))
+            try:
+                if isinstance(samples, Samples):
+                    self._write_samples(path, samples)
+                trial = replace(trial, samples_file=str(path.relative_to(self.folder(run_id))))
+            except EnvironmentUnusable as problem:
+                lost = problem
+        row = rows.trial_row(run_id, index, trial, self._measurement(run_id, index))
+        self._keep(run_id, [StoredRow(trials, self._hidden(row))])
+        if lost is not None:
+            raise lost
         return trial
 
     def keep_readings(self, run_id: str, index: int, number: int, metrics: Metrics) -> str:
         """Write a trial's readings to a file; return its name, relative to the run's folder."""
-        path = self.folder(run_id) / f"readings/{index + 1}-{number:03}.parquet"
-        with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # the run's folder exists
+        path = self._new_file(run_id, f"readings/{index + 1}-{number:03}.parquet")
         columns = ReadingColumns(
             (metrics.time_s * 1e6).astype(np.int64), metrics.series, metrics.value, metrics.names
         )
@@ -131,54 +166,79 @@ class Store:
 
     def keep_profile(self, run_id: str, index: int, number: int, folded: str) -> str:
         """Write a trial's folded stacks to a file; return its name as `keep_readings` does."""
-        path = self.folder(run_id) / f"profiles/{index + 1}-{number:03}.folded"
-        with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # the run's folder exists
-        files.write(path, folded)
+        path = self._new_file(run_id, f"profiles/{index + 1}-{number:03}.folded")
+        files.write(path, folded, files.PRIVATE)
         return str(path.relative_to(self.folder(run_id)))
 
     def samples_path(self, run_id: str, index: int, number: int) -> Path:
         """Return the path for the samples of a trial, in an existing folder."""
-        path = self.folder(run_id) / f"samples/{index + 1}-{number:03}.parquet"
-        with database.explained(self._engine):
-            path.parent.mkdir(exist_ok=True)  # the run's folder exists
-        return path
+        return self._new_file(run_id, f"samples/{index + 1}-{number:03}.parquet")
 
     def finish(self, run: Run) -> None:
         """Store the end of a run: status, measurements, and trials with their final verdicts."""
-        with database.writing(self._engine) as connection:
-            row = self._hidden(rows.run_row(run))
-            connection.execute(runs.update().where(runs.c.run_id == run.run_id).values(row))
-            self._keep_measurements(connection, run)
+        self._keep(run.run_id, [self._run_row(run), *self._measurement_rows(run)], is_last=True)
+        if not self._backlog.holds(run.run_id):
+            row_files.unmark(self._folder, run.run_id)
+        privacy.share(self.location, self.folder(run.run_id))
 
     def holds(self, run_id: str) -> bool:
         """Return whether a run with exactly this id is stored."""
+        if self._backlog.holds(run_id):
+            return True
         with database.reading(self._engine) as connection:
             return run_id in _run_ids(connection)
 
+    def resolve(self, name: str) -> str:
+        """Return the id of a run by its id, a unique prefix of it, or "latest"."""
+        with database.reading(self._engine) as connection:
+            return self._resolve(connection, name)
+
     def get(self, name: str) -> Run:
-        """Return a run by its id, a unique prefix of it, or "latest"."""
+        """Return a run by its id, a unique prefix of it, or "latest".
+
+        Raises EnvironmentUnusable if its rows are damaged.
+        """
+        if self._backlog.holds(name):
+            return self._of_files(name)
         with database.reading(self._engine) as connection:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
-            return rows.run_of(
-                run, _all(connection, measurements, run_id), _all(connection, trials, run_id)
-            )
+            try:
+                return rows.run_of(
+                    run, _all(connection, measurements, run_id), _all(connection, trials, run_id)
+                )
+            except codec.BAD_DATA as problem:
+                raise EnvironmentUnusable(listing.damage(run_id, problem)) from problem
+
+    def _of_files(self, run_id: str) -> Run:
+        """Return a run of this process whose rows are only in files."""
+        found, _ = row_files.read(self.folder(run_id))
+        of_tables = {
+            table: [one.row for one in found if one.table is table]
+            for table in (runs, measurements, trials)
+        }
+        return rows.run_of(of_tables[runs][0], of_tables[measurements], of_tables[trials])
 
     def every(self, limit: int | None = None) -> list[Entry]:
-        """List the runs, newest first; at most `limit` of them."""
+        """List the runs, newest first, at most `limit`; damaged ones are left out."""
         with database.reading(self._engine) as connection:
-            return listing.every(connection, limit)
+            return listing.every(connection, limit)[0]
 
     def history(self) -> list[Performed]:
-        """List the workloads of all runs, oldest first; each step is an entry of its own."""
+        """List the workloads of all runs, oldest first; each step is an entry of its own.
+
+        Damaged runs are left out, and named in `notices`.
+        """
         with database.reading(self._engine) as connection:
-            return listing.history(connection)
+            found, damaged = listing.history(connection)
+        self.notices += tuple(damaged)
+        return found
 
     def past_searches(self) -> list[PastSearch]:
         """List the searches of `capacity` and `demo`, oldest first; repeated ones as combined.
 
-        Searches of studies are left out, as cells differ on purpose.
+        Searches of studies are left out, as cells differ on purpose. Damaged runs are left out, and
+        named in `notices`.
         """
         with database.reading(self._engine) as connection:
             query = (
@@ -187,14 +247,19 @@ class Store:
                 .where(measurements.c.policy == "search", runs.c.kind.in_(("capacity", "demo")))
                 .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
             )
-            found = {
-                (row["run_id"], row["scenario"]): rows.past_search(row)
-                for row in connection.execute(query).mappings()
-            }
+            found = {}
+            for row in connection.execute(query).mappings():
+                try:
+                    found[row["run_id"], row["scenario"]] = rows.past_search(row)
+                except codec.BAD_DATA as problem:
+                    self.notices += (listing.damage(row["run_id"], problem),)
         return list(found.values())
 
     def with_parameter(self, name: str) -> list[tuple[str, dict[str, str]]]:
-        """List finished runs with this parameter, newest first, with all their parameters."""
+        """List finished runs with this parameter, newest first, with all their parameters.
+
+        Damaged runs are left out.
+        """
         with database.reading(self._engine) as connection:
             query = (
                 select(measurements.c.run_id, measurements.c.body)
@@ -203,10 +268,15 @@ class Store:
                 .order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
             )
             bodies = connection.execute(query).all()
-        found = ((run_id, codec.loads(Measurement, body).parameters) for run_id, body in bodies)
-        return [
-            (run_id, dict(parameters)) for run_id, parameters in found if name in dict(parameters)
-        ]
+        found = []
+        for run_id, body in bodies:
+            with suppress(*codec.BAD_DATA):
+                found.append((run_id, dict(codec.loads(Measurement, body).parameters)))
+        return [(run_id, parameters) for run_id, parameters in found if name in parameters]
+
+    def recover(self) -> tuple[Recovered, ...]:
+        """Bring rows into the database that are only in files, of all runs not being measured."""
+        return recover_all(self._folder, self._engine)
 
     def require_files(self, run_id: str) -> None:
         """Raise EnvironmentUnusable if the files of a run are on another machine."""
@@ -222,7 +292,7 @@ class Store:
         )
 
     def delete(self, name: str, *, is_forced: bool = False) -> str:
-        """Remove a run with its files, and return its id.
+        """Remove a run with its files, and return its id; no files if the id names no folder.
 
         Raises InvalidInput while it is being measured. `is_forced` also removes the rows of a run
         on another machine, whose state is unknown here.
@@ -231,6 +301,7 @@ class Store:
             run_id = self._resolve(connection, name)
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
             is_ours = owner.is_here(run["owner"])
+            folder = self.folder(run_id) if is_run_id(run_id) else None
             if listing.status_of(run)[0] == "running" and (is_ours or not is_forced):
                 where = "" if is_ours else f" on {owner.host(run['owner'])}"
                 raise InvalidInput(
@@ -238,8 +309,10 @@ class Store:
                     + ("" if is_ours else "; if that machine is gone: --force")
                 )
             connection.execute(delete(runs).where(runs.c.run_id == run_id))
-        with database.explained(self._engine), suppress(FileNotFoundError):
-            shutil.rmtree(self.folder(run_id))
+        if folder is not None:
+            row_files.unmark(self._folder, run_id)
+            with database.explained(self._engine), suppress(FileNotFoundError):
+                shutil.rmtree(folder)
         return run_id
 
     def samples(self, run_id: str, trial: Trial) -> Samples:
@@ -249,15 +322,36 @@ class Store:
         what = f"trial {trial.number}"
         if trial.samples_file is None:
             raise EnvironmentUnusable(f"{what} of {run_id} was kept without samples")
-        path = self.folder(run_id) / trial.samples_file
+        path = self.file(run_id, trial.samples_file)
         if not path.is_file():
             self.require_files(run_id)
             raise EnvironmentUnusable(f"{path} is missing: the samples of {what}")
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
-        """Return the folder of a run's files; needs the full id."""
-        return self._folder / "runs" / run_id
+        """Return the folder of a run's files; needs the full id.
+
+        Raises InvalidInput for what is no id, and EnvironmentUnusable if a symbolic link leads
+        elsewhere.
+        """
+        path = self._folder / "runs" / require_run_id(run_id)
+        _require_in_place(path, self._folder.resolve() / "runs" / run_id)
+        return path
+
+    def file(self, run_id: str, name: str) -> Path:
+        """Return a run's file of samples, readings or stacks by its name in a result."""
+        if not is_file_name(name):
+            raise EnvironmentUnusable(f"run {run_id}: {name!r:.80} is no file of a run")
+        path = self.folder(run_id) / name
+        _require_in_place(path, self.folder(run_id).resolve() / name)
+        return path
+
+    def _new_file(self, run_id: str, name: str) -> Path:
+        """Return the path of a file in an existing folder of a run."""
+        path = self.file(run_id, name)
+        with database.explained(self._engine):
+            path.parent.mkdir(mode=files.PRIVATE_FOLDER, exist_ok=True)  # the run's folder exists
+        return path
 
     def _write_samples(self, path: Path, samples: Samples) -> None:
         from loadstone.engine import parquet
@@ -267,18 +361,70 @@ class Store:
     def _hidden(self, row: dict[str, Any]) -> dict[str, Any]:
         return rows.hidden(row, self.redaction)
 
-    def _keep_measurements(self, connection: Connection, run: Run) -> None:
-        for index, measurement in enumerate(run.measurements):
-            self._keep_measurement(connection, run.run_id, index, measurement)
+    def _run_row(self, run: Run) -> StoredRow:
+        return StoredRow(runs, self._hidden(rows.run_row(run)) | {"owner": owner.this_process()})
 
-    def _keep_measurement(
-        self, connection: Connection, run_id: str, index: int, measurement: Measurement
-    ) -> None:
+    def _measurement_rows(self, run: Run) -> Iterator[StoredRow]:
+        for index, measurement in enumerate(run.measurements):
+            yield from self._rows_of(run.run_id, index, measurement)
+
+    def _rows_of(self, run_id: str, index: int, measurement: Measurement) -> list[StoredRow]:
+        self._backlog.measurements[run_id, index] = replace(measurement, trials=())
         row = rows.measurement_row(run_id, index, measurement)
-        _upsert(connection, measurements, self._hidden(row))
+        found = [StoredRow(measurements, self._hidden(row))]
         for trial in measurement.trials:
-            trial_row = rows.trial_row(run_id, index, trial, measurement)
-            _upsert(connection, trials, self._hidden(trial_row))
+            row = rows.trial_row(run_id, index, trial, measurement)
+            found.append(StoredRow(trials, self._hidden(row)))
+        return found
+
+    def _measurement(self, run_id: str, index: int) -> Measurement:
+        """Return a measurement as it was stored last."""
+        if (run_id, index) in self._backlog.measurements:
+            return self._backlog.measurements[run_id, index]
+        of_measurement = (measurements.c.run_id == run_id) & (measurements.c.position == index)
+        with database.reading(self._engine) as connection:
+            query = select(measurements.c.body).where(of_measurement)
+            return codec.loads(Measurement, connection.execute(query).scalar_one())
+
+    def _keep(self, run_id: str, records: Sequence[StoredRow], *, is_last: bool = False) -> None:
+        """Write rows to files and then to the database, or later from the files.
+
+        Raises EnvironmentUnusable if neither can be written, or nobody can be told.
+        """
+        lost = self._write_files(run_id, records)
+        if lost is None and not is_last and not self._backlog.is_due():
+            self._backlog.add(run_id)
+            return
+        try:
+            for behind in self._backlog.runs():
+                bring_in(self._engine, row_files.read(self.folder(behind))[0])
+            with database.writing(self._engine) as connection:
+                for one in records:
+                    upsert(connection, one.table, one.row)
+        except EnvironmentUnusable as why:
+            if lost is not None or self._backlog.say is None:
+                raise
+            self._backlog.fell_behind(run_id, str(why), self.folder(run_id) / row_files.FOLDER)
+            return
+        for one in records if lost is not None else ():
+            row_files.remove(self.folder(run_id), one)
+        for ended in self._backlog.caught_up() - {run_id}:
+            row_files.unmark(self._folder, ended)
+
+    def _write_files(self, run_id: str, records: Sequence[StoredRow]) -> EnvironmentUnusable | None:
+        """Write rows to files; return the reason if that is impossible."""
+        folder = self.folder(run_id)
+        for one in records:
+            try:
+                try:
+                    row_files.write(folder, one)
+                except EnvironmentUnusable:
+                    if not row_files.release_reserve(folder):
+                        raise
+                    row_files.write(folder, one)
+            except EnvironmentUnusable as problem:
+                return problem
+        return None
 
     def _resolve(self, connection: Connection, name: str) -> str:
         if not name:
@@ -299,6 +445,14 @@ class Store:
         raise InvalidInput(f"no run {name!r}; the nearest is {nearest} (loadstone results list)")
 
 
+def _require_in_place(path: Path, expected: Path) -> None:
+    if path.resolve() != expected:
+        raise EnvironmentUnusable(
+            f"{path} is or is behind a symbolic link, which may lead out of the store; remove the "
+            "link, or choose the folder it leads to with --store"
+        )
+
+
 def _run_ids(connection: Connection) -> Sequence[str]:
     newest = select(runs.c.run_id).order_by(runs.c.started_at.desc(), runs.c.run_id.desc())
     return connection.execute(newest).scalars().all()
@@ -307,24 +461,3 @@ def _run_ids(connection: Connection) -> Sequence[str]:
 def _all(connection: Connection, table: Table, run_id: str) -> Sequence[RowMapping]:
     query = select(table).where(table.c.run_id == run_id).order_by(*table.primary_key.columns)
     return connection.execute(query).mappings().all()
-
-
-def _upsert(connection: Connection, table: Table, row: dict[str, Any]) -> None:
-    statement = _insert(connection, table).values(row)
-    changed = {name: statement.excluded[name] for name in row if name not in table.primary_key}
-    if row.get("samples_file", "") is None:
-        # A trial that is stored again with a new verdict keeps its samples.
-        del changed["samples_file"]
-    key = [column.name for column in table.primary_key]
-    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed))
-
-
-def _insert(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    # Upserts are specific to the dialect.
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql
-
-        return postgresql.insert(table)
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite.insert(table)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
+from loadstone import crash
 from loadstone.errors import LoadstoneError
 from loadstone.keystone.target import LabOnHost, OwnLab
 from loadstone.observer import Display
@@ -51,6 +52,7 @@ class PipeDisplay(Display):
     def hide(self, redaction: Redaction) -> None:
         """Redact these secrets from now on."""
         self.redaction = redaction
+        crash.hide(redaction)
 
     def begin(self, load_s: float) -> None:
         """Show no countdown: several turns run in parallel."""
@@ -63,7 +65,15 @@ def serve(order: TurnOrder, pipe: Connection) -> None:
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     with suppress(KeyboardInterrupt):
         time.sleep(order.pause_s)
-        pipe.send(_measured(order, pipe))
+        pipe.send(_result(order, pipe))
+
+
+def _result(order: TurnOrder, pipe: Connection) -> TurnResult:
+    try:
+        return _measured(order, pipe)
+    except Exception as error:
+        line, exit_code = crash.report(error, lambda: order.command)
+        return TurnResult(order.number, None, line, exit_code, host=order.slot.host)
 
 
 def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:

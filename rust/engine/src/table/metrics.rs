@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::{BadFile, general, reason, write_column};
+use super::{BadFile, create_private, general, reason, write_column};
 
 const SCHEMA: &str = "message metrics {
     required int64 time (TIMESTAMP(MICROS, true));
@@ -69,7 +69,7 @@ fn write_file(part: &Path, metrics: &Metrics) -> Result<(), ParquetError> {
     let properties =
         WriterProperties::builder().set_compression(Compression::SNAPPY).set_created_by(created);
     let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let file = BufWriter::new(File::create(part)?);
+    let file = BufWriter::new(create_private(part)?);
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
     let mut group = writer.next_row_group()?;
     let texts = |pick: fn(&Name) -> &String| -> Vec<ByteArray> {

@@ -3,7 +3,8 @@
 //! A Parquet file can be read only once it is complete, so what was measured so far lies beside it
 //! in a folder of complete files; at the end they become one.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -33,7 +34,9 @@ impl Parts {
     /// Makes the folder; an older one is what a killed run measured, and is left alone.
     pub(crate) fn create(path: &Path) -> Result<Self, BadFile> {
         let folder = folder_of(path);
-        fs::create_dir(&folder)
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
             .map_err(|error| BadFile::new(&folder, "cannot be made", &error.to_string()))?;
         let (path, written, waiting) = (path.to_owned(), Vec::new(), Samples::default());
         Ok(Self { path, folder, written, waiting, began: Instant::now() })

@@ -1,0 +1,76 @@
+"""Permissions of a store: readable by its owner only."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from loadstone import files
+from loadstone.store.location import StoreLocation
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# What a store consists of; anything else in its folder is not Loadstone's and is left alone.
+_OWN = ("results.db*", "runs", "studies", "unrecorded")
+
+
+def make_private(location: StoreLocation) -> bool:
+    """Remove the permissions of other users from a store; return whether they could read it.
+
+    A folder that a PostgreSQL store names for several users (`?files=`) is left as it is, and so is
+    what belongs to another user.
+    """
+    folder = location.folder
+    if location.has_named_folder or not _is_ours(folder):
+        return False
+    own = {path for pattern in _OWN for path in folder.glob(pattern)}
+    holds_only_own = all(path in own for path in folder.iterdir())
+    checked = [*own, folder] if holds_only_own else [*own]
+    could_enter = _is_open(folder)
+    if not any(_is_open(path) for path in checked):
+        return False
+    for path in checked:
+        _close(path)
+    for path in own:
+        if not path.is_symlink():
+            for below in _below(path):
+                _close(below)
+    return could_enter
+
+
+def share(location: StoreLocation, run_folder: Path) -> None:
+    """Give the files of a run the permissions that a folder named for several users has."""
+    if not location.has_named_folder:
+        return
+    with suppress(OSError):
+        granted = location.folder.stat().st_mode & _OTHERS
+        for path in (run_folder, *_below(run_folder)):
+            if not path.is_symlink():
+                allowed = granted if path.is_dir() else granted & 0o066
+                path.chmod(stat.S_IMODE(path.stat().st_mode) | allowed)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            yield Path(parent, name)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def _is_open(path: Path) -> bool:
+    with suppress(OSError):
+        found = path.lstat()
+        return bool(found.st_mode & _OTHERS) and not stat.S_ISLNK(found.st_mode)
+    return False
+
+
+def _close(path: Path) -> None:
+    with suppress(OSError):  # it is gone, or belongs to another user
+        if _is_open(path):
+            path.chmod(files.PRIVATE_FOLDER if path.is_dir() else files.PRIVATE)

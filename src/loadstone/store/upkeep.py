@@ -1,0 +1,20 @@
+"""What every command does when it opens a store: permissions, and rows that are only in files."""
+
+from sqlalchemy import Engine
+
+from loadstone.store import privacy, recovery
+from loadstone.store.location import StoreLocation
+
+
+def at_start(location: StoreLocation, engine: Engine) -> tuple[str, ...]:
+    """Repair permissions and bring in missing rows; return a line for each change."""
+    lines = []
+    if privacy.make_private(location):
+        lines.append(
+            f"other users could read {location.folder}; its permissions are now 0700, those of "
+            "its files 0600"
+        )
+    for found in recovery.recover_marked(location.folder, engine):
+        lines += [str(found)] if found.is_news else []
+        lines += found.problems
+    return tuple(lines)

@@ -1,0 +1,76 @@
+"""Results that a locked database cannot take, ids that lead elsewhere, permissions."""
+
+import sqlite3
+import stat
+from dataclasses import replace
+
+import pytest
+from realistic import keystone
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.store import listing
+from loadstone.store.location import StoreLocation
+from loadstone.store.store import Store
+
+RESULT, _ = keystone()
+TRIAL = RESULT.measurements[0].trials[0]
+EMPTY = tuple(replace(one, capacity=None, trials=()) for one in RESULT.measurements)
+
+
+def test_a_trial_that_a_locked_database_refuses_is_brought_in_later(tmp_path):
+    told = []
+    with Store.open(tmp_path, patience_s=0.05) as store:
+        going_on = store.hiding((), told.append)
+        going_on.begin(replace(RESULT, status="running", ended_at=None, measurements=EMPTY))
+        holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        going_on.keep_trial(RESULT.run_id, 0, TRIAL)
+        going_on.finish(replace(RESULT, measurements=()))
+        assert len(told) == 1
+        assert len(store.get(RESULT.run_id).measurements[0].trials) == 1
+        holder.close()
+    with Store.open(tmp_path) as later:
+        assert "1 trial" in later.notices[0]
+        assert later.get("latest").status == RESULT.status
+        assert len(later.get("latest").measurements[0].trials) == 1
+        assert not [one for one in later.recover() if one.is_news]
+
+
+def test_delete_follows_neither_an_id_nor_a_link_out_of_the_store(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("")
+    with Store.open(tmp_path / "store") as store:
+        store.begin(replace(RESULT, measurements=()))
+        folder = store.folder(RESULT.run_id)
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(elsewhere)
+        with pytest.raises(EnvironmentUnusable, match="symbolic link"):
+            store.delete(RESULT.run_id)
+        folder.unlink()
+        database = sqlite3.connect(tmp_path / "store/results.db")
+        with database:
+            database.execute("UPDATE runs SET run_id = '../../elsewhere'")
+        database.close()
+        assert store.delete("../../elsewhere") == "../../elsewhere"
+    assert (elsewhere / "mine").exists()
+
+
+def test_a_damaged_run_is_left_out_of_the_list_and_named(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, measurements=()))
+        store.begin(replace(RESULT, run_id="bad", started_at="yesterday", measurements=()))
+        assert [one.run_id for one in store.every()] == [RESULT.run_id]
+    assert "'bad' is left out" in listing.read(StoreLocation(tmp_path)).notices[0]
+
+
+def test_an_open_store_is_closed_at_the_next_start(tmp_path):
+    folder = tmp_path / "store"
+    with Store.open(folder) as store:
+        store.begin(replace(RESULT, measurements=()))
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    with Store.open(folder) as store:
+        assert "other users could read" in store.notices[0]
+    for path in (folder, *folder.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
