@@ -1,5 +1,6 @@
 """N of services that refuse before they saturate: limiters, short queues, time-outs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +36,25 @@ def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None
     assert "refuses with connection reset before it saturates" in capacity.words[0]
     assert len(trials) < 20
     assert not any("no more than" in word for word in capacity.words)
+
+
+def test_the_refusals_that_are_told_are_those_of_the_trials_statistics() -> None:
+    told = re.compile(r"at [\d.]+/s (none|[\d,]+) of ([\d,]+) w")
+    for index in range(12):
+        capacity, trials = found(draw("limiter", index), index)
+        matched = told.search(capacity.words[0])
+        if matched is None:
+            continue
+        none_or_count, count = matched.groups()
+        refused = 0 if none_or_count == "none" else int(none_or_count.replace(",", ""))
+        low = {
+            trial.rate_rps
+            for trial in trials
+            if trial.rate_rps and f"at {trial.rate_rps:.4g}/s" in matched.group()
+        }
+        at_low = [trial for trial in trials if trial.rate_rps in low]
+        assert refused == sum(trial.stats.failed for trial in at_low)
+        assert int(count.replace(",", "")) == sum(t.stats.ok + t.stats.failed for t in at_low)
 
 
 def test_a_bucket_that_was_seen_to_empty_is_told() -> None:

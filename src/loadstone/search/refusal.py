@@ -496,16 +496,17 @@ class _Refusal:
         return all(one.is_saturated for one in at_rate)
 
     def _summary(self, low: float, bad: float) -> str:
-        good = sum(one.requests for one in self._tried if one.rate_rps == low)
-        refused = sum(one.refused for one in self._tried if one.rate_rps == low)
+        at_low = [one for one in self._tried if one.rate_rps == low]
+        good = sum(one.requests for one in at_low)
+        refused = sum(one.refused for one in at_low)
+        early = sum(one.early for one in at_low)
         at_bad = [one for one in self._tried if one.rate_rps == bad]
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
-        none = "none" if not refused else f"{refused}"
         return (
-            f"refuses with {self._error()} before it saturates: at {low:.4g}/s {none} of {good:,} "
-            f"was refused, at {bad:.4g}/s {share:.1%}"
+            f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
+            f"{_refused(refused, early, good)}, at {bad:.4g}/s {share:.1%}"
         )
 
     def _error(self) -> str:
@@ -525,6 +526,17 @@ class _Refusal:
             return ()
         what = "a queue" if self._waits else "a bucket"
         return (f"about {self._burst:.0f} requests pass at once before it refuses ({what})",)
+
+
+def _refused(refused: int, early: int, requests: int) -> str:
+    """Say how many of a rate's requests were refused, counted as in the trial's statistics."""
+    if not early:
+        return f"{refused or 'none'} of {requests:,} was refused"
+    after = f"{refused} after it" if refused else "none after it"
+    return (
+        f"{refused + early} of {requests + early:,} were refused: {early} at its beginning, "
+        f"because of the load before, and {after}"
+    )
 
 
 def _accepted_rps(ok: NDArray[np.int64]) -> float:

@@ -27,6 +27,7 @@ class Tried:
     refused: int
     is_hopeless: bool = False  # the trial was stopped because of refusals
     is_saturated: bool = False  # none was refused, but the backlog grew
+    early: int = 0  # refusals before the first accepted request, which are not counted above
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     ok = int(ticks.ok[:left_out].sum())
     refused = stats.failed - failed
     is_hopeless = is_stopped and refused > 0
-    return Tried(rate_rps, stats.ok - ok + refused, refused, is_hopeless)
+    return Tried(rate_rps, stats.ok - ok + refused, refused, is_hopeless, early=failed)
 
 
 def fill(trial: Trial, rate_rps: float) -> Fill | None:

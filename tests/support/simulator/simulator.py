@@ -90,10 +90,19 @@ class Simulator:
         run = Run(ask.max_connections or inf)
         source = arrivals(ask.load, self._random, all_poisson=self._service.is_poisson)
         tolerates = ask.tolerates_errors
-        watch = alarm(ask.load, ask.alarm_s, self._goal, ask.settle_s, tolerates_errors=tolerates)
+        watch = alarm(
+            ask.load,
+            ask.alarm_s,
+            self._goal,
+            ask.settle_s,
+            tolerates_errors=tolerates,
+            time_left=ask.time_left,
+        )
         end_s = self._play(run, source, watch, ask.load.duration_s or inf)
-        while run.pending:
-            self._end(run, source)
+        until_s = inf
+        if ask.time_left is not None:
+            until_s = end_s + max(0.0, ask.time_left.most_s - (ask.load.duration_s or 0.0))
+        self._drain(run, source, until_s)
         last_s = max(run.done_s, default=0.0)
         self.load_s += end_s
         self.now_s += max(end_s, last_s) + PAUSE_S
@@ -115,6 +124,15 @@ class Simulator:
                 self._arrive(run, source, due_s)
             else:
                 self._end(run, source)
+
+    def _drain(self, run: Run, source: Arrivals, until_s: float) -> None:
+        """Wait for what is in flight, and abandon what has not ended by an instant."""
+        while run.pending and run.pending[0][0] <= until_s:
+            self._end(run, source)
+        for index in run.waiting:
+            run.sent_s[index] = -1e-9  # never
+        for index in (*(index for _, index in run.pending), *run.waiting):
+            run.outcome[index], run.done_s[index] = Outcome.NOT_SENT, until_s
 
     def _arrive(self, run: Run, source: Arrivals, due_s: float) -> None:
         run.due_s.append(due_s)
