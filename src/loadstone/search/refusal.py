@@ -25,7 +25,7 @@ from loadstone.search.outage import is_deliberate
 from loadstone.search.ramp import FIRST_RPS, Knee
 from loadstone.search.session import OnlyErrors, Refusals, Session
 from loadstone.search.sprt import Decision, Sprt
-from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, tried
+from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, refusals, tried
 
 SERVED_WELL = 3.0  # response time over the unloaded one above which requests must have queued
 WAITED = 1.5  # response time over the unloaded one: accepted requests wait in a queue
@@ -497,16 +497,13 @@ class _Refusal:
 
     def _summary(self, low: float, bad: float) -> str:
         at_low = [one for one in self._tried if one.rate_rps == low]
-        good = sum(one.requests for one in at_low)
-        refused = sum(one.refused for one in at_low)
-        early = sum(one.early for one in at_low)
         at_bad = [one for one in self._tried if one.rate_rps == bad]
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
         return (
             f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
-            f"{_refused(refused, early, good)}, at {bad:.4g}/s {share:.1%}"
+            f"{refusals(at_low)}, at {bad:.4g}/s {share:.1%}"
         )
 
     def _error(self) -> str:
@@ -526,17 +523,6 @@ class _Refusal:
             return ()
         what = "a queue" if self._waits else "a bucket"
         return (f"about {self._burst:.0f} requests pass at once before it refuses ({what})",)
-
-
-def _refused(refused: int, early: int, requests: int) -> str:
-    """Say how many of a rate's requests were refused, counted as in the trial's statistics."""
-    if not early:
-        return f"{refused or 'none'} of {requests:,} was refused"
-    after = f"{refused} after it" if refused else "none after it"
-    return (
-        f"{refused + early} of {requests + early:,} were refused: {early} at its beginning, "
-        f"because of the load before, and {after}"
-    )
 
 
 def _accepted_rps(ok: NDArray[np.int64]) -> float:
