@@ -116,6 +116,7 @@ def _alarm(request: TrialRequest, config: MeasurementConfig) -> Alarm | None:
         config.goal,
         request.settle_s,
         tolerates_errors=request.tolerates_errors,
+        time_left=request.time_left,
     )
 
 

@@ -1,5 +1,7 @@
 """The user's limits hold for every strategy, and none of them is taken for the service's."""
 
+from dataclasses import replace
+
 import pytest
 from simulator.service import Service
 from simulator.simulator import Simulator
@@ -55,6 +57,60 @@ def test_a_saturated_service_with_all_connections_in_use_is_overload() -> None:
     ask = TrialRequest(OpenLoad(700.0, 10.0), "test", max_connections=256)
     trial = Simulator(service, 1).measure(ask)
     assert (trial.verdict.state, trial.verdict.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
+
+
+# Responses take 2 s and 6 s, however few there are.
+CROWDED = Service(workers=300, capacity_rps=150.0, variation=0.0)
+SIX = Service(workers=6, capacity_rps=1.0, variation=0.0)
+TIMEOUT_S = 30.0
+
+
+@pytest.mark.parametrize("service", [CROWDED, SIX, SLOW, FAR, FARTHER])
+@pytest.mark.parametrize("budget_s", [20.0, 30.0, 60.0, 240.0])
+def test_the_budget_holds_for_load_and_answers(service: Service, budget_s: float) -> None:
+    _, trials = found(service, budget_s)
+    assert sum(trial.stats.load_s for trial in trials) <= 1.1 * budget_s
+
+
+@pytest.mark.parametrize("service", [CROWDED, SIX])
+@pytest.mark.parametrize("budget_s", [20.0, 30.0, 60.0, 240.0])
+def test_a_search_causes_no_time_outs(service: Service, budget_s: float) -> None:
+    _, trials = found(service, budget_s)
+    assert max(trial.stats.service.max_s for trial in trials if trial.stats.ok) < TIMEOUT_S
+
+
+def test_load_stops_growing_when_completions_have_stopped_rising() -> None:
+    _, trials = found(CROWDED, 240.0)
+    assert max(int(trial.timeline.in_flight.max()) for trial in trials) < 2000
+
+
+@pytest.mark.parametrize("service", [CROWDED, SIX])
+def test_a_budget_that_is_too_short_leaves_an_estimate(service: Service) -> None:
+    capacity, _ = found(service, 30.0)
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
+    assert capacity.words[0].startswith("N is about ")
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_a_closed_loop_at_the_ceiling_states_what_completed(workers: int) -> None:
+    limited = Limited(Simulator(Service(workers=workers, capacity_rps=26.0), 1))
+    settings = SearchSettings(budget_s=240.0, ceiling_rps=30.0)
+    capacity, trials = search(STRATEGIES["closed-loop-peak"](settings), limited.measure)
+    completed = max(trial.stats.throughput_rps for trial in trials)
+    assert capacity.rate_rps == pytest.approx(completed)
+    assert capacity.low_rps == pytest.approx(completed)
+
+
+class Limited:
+    """A service whose load generator reports that the limit on the load set the rate."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+
+    def measure(self, ask: TrialRequest) -> Trial:
+        trial = self._simulator.measure(ask)
+        assert trial.health is not None
+        return replace(trial, health=replace(trial.health, ceiling="30/s is the most allowed"))
 
 
 @pytest.mark.parametrize("method", STRATEGIES)

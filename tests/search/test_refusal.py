@@ -10,12 +10,13 @@ from simulator.simulator import Simulator
 from simulator.truth import sustained_rps
 
 from loadstone.analysis.model import Trial
-from loadstone.plan.load import ClosedLoad
+from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import Capacity, CapacityKind, TrialRequest
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.sprt import Decision, Sprt
 from loadstone.search.strategies import STRATEGIES
+from loadstone.search.tried import refusals, tried
 
 
 def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]:
@@ -35,6 +36,18 @@ def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None
     assert "refuses with connection reset before it saturates" in capacity.words[0]
     assert len(trials) < 20
     assert not any("no more than" in word for word in capacity.words)
+
+
+def test_the_refusals_that_are_told_are_those_of_the_trials_statistics() -> None:
+    window = WindowLimiter(90.0, 3.0, Law.FIXED)
+    limited = Service(workers=8, capacity_rps=400.0, limiter=window, refuses_with="status")
+    simulator = Simulator(limited, 1)
+    simulator.measure(TrialRequest(OpenLoad(150.0, 4.0), "fills the window"))
+    trial = simulator.measure(TrialRequest(OpenLoad(50.0, 9.0), "test", tolerates_errors=True))
+    one = tried(trial, 50.0, is_rested=False)
+    assert 0 == one.refused < trial.stats.failed
+    total = trial.stats.ok + trial.stats.failed
+    assert refusals([one]).startswith(f"{trial.stats.failed} of {total} were refused")
 
 
 def test_a_bucket_that_was_seen_to_empty_is_told() -> None:

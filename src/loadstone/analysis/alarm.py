@@ -1,6 +1,7 @@
 """Detects, during or after a trial, that it is hopeless."""
 
 import math
+from dataclasses import dataclass
 
 from loadstone.analysis.model import TICK_S, Cause, Ticks
 from loadstone.engine.progress import Progress
@@ -14,12 +15,28 @@ LEAST_ERRORS = 5
 ERROR_CHANCE = 1e-4
 
 
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """Time in which a load and the answers to it must end."""
+
+    seconds: float  # the load stops early if its answers would come later than this
+    most_s: float  # whatever is not answered by then is abandoned
+    ended_rps: float = 0.0  # rate at which requests ended before this load
+
+    def is_used_up(self, progress: Progress) -> bool:
+        """Return whether what is in flight needs all the time that is left."""
+        ended = progress.ok + progress.failed
+        rate_rps = max(self.ended_rps, ended / progress.elapsed_s)
+        return rate_rps > 0 and progress.elapsed_s + progress.in_flight / rate_rps > self.seconds
+
+
 class Alarm:
     """An `OnProgress` callback that stops a hopeless trial.
 
     A trial is hopeless if the backlog, in seconds of offered work, stays `height_s` (and at least
     six requests) above its minimum for a whole tick, if there are more errors than the allowed
-    share can explain, or if there are only errors.
+    share can explain, or if there are only errors. It is also stopped, without a cause, when the
+    answers to what is in flight would take longer than the time that is left.
     """
 
     def __init__(
@@ -28,11 +45,13 @@ class Alarm:
         height_s: float | None,
         error_share: float = 0.0,
         settle_s: float = SETTLED_S,
+        time_left: TimeLeft | None = None,
     ) -> None:
         self._rate_rps = rate_rps
         self._height_s = height_s
         self._error_share = error_share
         self._settle_s = settle_s
+        self._time_left = time_left
         self._least_s = math.inf
         self._above_since_s: float | None = None
         self.cause: Cause | None = None
@@ -43,7 +62,13 @@ class Alarm:
         if self.cause is None:
             self.cause = self._errors(progress) or self._backlog(progress)
             self.at_s = progress.elapsed_s if self.cause else None
-        return self.cause is None
+        return self.cause is None and not self._is_late(progress)
+
+    def _is_late(self, progress: Progress) -> bool:
+        # Before the first answers, what is in flight says nothing of how fast it is answered.
+        if self._time_left is None or progress.elapsed_s < self._settle_s:
+            return False
+        return self._time_left.is_used_up(progress)
 
     def _errors(self, progress: Progress) -> Cause | None:
         if progress.failed < LEAST_ERRORS:

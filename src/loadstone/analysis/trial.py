@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf
 
-from loadstone.analysis.alarm import SETTLED_S, Alarm
+from loadstone.analysis.alarm import SETTLED_S, Alarm, TimeLeft
 from loadstone.analysis.connections import starved
 from loadstone.analysis.criteria import Criterion
 from loadstone.analysis.goal import Goal
@@ -25,10 +25,11 @@ def alarm(
     settle_s: float = SETTLED_S,
     *,
     tolerates_errors: bool = False,
+    time_left: TimeLeft | None = None,
 ) -> Alarm:
     """Return the callback that stops a hopeless trial."""
     error_share = 1.0 if tolerates_errors else goal.error_share
-    return Alarm(rate_rps(load), alarm_s, error_share, settle_s)
+    return Alarm(rate_rps(load), alarm_s, error_share, settle_s, time_left)
 
 
 def assess(

@@ -18,7 +18,7 @@ class Outcome(IntEnum):
     RESET = 9
     CLOSED_EARLY = 10  # the server closed in the middle of an answer, or before one
     BAD_HTTP = 11  # not HTTP, or beyond the engine's bounds
-    NOT_SENT = 12  # due, but the run was stopped before it could be sent
+    NOT_SENT = 12  # due, but the run ended before it could be sent, or answered
     NO_PORT = 13  # this machine had no local port left for the connection
     TOO_LONG = 14  # the body is longer than what is searched for captures (1 MiB)
     CERTIFICATE_EXPIRED = 15  # the server's

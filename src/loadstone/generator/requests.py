@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from loadstone import gate
+from loadstone.engine.samples import Outcome, Samples
 from loadstone.generator.model import Load, Loaded, LoadTerms, Say
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
@@ -16,6 +19,8 @@ from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
+
+LATE = (Outcome.WRITE_TIMEOUT, Outcome.FIRST_BYTE_TIMEOUT, Outcome.BODY_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +60,14 @@ class Requests:
         prepared = prepare(located, actors, access, say)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
-            limits = self.limits
-            if request.max_connections is not None:
-                limits = replace(limits, max_connections=request.max_connections)
+            limits = _limits(self.limits, request)
             fresh = prepared.of_run(run_id)  # with unique names for what iterations create
             plan = fresh.plan(access, request.load, limits, self.placement)
             plan = replace(plan, retries=self.retries)
             if terms.file is None:
                 done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
-                return Loaded(done.samples, done.health, done.interrupted, fresh.actions)
+                samples = _marked(done.samples, limits) if request.time_left else done.samples
+                return Loaded(samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
             rows_callback = (
                 None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
@@ -74,3 +78,21 @@ class Requests:
             return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
 
         yield load
+
+
+def _limits(limits: Limits, request: TrialRequest) -> Limits:
+    """Return the limits with those of a trial."""
+    if request.max_connections is not None:
+        limits = replace(limits, max_connections=request.max_connections)
+    if request.time_left is not None and request.load.duration_s is not None:
+        rest_s = max(0.0, request.time_left.most_s - request.load.duration_s)
+        limits = replace(limits, drain_s=min(limits.drain_s, rest_s))
+    return limits
+
+
+def _marked(samples: Samples, limits: Limits) -> Samples:
+    """Return the samples; a request that was abandoned before its time-out is no failure."""
+    took_s = (samples.done_ns - samples.sent_ns) / 1e9
+    is_abandoned = np.isin(samples.outcome, LATE) & (took_s < limits.request_timeout_s)
+    outcome = np.where(is_abandoned, np.uint8(Outcome.NOT_SENT), samples.outcome)
+    return replace(samples, outcome=outcome)

@@ -85,6 +85,11 @@ class Bracket:
         return Known(found.rate_rps, half_width, max(found.dispersion, LEAST_DISPERSION) + extra)
 
     @property
+    def estimate(self) -> tuple[str, ...]:
+        """The note on N from before any trial at a constant rate."""
+        return self._session.estimate
+
+    @property
     def is_narrow(self) -> bool:
         """Whether the interval is as narrow as requested."""
         known = self.known

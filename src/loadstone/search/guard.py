@@ -66,7 +66,8 @@ def _so_far(session: Session) -> Capacity:
     held = session.sustained_rps
     high = session.evidence.failed_rps
     if held is None:
-        return Capacity(None, None, high, 0.0, (f"{spent}: a longer one would tell",))
+        notes = (*session.estimate, f"{spent}: a longer one would tell")
+        return Capacity(None, None, high, 0.0, notes)
     if high is not None and high > held:
         return Capacity(None, held, high, 0.0, (spent, f"{held:.4g}/s held, {high:.4g}/s failed"))
     return Capacity(held, held, None, 0.0, (f"at least {held:.4g}/s, which was sustained", spent))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
-from loadstone.analysis.alarm import SETTLED_S
+from loadstone.analysis.alarm import SETTLED_S, TimeLeft
 from loadstone.analysis.judge import TrialSpec
 from loadstone.analysis.model import Cause, Trial
 from loadstone.analysis.trial import rate_rps
@@ -29,6 +29,7 @@ class TrialRequest:
     # Seconds until the first responses; until then the number in flight always rises.
     settle_s: float = SETTLED_S
     tolerates_errors: bool = False  # the trial continues however many requests fail
+    time_left: TimeLeft | None = None  # of the search's budget; None: no limit but the caller's
     runner: str = ""  # of a step: the runner as JSON, in Rally's format
     # The result if the search ended before this trial; None: none yet.
     so_far: "Capacity | None" = None

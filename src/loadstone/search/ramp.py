@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
@@ -12,6 +12,7 @@ from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
     CONNECTIONS,
     SLOW_S,
+    BudgetSpent,
     ConnectionsWereLimit,
     OnlyErrors,
     Session,
@@ -30,6 +31,11 @@ ALONE_S = 0.2
 ALIKE = 1.3  # ratio of the slowest to the median response below which nothing queued
 GROWTH = 1.10  # less than this for four times the workers: saturated
 QUEUEING = 4.0  # response time over the unloaded one that only a queue explains
+# The same if responses are slow: even a short queue of them takes long to drain.
+SLOW_QUEUEING = 2.0
+NOT_QUEUEING = 1.5  # response time over the unloaded one up to which nothing queued
+MOST_UNEVEN = 1.25  # ratio of the throughput within a step to that of the step and its last answers
+LEAST_GROWTH = 1.5  # of the workers: a smaller step shows no growth of the throughput
 REFUSALS = 0.1  # share of errors that indicates a full queue, not a few bad requests
 NEAR_CEILING = 0.9  # of the highest rate allowed
 CEILING_S = 12.0
@@ -56,6 +62,14 @@ class Knee:
         return max(2, math.ceil(1.25 * self.throughput_rps * self.response_s))
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Throughput:
+    """Completions per second, and their number."""
+
+    rate_rps: float
+    completed: float
+
+
 def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
     """Return the knee; ends early at the ceiling."""
     response_s, workers, refused = yield from _first_look(session)
@@ -73,21 +87,29 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         if workers == 1 and trial.stats.ok:
             response_s = trial.stats.service.mean_s
         reached = throughput(trial, response_s)
+        if session.response_s:
+            reached = _of_slow(session, trial, reached)
         rate_rps = reached.rate_rps
         refuses = _refuses(trial)
         # The load could not or must not be faster; fast refusals do not count as the ceiling.
         if not refuses and (trial.ceiling or rate_rps > NEAR_CEILING * ceiling_rps):
             return (yield from _at_ceiling(session, response_s))
-        stops = rate_rps < GROWTH * best.rate_rps or workers > QUEUEING * rate_rps * response_s
-        stops = stops or _is_long(session, workers)
+        more = _next_workers(session, workers, response_s)
+        queued = workers / max(rate_rps * response_s, 1e-9)  # response time over the unloaded one
+        stops = rate_rps < GROWTH * best.rate_rps or _is_queueing(session, workers, queued, more)
         best = max(reached, best)
+        session.estimate = _estimate(session, best, workers, is_rising=not stops)
         if stops or refuses:
             most = USABLE * workers / STEP if refuses else math.inf
             refused = trial if refuses else None
             at_s = session.spent_s
             rate_rps = max(best.rate_rps, _least_rps(trial))
             return Knee(rate_rps, response_s, most, True, best.completed, at_s, refused)
-        workers = _next_workers(session, trial, workers)
+        if more is None:
+            raise BudgetSpent
+        if more == workers:
+            raise ConnectionsWereLimit(trial, workers)
+        workers = more
 
 
 def _refuses(trial: Trial) -> bool:
@@ -106,13 +128,42 @@ def _is_long(session: Session, workers: int) -> bool:
     return workers > STEP and session.spent_s > RAMP_SHARE * session.settings.budget_s
 
 
-def _next_workers(session: Session, trial: Trial, workers: int) -> int:
+def _is_queueing(session: Session, workers: int, queued: float, more: int | None) -> bool:
+    """Return whether requests queue, so that more of them would not complete faster.
+
+    A short queue is enough if more requests would not be answered in the time that is left.
+    """
+    if queued > (SLOW_QUEUEING if session.response_s else QUEUEING):
+        return True
+    return queued > NOT_QUEUEING and (more is None or _is_long(session, workers))
+
+
+def _estimate(
+    session: Session, best: Throughput, workers: int, *, is_rising: bool
+) -> tuple[str, ...]:
+    """Return the note on N if the search ends here."""
+    rate_rps = min(best.rate_rps, session.ended_rps)
+    so_many = f"so many complete with {workers} requests at once"
+    if not rate_rps:
+        return ()
+    if is_rising:
+        return (f"N is about {rate_rps:.3g}/s or more: {so_many}, and it was still rising",)
+    return (f"N is about {rate_rps:.3g}/s, not confirmed: {so_many}",)
+
+
+def _next_workers(session: Session, workers: int, response_s: float) -> int | None:
+    """Return the next number of workers; None: more would not be answered in the time left.
+
+    The same number again: no more connections are allowed.
+    """
     most = session.settings.max_connections
-    if workers >= most:
-        raise ConnectionsWereLimit(trial, most)
     # Try the default number before opening more connections.
     more = STEP * workers
-    return min(CONNECTIONS if workers < CONNECTIONS < more else more, most)
+    more = min(CONNECTIONS if workers < CONNECTIONS < more else more, most)
+    answered = math.floor(session.most_in_flight(_step_s(session, more, response_s)))
+    if answered < min(more, LEAST_GROWTH * workers):
+        return None
+    return min(more, answered)
 
 
 def _first_look(
@@ -137,15 +188,11 @@ def _first_look(
         return response_s, STEP, None
     # Responses are slow and nothing queued: the first rate was far below the capacity.
     session.response_s = response_s
-    return response_s, max(STEP, math.ceil(STEP * first.rate_rps * response_s)), None
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Throughput:
-    """Completions per second, and their number."""
-
-    rate_rps: float
-    completed: float
+    at_once = min(stats.due, first.rate_rps * response_s)
+    session.ended_rps = max(session.ended_rps, at_once / response_s)  # all at the same time
+    wanted = max(STEP, math.ceil(STEP * at_once))
+    answered = session.most_in_flight(SLOW_RESPONSES * response_s)
+    return response_s, max(1, min(wanted, math.floor(answered))), None
 
 
 def throughput(trial: Trial, response_s: float) -> Throughput:
@@ -155,6 +202,16 @@ def throughput(trial: Trial, response_s: float) -> Throughput:
     ok = trial.timeline.ok[skip:]
     completed = float(ok.sum())
     return Throughput(completed / (len(ok) * TICK_S) if len(ok) else 0.0, completed)
+
+
+def _of_slow(session: Session, trial: Trial, seen: Throughput) -> Throughput:
+    """Return a throughput that the whole trial, with its last answers, agrees with.
+
+    A step lasts few response times. Requests that begin together also end together, and one such
+    group more or less within the step would be mistaken for another throughput.
+    """
+    ended_rps = session.rate_ended(trial)
+    return replace(seen, rate_rps=min(max(seen.rate_rps, ended_rps), MOST_UNEVEN * ended_rps))
 
 
 def _step_s(session: Session, workers: int, response_s: float) -> float:

@@ -25,7 +25,7 @@ from loadstone.search.outage import is_deliberate
 from loadstone.search.ramp import FIRST_RPS, Knee
 from loadstone.search.session import OnlyErrors, Refusals, Session
 from loadstone.search.sprt import Decision, Sprt
-from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, tried
+from loadstone.search.tried import Bucket, Fill, Tried, bucket, fill, leading, refusals, tried
 
 SERVED_WELL = 3.0  # response time over the unloaded one above which requests must have queued
 WAITED = 1.5  # response time over the unloaded one: accepted requests wait in a queue
@@ -496,16 +496,14 @@ class _Refusal:
         return all(one.is_saturated for one in at_rate)
 
     def _summary(self, low: float, bad: float) -> str:
-        good = sum(one.requests for one in self._tried if one.rate_rps == low)
-        refused = sum(one.refused for one in self._tried if one.rate_rps == low)
+        at_low = [one for one in self._tried if one.rate_rps == low]
         at_bad = [one for one in self._tried if one.rate_rps == bad]
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
-        none = "none" if not refused else f"{refused}"
         return (
-            f"refuses with {self._error()} before it saturates: at {low:.4g}/s {none} of {good:,} "
-            f"was refused, at {bad:.4g}/s {share:.1%}"
+            f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
+            f"{refusals(at_low)}, at {bad:.4g}/s {share:.1%}"
         )
 
     def _error(self) -> str:

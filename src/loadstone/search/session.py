@@ -1,14 +1,17 @@
 """Common part of all strategies: budget, connections, retries and evidence of a search."""
 
+import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
-from loadstone.analysis.alarm import SETTLED_S
+from loadstone.analysis.alarm import SETTLED_S, TimeLeft
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
-from loadstone.plan.load import ClosedLoad, Load, ReplayLoad, StagedLoad
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, ReplayLoad, StagedLoad
+from loadstone.plan.model import Limits
 from loadstone.search.evidence import TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.outage import is_deliberate, is_refused, outage_s
+from loadstone.search.pool import LEAST_STRETCH_S
 from loadstone.search.settings import SearchSettings
 
 TrialRun = Generator[TrialRequest, Trial, Trial]
@@ -21,6 +24,12 @@ CONNECTIONS = 256  # initially; more are opened if these are the limit
 MORE_CONNECTIONS = 4  # factor by which they are raised
 SLOW_S = 0.5  # unloaded response time from which trials wait for the first responses
 SLOW_SHARE = 1.2  # of the unloaded response time
+# Shares of the budget, after its end: answers that would come later than the first end the load,
+# and those that have not come by the second are abandoned.
+ANSWERED = 0.04
+ABANDONED = 0.08
+# Longest wait in a queue that a load may cause: below it, no request runs into the time-out.
+LONGEST_WAIT_S = 2 / 3 * Limits().request_timeout_s
 
 
 class GeneratorWasLimit(Exception):
@@ -64,6 +73,8 @@ class Session:
         self.has_answered = False
         self.notes: tuple[str, ...] = ()  # added to the result in any case
         self.changes: tuple[str, ...] = ()  # notes on changes of the service's capacity
+        self.estimate: tuple[str, ...] = ()  # note on N, if the search ends before it is found
+        self.ended_rps = 0.0  # highest rate at which requests ended, successfully or not
         self.evidence = TrialEvidence()
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
@@ -98,6 +109,20 @@ class Session:
         """
         return 2 * (self.settle_s - SETTLED_S)
 
+    def most_in_flight(self, seconds: float) -> float:
+        """Return how many requests may be in flight at the end of so many seconds of load.
+
+        More would not be answered within the budget, or not before their time-out.
+        """
+        if not self.ended_rps:
+            return math.inf
+        return self.ended_rps * min(self.left_s - seconds, LONGEST_WAIT_S)
+
+    def rate_ended(self, trial: Trial) -> float:
+        """Return the rate at which requests ended, from the first due instant to the last end."""
+        stats = trial.stats
+        return (stats.ok + stats.failed) / stats.load_s if stats.load_s > 0 else 0.0
+
     def raise_connections(self, wanted: int) -> None:
         """Raise the number of connections to `wanted`, within the user's limit."""
         allowed = min(wanted, self.settings.max_connections)
@@ -125,6 +150,7 @@ class Session:
                 request = replace(request, tolerates_errors=refusals.are_tolerated)
             trial = yield self._with_limits(request)
             self.spent_s += trial.stats.load_s
+            self.ended_rps = max(self.ended_rps, self.rate_ended(trial))
             if trial.verdict.cause is Cause.CONNECTIONS:
                 self._raise_further(trial)
                 continue
@@ -149,19 +175,44 @@ class Session:
             max_connections=self.connections,
             settle_s=self.settle_s,
             so_far=self.so_far(),
+            time_left=self._time_left(),
+        )
+
+    def _time_left(self) -> TimeLeft:
+        budget_s = self.settings.budget_s
+        return TimeLeft(
+            self.left_s + ANSWERED * budget_s, self.left_s + ABANDONED * budget_s, self.ended_rps
         )
 
     def _fitting(self, load: Load) -> Load:
-        """Return the load, extended by the settling time and limited to the budget."""
-        if self.left_s < LEAST_LOAD_S:
-            raise BudgetSpent
+        """Return the load, extended by the settling time and limited to the budget.
+
+        What it keeps in flight must be answered within the budget as well.
+        """
         if isinstance(load, StagedLoad | ReplayLoad):  # no search asks for these
             return load
+        most_s = self.left_s - self._drain_s(load)
         wanted_s = load.duration_s or self.left_s
+        # A shorter band would not be metered.
+        least_s = min(wanted_s, self.settle_s + LEAST_STRETCH_S)
+        if most_s < (least_s if isinstance(load, BandLoad) else LEAST_LOAD_S):
+            raise BudgetSpent
         if not isinstance(load, ClosedLoad):
             wanted_s += self.settle_s - SETTLED_S
-        seconds = min(wanted_s, self.left_s)
+        seconds = min(wanted_s, most_s)
         return load if seconds == load.duration_s else replace(load, duration_s=seconds)
+
+    def _drain_s(self, load: Load) -> float:
+        """Return how long the answers take to what a load keeps in flight; 0: not known."""
+        if not self.ended_rps:
+            return 0.0
+        match load:
+            case ClosedLoad():
+                return load.workers / self.ended_rps
+            case BandLoad():
+                return load.high / self.ended_rps
+            case _:
+                return 0.0
 
     def _raise_further(self, trial: Trial) -> None:
         if self.connections >= self.settings.max_connections:

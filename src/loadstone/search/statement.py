@@ -99,8 +99,10 @@ def _changed(steps: list[LevelChange]) -> Capacity:
 def _unmetered(depths: Depths, bracket: Bracket) -> Capacity:
     """Return the result of constant-rate trials, if saturation was too short to be metered."""
     notes = ("saturation was too short to be metered", *bracket.reasons)
+    causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in bracket.flags else ()
+    if bracket.low is None and bracket.high is None:
+        return Capacity(None, None, None, 0.0, (*bracket.estimate, *notes), causes=causes)
     if bracket.low is None:
-        causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in bracket.flags else ()
         return no_more_than(bracket.high or depths.rate_rps, notes, causes)
     high = bracket.high or max(bracket.low, depths.rate_rps)
     rate = (bracket.low + high) / 2

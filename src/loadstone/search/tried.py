@@ -27,6 +27,9 @@ class Tried:
     refused: int
     is_hopeless: bool = False  # the trial was stopped because of refusals
     is_saturated: bool = False  # none was refused, but the backlog grew
+    # Requests up to the first accepted one, which are not counted above, and those refused of them.
+    left_out: int = 0
+    early: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,21 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     ok = int(ticks.ok[:left_out].sum())
     refused = stats.failed - failed
     is_hopeless = is_stopped and refused > 0
-    return Tried(rate_rps, stats.ok - ok + refused, refused, is_hopeless)
+    counted = stats.ok - ok + refused
+    return Tried(rate_rps, counted, refused, is_hopeless, left_out=ok + failed, early=failed)
+
+
+def refusals(trials: Sequence[Tried]) -> str:
+    """Say how many requests of these trials were refused, counted as in their statistics."""
+    refused, early = sum(one.refused for one in trials), sum(one.early for one in trials)
+    requests = sum(one.requests + one.left_out for one in trials)
+    if not early:
+        return f"{refused or 'none'} of {requests:,} was refused"
+    after = f"{refused} after it" if refused else "none after it"
+    return (
+        f"{refused + early} of {requests:,} were refused: {early} at its beginning, because of "
+        f"the load before, and {after}"
+    )
 
 
 def fill(trial: Trial, rate_rps: float) -> Fill | None:

@@ -108,6 +108,7 @@ class VirtualEngine:
             max_rate_rps=limits.max_rate_rps or inf,
             load_s=limits.load_s or inf,
             request_timeout_s=limits.request_timeout_s,
+            drain_s=limits.drain_s,
             lag_s=self.lag_s,
         )
 

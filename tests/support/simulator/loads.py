@@ -34,6 +34,7 @@ class Sent:
     max_rate_rps: float = inf  # iterations begun
     load_s: float = inf  # ends the load before its schedule does
     request_timeout_s: float = inf
+    drain_s: float = inf  # after the schedule; whatever is not answered by then is abandoned
     lag_s: float = 0.0  # every send is late by this: a busy generator
 
     @property
@@ -148,15 +149,17 @@ class SimulatedService:
     def play(
         self, sent: Sent, now_s: float, tick_s: float, goes_on: Callable[[float, Played], bool]
     ) -> Played:
-        """Play a load that starts at `now_s`; all requests are waited for.
+        """Play a load that starts at `now_s`, and wait for outstanding requests.
 
         `goes_on` is called every `tick_s`, with the seconds since the start; False ends the load.
         """
         run = Played(sent)
         source = arrivals(sent.load, self._random, all_poisson=self.service.is_poisson)
         run.end_s = self._schedule(run, source, now_s, tick_s, goes_on)
-        while run.pending:
+        until_s = run.end_s + sent.drain_s
+        while run.pending and run.pending[0][0] <= until_s:
             self._end(run, source, now_s)
+        _abandon(run, until_s)
         return run
 
     def _schedule(
@@ -247,6 +250,14 @@ class SimulatedService:
         if run.waiting:
             self._begin(run, run.waiting.popleft(), at_s, now_s)
         source.ended(at_s, run.in_flight, outcome == self._refusal)
+
+
+def _abandon(run: Played, at_s: float) -> None:
+    """End the requests that are left as requests that were cut off."""
+    for row in run.waiting:
+        run.sent_s[row] = -1e-9  # never
+    for row in (*(row for _, row in run.pending), *run.waiting):
+        run.outcome[row], run.done_s[row] = Outcome.NOT_SENT, at_s
 
 
 def _new_row(run: Played, due_s: float, iteration: int, action: int) -> int:

@@ -38,8 +38,17 @@ class Simulator:
         self._trials += 1
         self.now_s += ask.pause_s
         tolerates = ask.tolerates_errors
-        watch = alarm(ask.load, ask.alarm_s, self._goal, ask.settle_s, tolerates_errors=tolerates)
-        sent = Sent(ask.load, max_connections=ask.max_connections or inf)
+        left = ask.time_left
+        watch = alarm(
+            ask.load,
+            ask.alarm_s,
+            self._goal,
+            ask.settle_s,
+            tolerates_errors=tolerates,
+            time_left=left,
+        )
+        drain_s = inf if left is None else max(0.0, left.most_s - (ask.load.duration_s or 0.0))
+        sent = Sent(ask.load, max_connections=ask.max_connections or inf, drain_s=drain_s)
         run = self._simulated.play(
             sent, self.now_s, TICK_S, lambda at_s, so_far: watch(so_far.progress(at_s))
         )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from loadstone.plan.load import ClosedLoad
-from loadstone.search.guard import at_least, guarded
+from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.ramp import NEAR_CEILING
 from loadstone.search.session import LEAST_LOAD_S, Session
@@ -29,15 +29,18 @@ def _search(session: Session) -> Strategy:
     best_rps, clients = 0.0, FIRST
     ceiling_rps = session.settings.ceiling_rps
     while clients <= session.settings.max_connections and session.left_s > LEAST_LOAD_S:
+        session.estimate = (f"{best_rps:.4g}/s completed at most",) if best_rps else ()
         trial = yield from session.run_trial(ClosedLoad(clients, STEP_S), f"{clients} clients")
-        if trial.ceiling:
-            return at_least(ceiling_rps)
         rate_rps = trial.stats.throughput_rps
-        if rate_rps < GROWTH * best_rps:
+        if trial.ceiling:
+            return _at_ceiling(max(rate_rps, best_rps), ceiling_rps)
+        # A step that the budget cut short may have ended before the first answers.
+        is_whole = trial.stats.load_s >= STEP_S
+        if rate_rps < GROWTH * best_rps and is_whole:
             return _peak(max(rate_rps, best_rps), ())
         best_rps = max(rate_rps, best_rps)
         if best_rps > NEAR_CEILING * ceiling_rps:
-            return at_least(min(best_rps, ceiling_rps))
+            return _at_ceiling(best_rps, ceiling_rps)
         if best_rps > ceiling_rps / FACTOR:
             return _peak(best_rps, ("more clients could exceed the ceiling",))
         clients *= FACTOR
@@ -46,6 +49,16 @@ def _search(session: Session) -> Strategy:
         return replace(_peak(best_rps, (note, "the budget ended the search")), kind=None)
     note = f"at least {best_rps:.4g}/s: {note}, and no more connections are allowed"
     return Capacity(best_rps, best_rps, None, 0.0, (note, *WORDS), CapacityKind.CEILING)
+
+
+def _at_ceiling(completed_rps: float, ceiling_rps: float) -> Capacity:
+    """Return what completed while the allowed load was the limit; it may be less than was sent."""
+    rate_rps = min(completed_rps, ceiling_rps)
+    note = (
+        f"at least {rate_rps:.4g}/s, which completed: the limit of {ceiling_rps:.4g}/s on the load "
+        "kept the clients from sending more"
+    )
+    return Capacity(rate_rps, rate_rps, None, 0.0, (note, *WORDS), CapacityKind.CEILING)
 
 
 def _peak(rate_rps: float, notes: tuple[str, ...]) -> Capacity:
