@@ -1,10 +1,11 @@
-# make demo, make test: set-up included. `make test` leaves out the slow tests, `make test-all` none. Nothing here needs root.
+# `make demo` and `make test` include the set-up. `make check` is the first minute of `make test`.
+# `make verify` is everything that measures. Nothing here needs root.
 SHELL := /bin/bash
 # uv from the PATH, else one of our own in .uv/ (installed by pip).
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test test-all requirements lint docs bench bench-capacity bench-hot clean
+.PHONY: install demo check lint types pure test rust docs parts verify requirements golden slowest bench-hot clean
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: $(filter .uv/bin/uv,$(UV))
@@ -20,24 +21,40 @@ install: $(filter .uv/bin/uv,$(UV))
 demo: install
 	@.venv/bin/loadstone demo
 
-# Tests mostly wait, so several run at a time, in the order that tests/conftest.py gives them. Slow
-# tests load real Keystones: more than four at a time starve them, and they miss their rates. Those
-# that measure run afterwards: `quiet` ones two at a time, for they leave a core idle, then those
-# that run alone. Environments of the lab are made once for all of them.
-PYTEST := LOADSTONE_TEST_HOME=$${LOADSTONE_TEST_HOME:-$(CURDIR)/target/test-home} .venv/bin/pytest -q --durations=20
-TOGETHER := $(PYTEST) --dist loadfile --no-loadscope-reorder
+PYTEST := .venv/bin/pytest -q --durations=10
 
-test: install
-	cargo test --quiet --workspace
-	$(TOGETHER) -n 5 -m "not alone and not quiet and not slow"
-	$(TOGETHER) -n 2 -m "quiet and not slow"
-	$(PYTEST) -m "alone and not slow"
+# The gate: what is cheap to check comes first, and the first failures end it.
+test:
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory rust docs parts
 
-test-all: install
+# A minute: formatting, lints, types, and the tests that need neither a server nor a process.
+check: install
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types pure
+
+lint: install
+	.venv/bin/ruff check --quiet
+	.venv/bin/ruff format --check --quiet
+	.venv/bin/lint-imports --no-cache
+	cargo fmt --all --check
+
+types: install
+	.venv/bin/mypy
+
+pure: install
+	$(PYTEST) -m pure --maxfail=10 --junitxml=target/junit-pure.xml
+
+rust: install
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo test --quiet --workspace
-	$(TOGETHER) -n 4 -m "not alone and not quiet"
-	$(TOGETHER) -n 2 -m "quiet"
-	$(PYTEST) -m "alone"
+
+# Every real component once. Tests mostly wait, so more run at a time than there are cores.
+parts: install
+	$(PYTEST) -m "not pure and not verify" -n 3 --dist loadfile --maxfail=3 --junitxml=target/junit-parts.xml
+
+# The slowest tests of the last run.
+slowest:
+	@.venv/bin/python tests/slowest.py
 
 # What hosts of a fleet install beside Loadstone, with hashes. A test compares it with uv.lock.
 requirements:
@@ -45,28 +62,22 @@ requirements:
 	    --no-emit-project --no-annotate --no-header \
 	    --output-file src/loadstone/engine/fleet/requirements.txt >/dev/null
 
-lint: install
-	.venv/bin/ruff check
-	.venv/bin/ruff format --check
-	.venv/bin/mypy
-	.venv/bin/lint-imports --no-cache
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+# Everything that measures, in parts: make verify LIST=1, make verify ONLY=search
+verify: install
+	@.venv/bin/python -m bench $(if $(LIST),--list) $(if $(ONLY),--only $(ONLY))
+
+# Write the golden files anew; review the diff.
+golden: install
+	$(PYTEST) tests/golden tests/cli/test_messages.py --golden-update
 
 # A broken link or reference fails.
 docs: install
 	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
 	@echo target/docs/index.html
 
-bench-capacity: install
-	.venv/bin/python -m bench.capacity --processes 2
-
 # The hot path alone, with what `make install` has built.
 bench-hot:
 	cargo bench --profile editable -p loadstone-engine --features bench --bench hot_path
-
-bench: install
-	@.venv/bin/python -m bench $(BENCH)
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so
