@@ -23,6 +23,7 @@ from loadstone.compare.sequential import FEWEST_PAIRS, pairs_needed
 
 RATE = Metric("rate", "/s", is_higher_better=True)
 MEASUREMENT_S = 12.0
+WIDTH = 120  # of the tables, also in a file
 SCATTER = 0.012  # standard deviation of one measurement
 BURST_SHARE, BURST_DEPTH = 0.15, 0.08
 
@@ -111,8 +112,8 @@ def power(count: int, seed: int) -> Table:
 def main(count: int, seed: int, *, only_power: bool) -> None:
     """Print how often each answer is given, and after how many pairs."""
     if not only_power:
-        Console().print(answers(count, seed))
-    Console().print(power(count // 4, seed))
+        Console(width=WIDTH).print(answers(count, seed))
+    Console(width=WIDTH).print(power(count // 4, seed))
 
 
 def answers(count: int, seed: int) -> Table:

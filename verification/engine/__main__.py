@@ -65,11 +65,22 @@ def _lines(settings: Settings, chosen: list[str]) -> Iterator[str]:
 
 
 def _sections(settings: Settings, chosen: list[str]) -> Iterator[str]:
+    yield f"<!-- claim: {', '.join(f'engine-{name}' for name in chosen)} -->"
     yield from machine.words(settings)
     for name in chosen:
         title, section = SECTIONS[name]
         yield from ("", f"### {title}", "")
-        yield from section(settings)
+        yield from _marked(name, section(settings))
+
+
+def _marked(name: str, lines: Iterator[str]) -> Iterator[str]:
+    """Put the mark of the section's claim before each table."""
+    before = ""
+    for line in lines:
+        if line.startswith("|") and not before.startswith("|"):
+            yield f"<!-- claim: engine-{name} -->"
+        yield line
+        before = line
 
 
 if __name__ == "__main__":

@@ -24,13 +24,17 @@ VERSIONS = {
 
 def words(settings: Settings) -> Iterator[str]:
     """Give date, machine, versions and how it was measured."""
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    processor = found[1] if found else platform.machine()
     cores = len(os.sched_getaffinity(0))
     today = datetime.datetime.now(datetime.UTC).date()
-    yield f"{today}, {processor}, {cores} cores, Linux {platform.release()}, commit {_commit()}."
+    yield f"{today}, {processor()}, {cores} cores, Linux {platform.release()}, commit {_commit()}."
     yield f"Rounds: {settings.rounds}, alternating; runs of {settings.seconds} s;"
     yield f"load before: {os.getloadavg()[0]:.2f}. Versions: {', '.join(_versions(settings))}."
+
+
+def processor() -> str:
+    """Give the model of the processor."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else platform.machine()
 
 
 def _commit() -> str:

@@ -20,6 +20,9 @@ from known_service import known_service
 from measured import searched
 
 NEAR = 0.02  # share of the truth
+LAWS = ("fixed", "exponential", "bursty")
+# Seconds of load with `--law all` for bursty services, which need more requests to be known.
+BURSTY_S, ENOUGH_RPS = 200.0, 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", default="50,200,1000", help="capacities, per second")
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--law", choices=["fixed", "exponential", "bursty"], default="exponential")
+    parser.add_argument("--law", choices=[*LAWS, "all"], default="exponential")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="seed of the first run")
     parser.add_argument("--budget", type=float, default=75.0, help="seconds of load")
@@ -87,10 +90,10 @@ def main() -> None:
     # Without it, exponential times of n requests are off by 1/sqrt(n) by themselves.
     parser.add_argument("--even-over", type=int, default=50, help="serve's; 0: left to chance")
     options = parser.parse_args()
-    law, even_over = options.law, options.even_over
+    rates = [float(rate) for rate in options.rates.split(",")]
     jobs = [
-        Job(rate, run, options.workers, law, even_over, options.budget, options.method)
-        for rate in map(float, options.rates.split(","))
+        _job(rate, run, options)
+        for rate in rates
         for run in range(options.first, options.first + options.runs)
     ]
     print("| capacity | law | N | low | high | error % | load s | wall s | words |")
@@ -101,7 +104,19 @@ def main() -> None:
         for outcome in pool.imap(play, jobs):
             outcomes.append(outcome)
             print(outcome.row, flush=True)
-    print(summary(outcomes))
+    for rate in rates:
+        own = [one for job, one in zip(jobs, outcomes, strict=True) if job.rate_rps == rate]
+        print(f"{rate:g}/s: {summary(own)}")
+
+
+def _job(rate_rps: float, run: int, options: argparse.Namespace) -> Job:
+    law, budget_s = options.law, options.budget
+    if law == "all":
+        law = LAWS[run % len(LAWS)]
+        if law == "bursty" and rate_rps < ENOUGH_RPS:
+            budget_s = BURSTY_S
+    even_over, method = options.even_over, options.method
+    return Job(rate_rps, run, options.workers, law, even_over, budget_s, method)
 
 
 if __name__ == "__main__":
