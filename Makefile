@@ -4,7 +4,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo test test-all lint docs bench bench-capacity bench-hot clean
+.PHONY: install demo test test-all lint docs verify clean
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: $(filter .uv/bin/uv,$(UV))
@@ -52,15 +52,11 @@ docs: install
 	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
 	@echo target/docs/index.html
 
-bench-capacity: install
-	.venv/bin/python -m bench.capacity --processes 2
-
-# The hot path alone, with what `make install` has built.
-bench-hot:
-	cargo bench --profile editable -p loadstone-engine --features bench --bench hot_path
-
-bench: install
-	@.venv/bin/python -m bench $(BENCH)
+# Measures what the docs claim (docs/verification.md). LIST=1 shows the parts; ONLY=search,kills runs
+# some of them; QUICK=1 only proves that they run; RALLY=VENV has Rally for engine-rally.
+export RALLY
+verify: install
+	@.venv/bin/python -m verification $(if $(LIST),--list) $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)')
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so

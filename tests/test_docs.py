@@ -8,6 +8,7 @@ import click
 import pytest
 
 from loadstone.cli import COMMANDS, loadstone
+from verification import check
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,3 +54,7 @@ def test_every_page_is_in_the_table_of_contents():
     contents = (ROOT / "docs/index.md").read_text().split()
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages == pages & set(contents)
+
+
+def test_measured_figures_claims_and_the_table_of_claims_agree():
+    assert check.every_problem() == []

@@ -39,7 +39,8 @@ def main() -> int:
         page.PAGE.write_text(check.rendered())
         return 0
     ended = run.run(selected, is_quick=options.quick)
-    page.PAGE.write_text(check.rendered())
+    if not options.quick:
+        page.PAGE.write_text(check.rendered())
     print(run.summary(ended))
     if ended and ended[-1].why == "interrupted":
         return INTERRUPTED

@@ -16,12 +16,16 @@ def pages(root: Path = ROOT) -> dict[str, list[Block]]:
     return {one.name: blocks(one.read_text()) for one in files if one.name != page.PAGE.name}
 
 
-def stated_in(found: Mapping[str, list[Block]]) -> dict[str, list[str]]:
-    """Return the names of the pages that carry the mark of each claim."""
-    where: dict[str, list[str]] = {}
+def stated_in(
+    found: Mapping[str, list[Block]], rows: Mapping[str, Claim]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the page and heading of each block that states a claim word for word."""
+    where: dict[str, list[tuple[str, str]]] = {}
     for name, page_blocks in found.items():
-        for one in sorted({one for block in page_blocks for one in block.claims}):
-            where.setdefault(one, []).append(name)
+        for block in page_blocks:
+            for row in rows.values():
+                if row.id in block.claims and plain(row.claim) in block.plain:
+                    where.setdefault(row.id, []).append((name, block.heading))
     return where
 
 
@@ -55,7 +59,8 @@ def _unmarked(name: str, page_blocks: list[Block]) -> Iterator[str]:
 
 def rendered() -> str:
     """Return docs/verification.md as it should be."""
-    return page.render(claim.claims(), claim.results(), stated_in(pages()), parts.every())
+    rows = claim.claims()
+    return page.render(rows, claim.results(), stated_in(pages(), rows), parts.every())
 
 
 def every_problem() -> list[str]:

@@ -30,7 +30,9 @@ _MEASURED_WORDS = re.compile(
     | \b\d[\d.,]*\ times\ (?:as|the|out\ of)\b
     | \bwithin\ \d[\d.]*\ ?%
     | \d\ ?(?:µs|us)\b
-    | \bms\ of\ CPU\b | \bCPU\ of\ a\ request\b
+    | \bm?s\ of\ CPU\b | \bCPU\ of\ a\ request\b
+    | \bN\ (?:was|=)\ \d | \bp99\ (?:was|rose|fell)\b | \brose\ (?:from|by|to)\ \d
+    | \b(?:was|were|is|are)\ \d[\d.,]*\ ?(?:ms|µs|%|MB)(?!\w)
     | \b(?:of\ (?:a|one|the)|per)\ core\b
     | \d\ ?[MG]B/s\b | \bMB\ (?:at\ most|while|against|of\ memory)\b
     | \b20\d\d-\d\d-\d\d\b                             # the date of a measurement
@@ -40,7 +42,7 @@ _MEASURED_WORDS = re.compile(
     | \bconfidence\ interval\ \d | \b95\ %\ interval\ \d
     | \b\d[\d,]*\ (?:requests|logins|validations|iterations|samples)\ (?:a|per)\ second\b
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[(])")
 _NUMBER_CELL = re.compile(r"[<>~+-]?\d[\d.,]*(?: ?(?:%|s|ms|µs|MB|/s))?(?:$|[ ,;/(])")
@@ -65,6 +67,7 @@ class Block:
     text: str
     claims: set[str] = field(default_factory=set)
     is_example: bool = False
+    heading: str = ""  # the nearest above it
 
     @property
     def plain(self) -> str:
@@ -81,14 +84,16 @@ def plain(text: str) -> str:
 def blocks(page: str) -> list[Block]:
     """Return the blocks of a page, each with the marks that cover it."""
     found: list[Block] = []
-    marks = _Marks()
+    marks, heading = _Marks(), ""
     for raw in _raw_blocks(page.splitlines()):
         if isinstance(raw, _Comment):
             marks.begin(raw.text)
         elif isinstance(raw, _Break):
             marks.end()
+            heading = raw.heading or heading
         else:
             marks.cover(raw)
+            raw.heading = heading
             found.append(raw)
     return found
 
@@ -101,6 +106,8 @@ class _Comment:
 @dataclass(frozen=True, slots=True)
 class _Break:
     """A heading or code: no mark reaches beyond it."""
+
+    heading: str = ""
 
 
 class _Marks:
@@ -174,7 +181,7 @@ class _Reader:
         if line.startswith("#"):
             yield from self.finish()
             self._last = None
-            yield _Break()
+            yield _Break(line.strip("# `"))
         elif is_code:
             yield from self.finish()
             self._after_blank = True  # the next line of the code

@@ -46,10 +46,10 @@ commit at which the docs began to state it. The row of a claim that was measured
 def render(
     rows: Mapping[str, Claim],
     results: Results,
-    pages: Mapping[str, list[str]],
+    pages: Mapping[str, list[tuple[str, str]]],
     every: tuple[Part, ...],
 ) -> str:
-    """Return the page; `pages` has the names of the pages that state each claim."""
+    """Return the page; `pages` has the page and heading where each claim stands."""
     by_name = {one.name: one for one in every}
     fixed = [one for one in every if one.topic != parts.TESTS]
     hours = sum(timing.expected_s(one, results.seconds) for one in fixed) / parts.HOUR_S
@@ -61,11 +61,11 @@ def render(
 def _rows(
     rows: Mapping[str, Claim],
     results: Results,
-    pages: Mapping[str, list[str]],
+    pages: Mapping[str, list[tuple[str, str]]],
     by_name: Mapping[str, Part],
 ) -> Iterator[str]:
     for row in rows.values():
-        stated = ", ".join(_link(page) for page in pages.get(row.id, []))
+        stated = "; ".join(_place(*one) for one in pages.get(row.id, []))
         how = f"by hand: {row.by_hand}"
         if row.part:
             how = f"`make verify ONLY={row.part}`: `{by_name[row.part].shown()}`"
@@ -81,8 +81,9 @@ def _found(row: Claim, result: Result | None) -> tuple[str, str, str, str]:
     return figure, result.date, result.commit, str(result.machine)
 
 
-def _link(page: str) -> str:
-    return "README" if page == "README.md" else f"[{page.removesuffix('.md')}]({page})"
+def _place(page: str, heading: str) -> str:
+    link = "README" if page == "README.md" else f"[{page.removesuffix('.md')}]({page})"
+    return f"{link}, {heading}"
 
 
 def _cell(text: str) -> str:

@@ -229,7 +229,7 @@ DIAGNOSIS = (
         "capacity predicted from a low load beside measured N, five labs",
         35 * MINUTE_S,
         "{python} -m verification.diagnosis.prediction --budget 40",
-        "{python} -m verification.diagnosis.prediction --budget 15 --repeats 1"
+        "{python} -m verification.diagnosis.prediction --budget 20 --repeats 1"
         " --lab '1 worker, SQLite'",
         ("mariadbd", "postgres", "apache2", "haproxy"),
     ),
@@ -249,7 +249,7 @@ DIAGNOSIS = (
         "measured N beside the rate at which `loadstone size` says the machine is full",
         40 * MINUTE_S,
         "{python} -m verification.diagnosis.sizing",
-        "{python} -m verification.diagnosis.sizing --budget 15 --repeats 1"
+        "{python} -m verification.diagnosis.sizing --budget 20 --repeats 1"
         " --load '4 workers, validation'",
         ("mariadbd", "memcached", "haproxy", "apache2"),
     ),
