@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo check lint types pure test rust docs parts verify requirements golden slowest bench-hot clean
+.PHONY: install demo check lint types pure test rust docs parts verify requirements golden slowest clean
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: $(filter .uv/bin/uv,$(UV))
@@ -62,9 +62,11 @@ requirements:
 	    --no-emit-project --no-annotate --no-header \
 	    --output-file src/loadstone/engine/fleet/requirements.txt >/dev/null
 
-# Everything that measures, in parts: make verify LIST=1, make verify ONLY=search
+# Measures what the docs claim (docs/verification.md). LIST=1 shows the parts; ONLY=search,kills runs
+# some of them; QUICK=1 only proves that they run; RALLY=VENV has Rally for engine-rally.
+export RALLY
 verify: install
-	@.venv/bin/python -m bench $(if $(LIST),--list) $(if $(ONLY),--only $(ONLY))
+	@.venv/bin/python -m verification $(if $(LIST),--list) $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)')
 
 # Write the golden files anew; review the diff.
 golden: install
@@ -74,10 +76,6 @@ golden: install
 docs: install
 	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
 	@echo target/docs/index.html
-
-# The hot path alone, with what `make install` has built.
-bench-hot:
-	cargo bench --profile editable -p loadstone-engine --features bench --bench hot_path
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so

@@ -1,10 +1,17 @@
 """Sphinx configuration for `make docs`."""
 
+import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
 from loadstone.audit import rule as rules
 from loadstone.audit.views import rule_page
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from verification import check
 
 project = "Loadstone"
 author = "The Loadstone developers"
@@ -30,3 +37,9 @@ html_theme = "furo"
 html_title = "Loadstone"
 html_copy_source = False
 html_show_sphinx = False
+
+
+def setup(app: Sphinx) -> None:
+    """Warn of measured figures without a claim, and of claims that differ from the docs."""
+    for problem in check.every_problem():
+        logging.getLogger(app.config.project).warning(problem)

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from loadstone.cli import COMMANDS, loadstone
+from verification import check
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -67,3 +68,7 @@ def test_nothing_tells_to_install_loadstone_from_a_package_index():
         if "pip" in match[0] or "uv" in match[0]
     ]
     assert found == []
+
+
+def test_measured_figures_claims_and_the_table_of_claims_agree():
+    assert check.every_problem() == []

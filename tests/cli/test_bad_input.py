@@ -139,7 +139,7 @@ def test_doctor_says_what_is_there(at_once):
     assert "engine" in ended.stdout
 
 
-def test_doctor_looks_for_what_the_bench_compares_with(at_once, tmp_path, monkeypatch):
+def test_doctor_looks_for_what_verify_compares_with(at_once, tmp_path, monkeypatch):
     wrk2 = tmp_path / "wrk"
     wrk2.write_text("#!/bin/sh\n")
     wrk2.chmod(0o755)

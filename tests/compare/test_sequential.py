@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.comparison import NOISES, Noise, answer
 from loadstone.compare.answer import Answer, Criteria, Metric, answer_of, compare
 from loadstone.compare.sequential import FEWEST_PAIRS, critical_value, interval, pairs_needed
+from verification.comparison.simulated import NOISES, Noise, answer
 
 RATE = Metric("rate", "/s", is_higher_better=True)
 LATENCY = Metric("p95", "s", is_higher_better=False)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from loopback import OK, Serve, answering
 
-from bench.target import LeanTarget, counting_target
 from loadstone.engine import parquet
 from loadstone.engine.local import run_to_file
 from loadstone.engine.parquet import SampleFile
@@ -18,6 +17,7 @@ from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Placement
+from verification.engine.target import LeanTarget, counting_target
 
 pytestmark = pytest.mark.alone
 

@@ -65,7 +65,7 @@ def test_capacity_is_predicted_from_a_low_load_and_compared_with_the_measured_on
     assert predicted["low_rps"] < predicted["rate_rps"] < predicted["high_rps"]
     assert predicted["at_rps"] < 0.6 * predicted["rate_rps"]  # it was a low load
     # What it really did in its fastest trial is of the same size. How exact predictions are is
-    # measured by bench/prediction.py, on a machine with nothing else to do.
+    # measured by verification/diagnosis/prediction.py, on a machine with nothing else to do.
     fastest_rps = max(one["throughput_rps"] for one in data["trials"])
     assert fastest_rps / 2 < predicted["rate_rps"] < fastest_rps * 2
     assert any("measured N" in line for line in data["words"])

@@ -1,8 +1,8 @@
-"""Runs that are ended at random moments leave nothing; `python -m bench.kills` tries many more."""
+"""Runs that are ended at random moments leave nothing; `make verify ONLY=kills` tries many more."""
 
 import pytest
 
-from bench.kills import attempts, reference, trouble
+from verification.faults.kills import attempts, reference, trouble
 
 SEED = 242  # ends a run at each stage, by each signal, of each kind of scenario
 

@@ -17,7 +17,7 @@ def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> No
         found, trials = searched(port, 45.0)
     if is_unhindered(found, trials):
         # 256 connections over 1 s would be 256/s. On a quiet machine it is within 3 %;
-        # bench/limits.py has services that are 6 s away, too.
+        # verification/search/limits.py has services that are 6 s away, too.
         assert found.rate_rps == pytest.approx(capacity_rps, rel=0.1)
         assert found.kind is CapacityKind.SATURATION
 

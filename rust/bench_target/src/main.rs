@@ -1,4 +1,4 @@
-//! The HTTP target of `make bench`: answers every request with 201 and 1.5 kB, at next to no cost.
+//! The HTTP target of `make verify`: answers every request with 201 and 1.5 kB, at next to no cost.
 //!
 //! One thread, one epoll instance: no other thread is woken for a request, which would be billed to
 //! whoever sent it. Prints its port; ends when its standard input is closed, and prints how many

@@ -1,4 +1,4 @@
-//! `make bench-hot`: what is done for each request.
+//! `make verify ONLY=engine-hot`: what is done for each request.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use loadstone_engine::{Plan, hot};

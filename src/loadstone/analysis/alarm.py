@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.analysis.model import TICK_S, Cause, Ticks
 from loadstone.engine.progress import Progress
 
-# A verdict depends on at least this many requests (bench/capacity: with fewer, tails of 50 %).
+# A verdict depends on at least this many requests (verification/search: with fewer, tails of 50 %).
 LEAST_REQUESTS = 6
 SETTLED_S = 1.0  # time until the workers are filled
 FIRST_ALARM_S = 2.0

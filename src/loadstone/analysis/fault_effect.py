@@ -46,7 +46,7 @@ PLAN_WIDTH = 3  # means that must lie above the limit for a period to count
 SLOW_QUANTILE = 0.95  # of the baseline: a longer iteration is slow ...
 LEAST_RISE = 1.2  # ... if it also takes this many times the baseline's median
 # Minimum mean of a degraded period, in baseline's means. Without it, hiccups of a busy machine were
-# reported (bench/faults.py, beside other work): 1.18 to 1.19 times as slow, half a second long.
+# reported (verification/faults, beside other work): 1.18 to 1.19 times as slow, half a second long.
 LEAST_DEGRADATION = 1.25
 SLOW_SHARE = 0.5  # minimum share of slow iterations in a degraded period
 FALSE_ALARM = 0.001  # probability of a false degraded period with independent arrivals

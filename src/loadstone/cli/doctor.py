@@ -18,9 +18,9 @@ DESCRIPTORS_NEEDED = 1024
 PROGRAMS = (
     ("cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"),
     ("cc", "links the engine", "apt-get install gcc libc6-dev"),
-    ("wrk", "`make bench` compares with it", "apt-get install wrk"),
-    ("h2load", "`make bench` compares with it", "apt-get install nghttp2-client"),
-    ("wrk2", "`make bench` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
+    ("wrk", "`make verify` compares with it", "apt-get install wrk"),
+    ("h2load", "`make verify` compares with it", "apt-get install nghttp2-client"),
+    ("wrk2", "`make verify` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
     ("chromium", "browser tests of the report", "apt-get install chromium"),
 )
 

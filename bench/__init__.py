@@ -1,1 +1,0 @@
-"""Measures Loadstone's engine side by side with other load generators, on this machine."""

@@ -1,0 +1,1 @@
+"""`make verify`: measures what the docs claim, and keeps the table in docs/verification.md."""

@@ -1,0 +1,1 @@
+"""Comparisons of services whose difference is known."""

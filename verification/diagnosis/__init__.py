@@ -1,0 +1,1 @@
+"""Monitors, bottlenecks, predictions and sizings beside what was measured."""

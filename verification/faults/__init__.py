@@ -1,0 +1,1 @@
+"""Faults and kills: figures, and whether everything is undone."""

@@ -1,0 +1,1 @@
+"""Several hosts that send one load: agreement, cost, losses."""

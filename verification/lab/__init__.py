@@ -1,0 +1,1 @@
+"""How long deployments and audits take."""

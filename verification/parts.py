@@ -1,0 +1,453 @@
+"""The parts of `make verify`, by topic. Tests marked `verify` are parts, too."""
+
+import re
+from pathlib import Path
+
+from verification.part import Part
+
+ROOT = Path(__file__).parents[1]
+TESTS = "tests"
+TOPICS = {
+    "engine": "what a request costs the load generator, and how true its times are",
+    "search": "N of services whose capacity is known, simulated and on real sockets",
+    "comparison": "answers of `compare` for services whose difference is known",
+    "diagnosis": "bottlenecks, predictions and sizings beside what was measured",
+    "faults": "figures of known faults; everything undone after kills",
+    "fleet": "one load from several hosts: counts, agreement, cost, losses",
+    "lab": "starts of the lab, audits over ssh, proofs of audit rules",
+    "studies": "the built-in studies in their quick forms",
+    TESTS: "tests marked `verify`: the full matrix with real services",
+}
+MINUTE_S, HOUR_S = 60.0, 3600.0
+RALLY = "RALLY=VENV"  # an environment with Rally in it
+
+
+def engine(name: str, shows: str, about_s: float, needs: tuple[str, ...] = ()) -> Part:
+    """Return a section of docs/performance.md as a part."""
+    command = f"{{python}} -m verification.engine --only {name}"
+    return Part(
+        f"engine-{name}",
+        "engine",
+        shows,
+        about_s,
+        f"{command} --rounds 9",
+        f"{command} --rounds 1 --seconds 1",
+        needs,
+        is_first=name == "stall",
+    )
+
+
+ENGINE = (
+    engine("http", "CPU per request and throughput beside wrk, ab, oha, vegeta", 360),
+    engine("https", "the same over TLS, beside wrk", 240, ("nginx", "openssl", "wrk")),
+    engine("http2", "the same over HTTP/2, beside h2load", 240, ("nginx", "openssl", "h2load")),
+    engine("lag", "how late requests are sent, and their CPU, beside wrk2", 300),
+    engine("stall", "p99 of a target that stalls, beside the target's own log", 120),
+    engine("waits", "how late `loadstone serve` ends a service time", 120),
+    engine("memory", "memory of runs of 100,000 and 400,000 requests", 90),
+    engine("summaries", "time and memory of the statistics of 10 million samples", 120),
+    Part(
+        "engine-soak",
+        "engine",
+        "sent = recorded = seen by the target: 3 million requests in 10 minutes",
+        11 * MINUTE_S,
+        "{python} -m verification.engine.soak --rate 5000 --minutes 10",
+        "{python} -m verification.engine.soak --rate 500 --minutes 0.1",
+        is_first=True,
+    ),
+    Part(
+        "engine-hot",
+        "engine",
+        "time of the work per request without sockets",
+        3 * MINUTE_S,
+        "cargo bench --profile editable -p loadstone-engine --features bench --bench hot_path",
+        needs=("cargo",),
+    ),
+    Part(
+        "engine-rally",
+        "engine",
+        "CPU, memory and rate of `loadstone run` beside Rally",
+        40 * MINUTE_S,
+        "{python} -m verification.engine --only rally --rounds 2 --rally $RALLY",
+        needs=(RALLY,),
+    ),
+)
+
+SIMULATED = "{python} -m verification.search.simulated --processes 2"
+PLAIN = "deterministic,poisson,leak,bursts,gc,overflow,fsync,mix"
+REFUSING = (
+    "limiter,limiter-per-user,fixed-window,sliding-window,counting-window,lockout,"
+    "slowing-limiter,short-queue,queue-timeout,connection-limit,step,step-back,split"
+)
+FEW = "--services 2 --rival-services 2 --families deterministic"
+
+
+def simulated(name: str, shows: str, about_s: float, words: str, few: str = FEW) -> Part:
+    """Return searches of simulated services as a part."""
+    return Part(
+        f"search-{name}", "search", shows, about_s, f"{SIMULATED} {words}", f"{SIMULATED} {few}"
+    )
+
+
+def limits(
+    name: str, shows: str, about_s: float, words: str, kind: str, needs: tuple[str, ...] = ()
+) -> Part:
+    """Return searches of services that refuse, on real sockets, as a part."""
+    command = "{python} -m verification.search.limits"
+    quick = f"{command} --runs 1 --budget 20 --kind '{kind}'"
+    return Part(f"search-{name}", "search", shows, about_s, f"{command} {words}", quick, needs)
+
+
+SEARCH = (
+    simulated(
+        "families",
+        "error and coverage of N: 200 simulated services of each of 11 families",
+        10 * MINUTE_S,
+        f"--methods meter --budget 295 --first 90000 --families {PLAIN},thrash,batching,split",
+        f"--methods meter {FEW}",
+    ),
+    simulated(
+        "rivals",
+        "the same for bisect, mlrsearch and the closed-loop peak, 40 services each",
+        6 * MINUTE_S,
+        "--methods bisect,mlrsearch,closed-loop-peak --rival-services 40 --first 30000"
+        f" --families {PLAIN}",
+        f"--methods bisect,closed-loop-peak {FEW}",
+    ),
+    simulated(
+        "isp-ras",
+        "the same for the method of the ISP RAS 2015 paper",
+        10 * MINUTE_S,
+        "--methods isp-ras-2015,isp-ras-2015-text --rival-services 40 --first 30000"
+        f" --budget 7200 --families {PLAIN}",
+        f"--methods isp-ras-2015 --budget 7200 {FEW}",
+    ),
+    simulated(
+        "refusals",
+        "the same for limiters, short queues and services that change, 600 s of load",
+        30 * MINUTE_S,
+        f"--methods meter --services 200 --first 60000 --budget 600 --families {REFUSING}",
+        "--methods meter --services 2 --families limiter,step",
+    ),
+    simulated(
+        "refusals-240",
+        "the same with 240 s of load",
+        10 * MINUTE_S,
+        f"--methods meter --services 60 --first 60000 --budget 240 --families {REFUSING}",
+        "--methods meter --services 2 --budget 240 --families limiter,step",
+    ),
+    simulated(
+        "minute",
+        "the same with 60 s of load",
+        5 * MINUTE_S,
+        "--methods meter --budget 60 --rates 50-180 --first 90000"
+        f" --services 200 --families {PLAIN}",
+        f"--methods meter --budget 60 --rates 50-180 {FEW}",
+    ),
+    simulated(
+        "slow",
+        "the same for services of 3 to 20 requests a second",
+        4 * MINUTE_S,
+        f"--methods meter --rates 3-20 --services 60 --first 90000 --families {PLAIN}",
+        f"--methods meter --rates 3-20 {FEW}",
+    ),
+    simulated(
+        "mix",
+        "the same for the noisiest family with 510 s of load",
+        3 * MINUTE_S,
+        "--methods meter --budget 510 --services 200 --first 90000 --families mix",
+        "--methods meter --budget 510 --services 2 --families mix",
+    ),
+    Part(
+        "search-real",
+        "search",
+        "N of `loadstone serve` on real sockets: 20 each at 50, 200, 1,000/s",
+        95 * MINUTE_S,
+        "{python} -m verification.search.real --rates 50,200,1000 --law all --runs 20 --first 100",
+        "{python} -m verification.search.real --rates 200 --runs 1 --budget 20",
+        is_first=True,
+    ),
+    limits(
+        "limits",
+        "the same for limiters, a short queue and a limit on connections",
+        90 * MINUTE_S,
+        "--runs 10 --budget 60 --kind 'limiter of 30/s' --kind 'limiter of 90/s'"
+        " --kind 'limiter of 400/s' --kind 'limiter of 2,000/s' --kind 'queue of 20'"
+        " --kind '40 connections'",
+        "limiter of 90/s",
+    ),
+    limits(
+        "distant",
+        "the same for services that are 1 s and 6 s away",
+        20 * MINUTE_S,
+        "--runs 3 --budget 150 --kind '1 s away' --kind '6 s away'",
+        "1 s away",
+    ),
+    limits(
+        "haproxy",
+        "the same for haproxy's limiter, 5 in 1 s and 15 in 3 s",
+        15 * MINUTE_S,
+        "--runs 3 --budget 100 --at-once 3 --kind 'haproxy, 5 in 1 s' --kind 'haproxy, 15 in 3 s'",
+        "haproxy, 5 in 1 s",
+        ("haproxy",),
+    ),
+)
+
+COMPARISON = (
+    Part(
+        "comparison-simulated",
+        "comparison",
+        "error rates and power of `compare` on simulated noise",
+        4 * MINUTE_S,
+        "{python} -m verification.comparison.simulated",
+        "{python} -m verification.comparison.simulated --count 20",
+    ),
+    Part(
+        "comparison-real",
+        "comparison",
+        "answers for real Keystones and services of known difference, 20 times each",
+        90 * MINUTE_S,
+        "{python} -m verification.comparison.real --seconds 2 --pairs 10",
+        "{python} -m verification.comparison.real --seconds 1 --pairs 4 --times 1"
+        " --difference 'capacity 200 and 206'",
+    ),
+)
+
+DIAGNOSIS = (
+    Part(
+        "bottlenecks",
+        "diagnosis",
+        "the finding that comes first in ten labs with a known limit",
+        50 * MINUTE_S,
+        "{python} -m verification.diagnosis.bottlenecks --times 10",
+        "{python} -m verification.diagnosis.bottlenecks --times 1 --target nothing",
+        ("mariadbd", "memcached", "apache2", "haproxy", "cc"),
+    ),
+    Part(
+        "prediction",
+        "diagnosis",
+        "capacity predicted from a low load beside measured N, five labs",
+        35 * MINUTE_S,
+        "{python} -m verification.diagnosis.prediction --budget 40",
+        "{python} -m verification.diagnosis.prediction --budget 20 --repeats 1"
+        " --lab '1 worker, SQLite'",
+        ("mariadbd", "postgres", "apache2", "haproxy"),
+    ),
+    Part(
+        "monitoring",
+        "diagnosis",
+        "CPU of a login by the monitor and by the kernel's account; cost of monitoring",
+        25 * MINUTE_S,
+        "{python} -m verification.diagnosis.monitoring --pairs 20",
+        "{python} -m verification.diagnosis.monitoring --pairs 2 --logins 20",
+        ("mariadbd", "memcached"),
+        is_first=True,
+    ),
+    Part(
+        "sizing",
+        "diagnosis",
+        "measured N beside the rate at which `loadstone size` says the machine is full",
+        40 * MINUTE_S,
+        "{python} -m verification.diagnosis.sizing",
+        "{python} -m verification.diagnosis.sizing --budget 20 --repeats 1"
+        " --load '4 workers, validation'",
+        ("mariadbd", "memcached", "haproxy", "apache2"),
+    ),
+    Part(
+        "tests-simulated",
+        "diagnosis",
+        "predictions, growth, percentiles and effects of faults, simulated",
+        2 * MINUTE_S,
+        "{python} -m pytest -q tests/monitor tests/analysis"
+        " -k 'prediction or growth or effect or percentile'",
+    ),
+)
+
+FAULTS = (
+    Part(
+        "fault-figures",
+        "faults",
+        "downtime, recovery and degradation of known faults, 20 rounds",
+        6 * MINUTE_S,
+        "{python} -m verification.faults.figures --rounds 20 --at-once 5",
+        "{python} -m verification.faults.figures --rounds 1",
+        is_first=True,
+    ),
+    Part(
+        "fault-undo",
+        "faults",
+        "`loadstone fault` killed 30 times: is everything undone?",
+        40 * MINUTE_S,
+        "{python} -m verification.faults.undo --times 30",
+        "{python} -m verification.faults.undo --times 1",
+        ("mariadbd", "memcached", "haproxy"),
+    ),
+    Part(
+        "kills",
+        "faults",
+        "task runs killed 20 times: is everything found again and removed?",
+        25 * MINUTE_S,
+        "{python} -m verification.faults.kills --times 20 --users 150",
+        "{python} -m verification.faults.kills --times 1 --users 4 --serve",
+        ("mariadbd",),
+    ),
+)
+
+COST = "{python} -m verification.fleet.cost"
+
+
+def fleet_cost(name: str, shows: str, about_s: float, quick: str) -> Part:
+    """Return a cost of a fleet as a part."""
+    command = f"{COST} {name}"
+    return Part(f"fleet-{name}", "fleet", shows, about_s, command, f"{command} {quick}")
+
+
+FLEET = (
+    Part(
+        "fleet-counts",
+        "fleet",
+        "recorded = seen by the target: 3 million requests from four hosts",
+        10 * MINUTE_S,
+        f"{COST} counts --namespaces",
+        f"{COST} counts --requests 2000",
+        ("root",),
+        is_first=True,
+    ),
+    Part(
+        "fleet-agreement",
+        "fleet",
+        "N by four hosts and by one, ten times",
+        30 * MINUTE_S,
+        f"{COST} agreement --namespaces",
+        f"{COST} agreement --searches 1",
+        ("root",),
+    ),
+    fleet_cost("requests", "CPU of a request with and without a fleet", 60, "--rounds 1"),
+    fleet_cost("start", "time until the first request", 60, "--rounds 1"),
+    fleet_cost("idle", "CPU of a worker that waits", 60, "--seconds 2"),
+    fleet_cost("scheduler", "CPU of a scheduler of 100 workers", 120, "--seconds 2 --workers 4"),
+    fleet_cost("samples", "bytes and CPU of a sample", 180, "--requests 20000"),
+    Part(
+        "fleet-losses",
+        "fleet",
+        "hosts, schedulers and clients lost under load, five times each",
+        25 * MINUTE_S,
+        "{python} -m verification.fleet.losses --times 5",
+        "{python} -m verification.fleet.losses --times 1",
+        ("root",),
+    ),
+)
+
+LAB = (
+    Part(
+        "lab-starts",
+        "lab",
+        "time and memory of the lab's first and later starts",
+        15 * MINUTE_S,
+        "{python} -m verification.lab.starts",
+        needs=("mariadbd", "postgres", "memcached", "haproxy", "nginx", "apache2", "slapd"),
+    ),
+    Part(
+        "audit-hosts",
+        "lab",
+        "time of `loadstone audit` for 8 hosts over ssh",
+        MINUTE_S,
+        "{python} -m verification.lab.audit",
+        "{python} -m verification.lab.audit --hosts 2 --rounds 1",
+        ("sshd",),
+    ),
+    Part(
+        "audit-proofs",
+        "lab",
+        "gain of the fixes of WEB-01 and KS-01, by `loadstone audit prove`",
+        8 * MINUTE_S,
+        "{python} -m verification.lab.proofs WEB-01 KS-01",
+        "{python} -m verification.lab.proofs KS-01 --seconds 1",
+        ("memcached",),
+    ),
+)
+
+STUDIES = {
+    "isp-ras-2015": ("storage, web server and database of the ISP RAS 2015 paper", 19),
+    "workers": ("N of 1, 2 and 4 workers", 6),
+    "cache-settings": ("N without cache, with local and with memcached", 6),
+    "rally-authenticate": ("durations of logins, 4 to 32 at once", 4),
+    "two-releases": ("Keystone 25.0.0 and 30.0.0", 9),
+    "revocation-events": ("validation with 10,000 revocation events", 8),
+    "expired-tokens": ("issue and validation with 10,000 expired tokens", 4),
+    "uuid-or-fernet": ("UUID and Fernet on Keystone 13.0.2", 4),
+    "wiki-sequential": ("100 requests one after the other, SQL and LDAP", 5),
+    "wiki-memcached": ("local and memcached, one after the other and 8 at once", 4),
+    "wiki-hosts": ("1 to 4 Apaches behind haproxy", 7),
+    "wiki-user-creation": ("creation of 100 users, 1 to 32 at once", 8),
+    "sql-per-request": ("SQL statements and cache operations per request", 3),
+    "keystone-per-boot": ("requests to Keystone per booted server", 30),
+    "refarch-boot": ("10 to 160 servers booted at once", 20),
+    "reliability-keystone": ("the four published faults of Keystone", 7),
+    "rolling-upgrade": ("changes of a release and of settings under load", 8),
+    "overload": ("twice N, and the return", 7),
+}
+
+
+def studies() -> tuple[Part, ...]:
+    """Return the quick form of each study as a part."""
+    return tuple(
+        Part(
+            f"study-{name}",
+            "studies",
+            shows,
+            minutes * MINUTE_S,
+            f"{{python}} -m verification.studies {name} --quick",
+        )
+        for name, (shows, minutes) in STUDIES.items()
+    )
+
+
+_MARK = re.compile(r"\bmark\.verify\b")
+
+
+def marked(root: Path) -> tuple[Part, ...]:
+    """Return the tests marked `verify`: a part for each file of live/, else for each folder."""
+    found: dict[str, Path] = {}
+    for file in sorted(root.rglob("test_*.py")):
+        if not _MARK.search(file.read_text()):
+            continue
+        words = file.relative_to(root).with_suffix("").parts
+        if words[0] == "live":
+            found[f"live-{words[-1].removeprefix('test_').replace('_', '-')}"] = file
+        else:
+            topmost = root / words[0] if len(words) > 1 else file
+            found[f"tests-{topmost.stem.removeprefix('test_').replace('_', '-')}"] = topmost
+    return tuple(
+        Part(
+            name,
+            TESTS,
+            f"tests marked `verify` in {path.relative_to(root.parent)}",
+            20 * MINUTE_S,
+            f"{{python}} -m pytest -q -m verify {path.relative_to(root.parent)}",
+            f"{{python}} -m pytest -q -m verify --collect-only {path.relative_to(root.parent)}",
+        )
+        for name, path in found.items()
+    )
+
+
+def fixed() -> tuple[Part, ...]:
+    """Return the parts that are no marked tests."""
+    return (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *FLEET, *LAB, *studies())
+
+
+def every() -> tuple[Part, ...]:
+    """Return all parts."""
+    return (*fixed(), *marked(ROOT / "tests"))
+
+
+def chosen(words: str) -> tuple[Part, ...]:
+    """Return the parts of a comma list of parts and topics; all parts of an empty one."""
+    parts = every()
+    names = [word.strip() for word in words.split(",") if word.strip()]
+    known = {part.name for part in parts} | set(TOPICS)
+    if unknown := [name for name in names if name not in known]:
+        raise LookupError(
+            f"no part or topic {', '.join(unknown)}; `make verify LIST=1` shows what there is"
+        )
+    return tuple(p for p in parts if not names or p.name in names or p.topic in names)

@@ -1,0 +1,1 @@
+"""Searches of services whose capacity is known."""
