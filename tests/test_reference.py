@@ -106,7 +106,7 @@ def test_keystoneauth_rescopes_and_finds_the_service_in_the_catalog(cloud, base)
         assert again.session.auth.get_access(again.session).role_names[0] == "admin"
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_loadstone_prepares_measures_up_to_its_ceiling_and_removes(tmp_path):
     counts = tmp_path / "counts.json"
     with serving(f"--counts={counts}", "--user=known", "--project=known") as (port, _):

@@ -13,7 +13,6 @@ def series(random: np.random.Generator, *levels: tuple[float, int]) -> list[floa
 
 
 @pytest.mark.seeds
-@pytest.mark.slow
 def test_series_without_a_change_have_one_no_more_often_than_stated() -> None:
     random = np.random.default_rng(1)
     count = 100

@@ -111,8 +111,6 @@ def test_repeats_are_averaged_with_their_interval() -> None:
     assert estimate([4.0]).low is None
 
 
-@pytest.mark.slow
-@pytest.mark.quiet
 @pytest.mark.verify
 def test_the_figures_of_a_real_service_with_scripted_faults() -> None:
     """`loadstone serve --script` is the truth from outside; it tells when each fault was."""

@@ -9,8 +9,6 @@ import pytest
 from command_line import PASSWORD, CommandLine
 from known_service import known_service
 
-pytestmark = pytest.mark.quiet
-
 
 @dataclass(frozen=True)
 class Ended:
@@ -27,7 +25,7 @@ def twice(tmp_path_factory):
     """Two searches of one command; all that looks at what a search gives looks at these."""
     loadstone = CommandLine(tmp_path_factory.mktemp("twice"))
     with known_service(2, 0.02) as known:
-        words = ("--users", "0", "--budget", "20s", "--repeat", "2", "--fail-below", "50")
+        words = ("--users", "0", "--budget", "10s", "--repeat", "2", "--fail-below", "50")
         words = (*words, "--json", "-")
         ended = loadstone("capacity", *words, url=known.url)
     return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)
@@ -54,7 +52,6 @@ def test_no_password_stands_in_what_a_run_leaves(twice):
         assert PASSWORD.encode() not in path.read_bytes(), path
 
 
-@pytest.mark.slow
 @pytest.mark.verify
 def test_a_starved_generator_gives_no_number(loadstone):
     """It gets a third of a core in slices, as under a container's CPU quota."""

@@ -43,7 +43,7 @@ AUTH = {
 
 
 def searched(loadstone, known, *words):
-    ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=known.url)
+    ended = loadstone("capacity", "--budget", "10s", "--json", "-", *words, url=known.url)
     assert "Traceback" not in ended.stderr
     return ended, json.loads(ended.stdout)
 
@@ -55,7 +55,7 @@ def service():
         yield known
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_scenario_of_task_files_is_searched_by_its_name(loadstone, service):
     name = "KeystoneBasic.authenticate_user_and_validate_token"
     _, found = searched(loadstone, service, "--scenario", name, "--users", "2")
@@ -63,7 +63,6 @@ def test_a_scenario_of_task_files_is_searched_by_its_name(loadstone, service):
     assert found["parameters"]["users"] == "2"
 
 
-@pytest.mark.slow
 def test_a_scenario_of_any_url_takes_its_arguments_and_hides_their_secrets(loadstone, service):
     ended, found = searched(
         *(loadstone, service, "--scenario", "HttpRequests.check_request"),
@@ -85,7 +84,7 @@ def test_a_scenario_of_any_url_takes_its_arguments_and_hides_their_secrets(loads
     assert "status_code=201" in (loadstone.home / "page.html").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_workload_is_searched_with_its_users_roles_and_rules(loadstone, service):
     (loadstone.home / "logins.yaml").write_text(TASK)
     ended, found = searched(
@@ -110,11 +109,11 @@ def test_a_workload_is_searched_with_its_users_roles_and_rules(loadstone, servic
             assert b"hunter2-of-the-users" not in path.read_bytes(), path
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_a_plugin_s_requests_can_be_searched(loadstone, service):
     (loadstone.home / "mine.py").write_text(PLUGIN)
     words = ("--scenario", "Mine.validate", "--plugin", "mine.py", "--users", "2")
-    ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=service.url)
+    ended = loadstone("capacity", "--budget", "10s", "--json", "-", *words, url=service.url)
     found = json.loads(ended.stdout)
     assert "issuing 2 tokens" in ended.stderr
     assert found["title"] == "Mine.validate"

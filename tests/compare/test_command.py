@@ -44,7 +44,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Measured]:
         yield Measured(loadstone, done.stdout, data, done.returncode)
 
 
-@pytest.mark.slow
 @pytest.mark.verify
 def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
     with known_service(2, 0.02 * RATIO) as slow, known_service(2, 0.02) as fast:

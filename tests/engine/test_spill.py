@@ -19,14 +19,12 @@ from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Placement
 from verification.engine.target import LeanTarget, counting_target
 
-pytestmark = pytest.mark.alone
-
 
 def command(target: LeanTarget, path: Path, iterations: int) -> list[str]:
     return [sys.executable, long_run.__file__, str(target.port), str(path), str(iterations)]
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_memory_does_not_grow_with_the_number_of_requests_and_none_is_lost(
     tmp_path: Path,
 ) -> None:

@@ -8,7 +8,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.plan.script import Column, Step, Text
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.verify
 
 RATE_RPS, SECONDS = 200, 10
 

@@ -121,7 +121,6 @@ def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
     assert (fault["targets"], fault["failed"]) == (["here"], 0)
 
 
-@pytest.mark.slow
 @pytest.mark.verify
 def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
     with known_service(2, 0.02) as known:  # 100/s
@@ -139,7 +138,6 @@ def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path)
     assert fault["relative"] > 2
 
 
-@pytest.mark.slow
 @pytest.mark.verify
 def test_a_service_that_stands_still_is_measured_and_set_going_again(tmp_path: Path) -> None:
     with known_service(4, 0.01) as known:

@@ -40,7 +40,7 @@ def run(case: str, home: Path, *words: str) -> dict[str, Any]:
         ("function", f"plugin.py:get tried to connect to {OTHER}:"),
         pytest.param(
             *("function, redirected", f"plugin.py:get tried to connect to {OTHER}:"),
-            marks=pytest.mark.slow,
+            marks=pytest.mark.verify,
         ),
     ],
 )

@@ -80,7 +80,7 @@ def require_slow(at_s: list[float], beside: int) -> None:
 
 # Those of ISP RAS 2015 take an hour; they offer constant rates below the ceiling only.
 METHODS = [
-    pytest.param(name, marks=() if name == DEFAULT else pytest.mark.slow)
+    pytest.param(name, marks=() if name == DEFAULT else pytest.mark.verify)
     for name in sorted(STRATEGIES)
     if not name.startswith("isp-ras-2015")
 ]

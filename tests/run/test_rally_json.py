@@ -47,7 +47,6 @@ def failing_once(fake):
     fake.disturb = disturb
 
 
-@pytest.mark.slow
 def test_rally_imports_and_reports_what_was_measured(loadstone, fake, write, rally, tmp_path):
     failing_once(fake)
     told = loadstone("run", write(TASK), "--rally-json", "ours.json")

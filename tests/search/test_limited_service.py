@@ -7,7 +7,7 @@ from measured import is_unhindered, searched
 
 from loadstone.search.model import CapacityKind
 
-pytestmark = [pytest.mark.quiet, pytest.mark.slow, pytest.mark.verify]
+pytestmark = pytest.mark.verify
 
 
 @pytest.mark.timeout(400)

@@ -68,8 +68,8 @@ def test_a_limiter_that_slows_is_saturation() -> None:
     "family",
     [
         "limiter",
-        pytest.param("short-queue", marks=pytest.mark.slow),
-        pytest.param("queue-timeout", marks=pytest.mark.slow),
+        "short-queue",
+        "queue-timeout",
         "counting-window",
         "sliding-window",
     ],

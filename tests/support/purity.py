@@ -42,7 +42,7 @@ EXCEPT = {
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}
-MARKS = ("processes", "seeds", "live", "browser", "alone", "quiet", "slow")
+MARKS = ("processes", "seeds", "live", "browser", "verify")
 FORBIDDEN = {
     *("socket.bind", "socket.connect"),
     *("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"),
