@@ -12,7 +12,8 @@ from contextlib import suppress
 
 import pytest
 from command_line import environment
-from fake_keystone import PASSWORD, FakeKeystone, serving
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
 from loadstone.cli.screen import Screen
 from loadstone.engine.progress import Progress

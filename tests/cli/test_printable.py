@@ -5,7 +5,7 @@ import json
 
 import pytest
 from command_line import CommandLine
-from fake_keystone import answering, serving
+from fake_server import answering, serving
 from rich.table import Table
 from rich.text import Text
 

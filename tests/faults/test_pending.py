@@ -49,6 +49,8 @@ def loadstone(tmp_path, monkeypatch, capfd) -> CommandLine:
     monkeypatch.setenv("OS_PROJECT_NAME", "p")
     monkeypatch.setenv("OS_USERNAME", "u")
     monkeypatch.setenv("OS_PASSWORD", PASSWORD)
+    # openstacksdk looks for clouds.yaml where the process was when it was imported.
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
     with Store.open(tmp_path / "results") as store:
         store.begin(RESULT)
 

@@ -5,7 +5,7 @@ import os
 import stat
 
 import pytest
-from fake_keystone import handled, serving
+from fake_server import handled, serving
 
 from loadstone.errors import InvalidInput
 from loadstone.monitor.source import Unreadable

@@ -235,7 +235,8 @@ def test_one_disturbed_trial_is_measured_again() -> None:
         return replace(trial, verdict=Verdict(TrialState.INVALID, ("late",), Cause.GENERATOR))
 
     capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=150.0)), measure)
-    assert asked[4] == asked[5]
+    repeated, first = (replace(one, time_left=None) for one in (asked[5], asked[4]))
+    assert repeated == first
     assert capacity.rate_rps == pytest.approx(50.0, rel=0.03)
 
 
@@ -406,7 +407,7 @@ def test_the_last_change_of_a_service_is_not_missed_while_there_is_time(index: i
     assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
 
 
-@pytest.mark.parametrize("index", [40032, 42044])
+@pytest.mark.parametrize("index", [40032, 42130])
 def test_of_a_change_of_which_too_little_was_seen_only_one_side_is_told(index: int) -> None:
     service = draw("step-back", index)
     simulator = Simulator(service, index)

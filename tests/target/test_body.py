@@ -4,7 +4,7 @@ import tracemalloc
 import zlib
 
 import pytest
-from fake_keystone import handled, serving
+from fake_server import handled, serving
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.target import body, connect, from_environment
