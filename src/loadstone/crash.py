@@ -61,9 +61,10 @@ def _text(error: BaseException, command: Callable[[], str]) -> str:
         shown = command()
     except Exception:  # the error may be in what masks the arguments
         shown = f"loadstone {MASK}"
+    system = os.uname()
     head = (
         f"loadstone {version('loadstone')}",
-        f"Python {platform.python_version()}, {platform.platform()}",
+        f"Python {platform.python_version()}, {system.sysname} {system.release} {system.machine}",
         f"time: {datetime.now(UTC).isoformat(timespec='seconds')}",
         f"command: {shown}",
     )

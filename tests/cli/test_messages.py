@@ -101,6 +101,7 @@ def help_texts(
     command: click.Command, context: click.Context, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, str]]:
     """Yield the --help of a command and of the commands below it."""
+    command._help_option = None  # without -h, if a test has called the command by itself
     shown = CliRunner().invoke(
         loadstone, [*path, "--help"], prog_name="loadstone", terminal_width=100
     )
