@@ -25,7 +25,7 @@ def twice(tmp_path_factory):
     """Two searches of one command; all that looks at what a search gives looks at these."""
     loadstone = CommandLine(tmp_path_factory.mktemp("twice"))
     with known_service(2, 0.02) as known:
-        words = ("--users", "0", "--budget", "10s", "--repeat", "2", "--fail-below", "50")
+        words = ("--users", "0", "--budget", "20s", "--repeat", "2", "--fail-below", "50")
         words = (*words, "--json", "-")
         ended = loadstone("capacity", *words, url=known.url)
     return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)

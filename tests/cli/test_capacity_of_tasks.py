@@ -43,7 +43,7 @@ AUTH = {
 
 
 def searched(loadstone, known, *words):
-    ended = loadstone("capacity", "--budget", "10s", "--json", "-", *words, url=known.url)
+    ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=known.url)
     assert "Traceback" not in ended.stderr
     return ended, json.loads(ended.stdout)
 
@@ -113,7 +113,7 @@ def test_a_workload_is_searched_with_its_users_roles_and_rules(loadstone, servic
 def test_a_plugin_s_requests_can_be_searched(loadstone, service):
     (loadstone.home / "mine.py").write_text(PLUGIN)
     words = ("--scenario", "Mine.validate", "--plugin", "mine.py", "--users", "2")
-    ended = loadstone("capacity", "--budget", "10s", "--json", "-", *words, url=service.url)
+    ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=service.url)
     found = json.loads(ended.stdout)
     assert "issuing 2 tokens" in ended.stderr
     assert found["title"] == "Mine.validate"

@@ -34,9 +34,16 @@ def run(case: str, home: Path, *words: str) -> dict[str, Any]:
     ("case", "words"),
     [
         ("http", f"task.yaml:5: HttpRequests.check_request: {OTHER} is not this machine"),
-        ("random http", f"task.yaml:5: HttpRequests.check_random_request: {OTHER} is not this"),
+        pytest.param(
+            "random http",
+            f"task.yaml:5: HttpRequests.check_random_request: {OTHER} is not this",
+            marks=pytest.mark.verify,
+        ),
         ("catalog", f"NovaServers.boot_server: the catalog's compute endpoint http://{OTHER}:"),
-        ("quotas", f"the catalog's compute endpoint http://{OTHER}:"),
+        pytest.param(
+            *("quotas", f"the catalog's compute endpoint http://{OTHER}:"),
+            marks=pytest.mark.verify,
+        ),
         ("function", f"plugin.py:get tried to connect to {OTHER}:"),
         pytest.param(
             *("function, redirected", f"plugin.py:get tried to connect to {OTHER}:"),
@@ -58,8 +65,7 @@ def test_what_is_not_on_this_machine_is_loaded_with_the_users_word_only(
     assert len(permitted["requests"]) >= (1 if case == "quotas" else 6)
 
 
-def test_a_redirect_is_not_followed_with_or_without_it(tmp_path: Path) -> None:
-    for words in ((), (FLAG,)):
-        found = run("redirect, not followed", tmp_path, "run", "task.yaml", *words)
-        assert found["code"] == 0, found["stderr"]
-        assert found["connections"] == 0
+def test_a_redirect_is_not_followed_even_with_it(tmp_path: Path) -> None:
+    found = run("redirect, not followed", tmp_path, "run", "task.yaml", FLAG)
+    assert found["code"] == 0, found["stderr"]
+    assert found["connections"] == 0

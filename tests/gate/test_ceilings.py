@@ -16,14 +16,14 @@ from fake_server import serving
 
 from loadstone.search.strategies import DEFAULT, STRATEGIES
 
-MOST_RPS = 50
-# A busy machine holds requests up for so long, which then arrive together.
-STALL_S = 0.5
+MOST_RPS = 10
+# A busy machine holds requests up, which then arrive together. Without a ceiling each of these
+# loads would send more than 50 requests a second for longer than it takes to exceed this.
+STALL_S = 5
 RUNNERS = {
-    "constant": "constant: {times: 150, concurrency: 20}",
-    "constant_for_duration": "constant_for_duration: {duration: 3, concurrency: 20}",
-    "serial": "serial: {times: 150}",
-    "rps": "rps: {times: 100, rps: 50}",
+    "constant": "constant: {times: 120, concurrency: 20}",
+    "constant_for_duration": "constant_for_duration: {duration: 5, concurrency: 20}",
+    "serial": "serial: {times: 120}",
 }
 
 
@@ -95,14 +95,24 @@ def test_no_search_method_sends_more_than_it_may_or_for_longer(
     # One step of step-concurrency, which rests a minute before the next.
     narrow = ("--max-connections", "10") if method == "step-concurrency" else ()
     words = ("--method", method, "--users", "1", *limits, *narrow, "--json", "-")
-    told = loadstone(url, tmp_path, "capacity", *words)
-    assert "Traceback" not in told.stderr
+    ended = loadstone(url, tmp_path, "capacity", *words)
+    assert "Traceback" not in ended.stderr
     assert fake.at_s
     require_slow(fake.at_s, beside=4)
-    found = json.loads(told.stdout)
+    found = json.loads(ended.stdout)
     # No search takes what it was allowed for what the service sustains.
     assert found["capacity"]["high_rps"] is None, found["capacity"]
     assert found["load_seconds"] < 20 + 2
+
+
+def run_task(url: str, home: Path, runner: str) -> "subprocess.CompletedProcess[str]":
+    (home / "task.yaml").write_text(
+        "version: 2\ntitle: t\nsubtasks:\n"
+        "  - title: s\n    scenario: {Authenticate.keystone: {}}\n"
+        f"    runner: {{{runner}}}\n"
+        "    contexts: {users: {tenants: 1, users_per_tenant: 1}}\n"
+    )
+    return loadstone(url, home, "run", "task.yaml", "--max-rate", str(MOST_RPS), "--json", "-")
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
@@ -110,14 +120,17 @@ def test_no_runner_of_a_task_sends_more_than_it_may(
     target: tuple[Logged, str], tmp_path: Path, runner: str
 ) -> None:
     fake, url = target
-    (tmp_path / "task.yaml").write_text(
-        "version: 2\ntitle: t\nsubtasks:\n"
-        "  - title: s\n    scenario: {Authenticate.keystone: {}}\n"
-        f"    runner: {{{RUNNERS[runner]}}}\n"
-        "    contexts: {users: {tenants: 1, users_per_tenant: 1}}\n"
-    )
-    words = ("run", "task.yaml", "--max-rate", str(MOST_RPS), "--json", "-")
-    told = loadstone(url, tmp_path, *words)
-    assert "Traceback" not in told.stderr
-    assert len(fake.at_s) >= 100
+    ended = run_task(url, tmp_path, RUNNERS[runner])
+    assert "Traceback" not in ended.stderr
+    assert len(fake.at_s) > 20
     require_slow(fake.at_s, beside=2)
+
+
+def test_a_rate_above_the_ceiling_is_refused_before_any_request(
+    target: tuple[Logged, str], tmp_path: Path
+) -> None:
+    fake, url = target
+    ended = run_task(url, tmp_path, "rps: {times: 120, rps: 100}")
+    assert ended.returncode == 2, ended.stderr
+    assert "--max-rate" in ended.stderr
+    assert fake.at_s == []

@@ -102,7 +102,7 @@ def assert_undone(lab, sentences):
 
 def test_every_fault_is_undone_also_after_a_kill(two_nodes):
     assert_undone(two_nodes, SENTENCES)
-    injector = LabInjector(two_nodes.folder)
+    injector = LabInjector(two_nodes.folder, of_lab(two_nodes.folder))
     with pytest.raises(InvalidInput, match="no postgres"):
         injector.check(read("kill postgres service"))
     with pytest.raises(InvalidInput, match="needs --with token=uuid"):
