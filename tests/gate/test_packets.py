@@ -12,7 +12,7 @@ import pytest
 SUPPORT = Path(__file__).parents[1] / "support"
 ALONE = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "-r", "--net"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1000)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, A
         env=os.environ | {"PYTHONPATH": str(SUPPORT)},
         capture_output=True,
         text=True,
-        timeout=290,
+        timeout=900,
         check=False,
     )
     assert told.returncode == 0, told.stderr
