@@ -52,7 +52,7 @@ def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
         sides = ("--cloud=slow", "--cloud=fast")
         short = ("--seconds=1.5", "--concurrency=6", "--users=2", "--pairs=4")
         done = CommandLine(tmp_path)("compare", *sides, *short, "--fleet=local:2", "--json=o.json")
-    assert done.returncode in (0, 4), done.stderr
+    assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "o.json").read_text())
     assert data["metrics"]["token issue"]["throughput"]["ratio"] > 1
     with Store.open(tmp_path / "results") as store:

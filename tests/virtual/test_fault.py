@@ -101,6 +101,17 @@ def test_faults_are_measured_one_after_the_other(fault: Callable[..., Ended]) ->
     assert [one["mttr_s"] for one in found] == pytest.approx([1.0, 3.0], abs=1 / RATE_RPS)
 
 
+def test_nothing_is_broken_without_the_users_word(
+    loadstone: VirtualCommandLine, fault: Callable[..., Ended], away: Path
+) -> None:
+    fault("kill keystone service on one node for 1 seconds", "--repeats=1")  # writes the file
+    words = ("--do=kill keystone service on one node", "--faults=faults.yaml", *STEADY)
+    ended = loadstone("fault", *words, service=SERVICE, is_away=away.exists)
+    assert ended.code == 2
+    assert "--yes-break-this-target" in ended.stderr
+    assert not ended.engine.plans
+
+
 def test_without_a_rate_a_share_of_n_is_offered(loadstone: VirtualCommandLine) -> None:
     words = ("fault", "--do=overload 2x for 5 seconds", "--users=0", "--repeats=1", "--json=-")
     ended = loadstone(*words, "--load=50%", service=SERVICE)
