@@ -5,6 +5,7 @@ the simulated service refuses connections. No time passes while they run.
 """
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -90,6 +91,14 @@ def test_a_fault_that_outlasts_the_load_is_undone_at_its_end(
     assert not away.exists()
     [found] = ended.data["faults"]
     assert found["undone_s"] == pytest.approx(BASELINE_S + 5.0, abs=TICK_S)
+
+
+def test_progress_tells_how_much_load_is_left_at_most(fault: Callable[..., Ended]) -> None:
+    ended = fault("kill keystone service on one node for 1 seconds", "--repeats=1")
+    shown = re.findall(r" \| (\d+) s \| .* at most (\d+) s left", ended.stderr)
+    at_s, left_s = zip(*((int(now), int(left)) for now, left in shown), strict=True)
+    assert at_s == (0, 5, 10, 15, 20)
+    assert all(now + left == left_s[0] for now, left in zip(at_s, left_s, strict=True))
 
 
 def test_faults_are_measured_one_after_the_other(fault: Callable[..., Ended]) -> None:
