@@ -103,6 +103,7 @@ def test_a_row_has_a_part_or_says_how_it_was_measured_by_hand():
         Claim("speed", "It took 3 s.", "", part="engine-http")
 
 
+@pytest.mark.processes
 def test_a_page_that_was_edited_by_hand_is_out_of_date(tmp_path, monkeypatch):
     edited = tmp_path / "verification.md"
     edited.write_text(page.PAGE.read_text().replace("not measured", "measured", 1))
@@ -185,12 +186,14 @@ def printing(code: str, about_s: float = 1.0, needs: tuple[str, ...] = ()) -> Pa
 TABLE = Claim("table", "", "", part="printing", figure=r"^\| (\w+) \| (\d+) \|")
 
 
+@pytest.mark.processes
 def test_the_figure_of_a_claim_is_read_from_the_output_of_its_part(tmp_path):
     ended = run.carry_out(printing("print('| a | 1 |'); print('| b | 2 |')"), [TABLE], tmp_path)
     assert ended.outcome is run.Outcome.PASSED
     assert ended.figures == {"table": "a 1; b 2"}
 
 
+@pytest.mark.processes
 def test_a_part_that_states_no_figure_of_its_claim_has_failed(tmp_path):
     ended = run.carry_out(printing("print('nothing')"), [TABLE], tmp_path)
     assert ended.outcome is run.Outcome.FAILED
@@ -198,6 +201,7 @@ def test_a_part_that_states_no_figure_of_its_claim_has_failed(tmp_path):
     assert (tmp_path / "printing.log").read_text() == "nothing\n"
 
 
+@pytest.mark.processes
 def test_a_part_that_fails_says_with_what_and_its_result_is_no_success(tmp_path):
     ended = run.carry_out(printing("print('| a | 1 |'); exit(3)"), [TABLE], tmp_path)
     assert (ended.outcome, ended.why) == (run.Outcome.FAILED, "exit code 3")
@@ -206,6 +210,7 @@ def test_a_part_that_fails_says_with_what_and_its_result_is_no_success(tmp_path)
     assert kept.seconds == {}
 
 
+@pytest.mark.processes
 def test_a_part_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr("verification.part.SHORTEST_LIMIT_S", 0.0)
     part = printing("import time; time.sleep(60)", about_s=0.1)
@@ -222,6 +227,7 @@ def test_a_part_that_needs_what_is_not_here_is_left_out_and_keeps_its_result(tmp
     assert run.recorded(kept, ended, "abc") == kept
 
 
+@pytest.mark.processes
 def test_a_run_goes_on_after_a_failure_and_keeps_what_was_found(tmp_path, monkeypatch):
     results = tmp_path / "results.json"
     claim.keep(Results({}, {}), results)

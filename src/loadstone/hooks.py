@@ -15,6 +15,7 @@ from threading import Event as Flag
 from typing import IO, Literal, assert_never
 
 from loadstone.analysis.model import Trial
+from loadstone.clock import SYSTEM, Clock
 from loadstone.engine.callables.charts import Output, charts
 from loadstone.engine.progress import Progress
 from loadstone.faults.model import FaultRecord
@@ -57,6 +58,7 @@ class Hooks(TrialObserver):
     inject: Callable[[str], FaultRecord] | None = (
         None  # injects a fault; None: there is no such hook
     )
+    clock: Clock = SYSTEM
     _seen: dict[str, int] = field(default_factory=lambda: {"time": -1, "iteration": 0})
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
     _dropped: list[HookRun] = field(default_factory=list)
@@ -93,7 +95,9 @@ class Hooks(TrialObserver):
             self._reach("time", int(load_s))
         wait(self._runs.values(), self.timeout_s)
         ended = [
-            _not_started(moment, f"not started within {self.timeout_s:g} s after the load")
+            _not_started(
+                moment, self.clock, f"not started within {self.timeout_s:g} s after the load"
+            )
             if one.cancel()
             else one.result()
             for moment, one in self._runs.items()
@@ -115,18 +119,18 @@ class Hooks(TrialObserver):
             return True
         if moment[0] not in {run.hook for run in self._dropped}:
             message = f"not started, nor later ones: a workload has {MOST_RUNS:,} hook runs at most"
-            self._dropped.append(_not_started(moment, message))
+            self._dropped.append(_not_started(moment, self.clock, message))
         return False
 
     def _act(self, moment: Moment) -> HookRun:
         number, unit, value = moment
-        began_s = time.time()
+        began_s = self.clock.unix_s()
         match self.hooks[number].action:
             case SysCall(command=command):
                 error, output = self._run_command(command)
             case FaultInjection(sentence=sentence):
                 error, output = self._inject(sentence)
-        return HookRun(number, unit, value, began_s, time.time(), output, error)
+        return HookRun(number, unit, value, began_s, self.clock.unix_s(), output, error)
 
     def _inject(self, sentence: str) -> tuple[tuple[str, str] | None, str]:
         if self.inject is None:
@@ -251,9 +255,9 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _not_started(moment: Moment, why: str) -> HookRun:
+def _not_started(moment: Moment, clock: Clock, why: str) -> HookRun:
     number, unit, value = moment
-    now_s = time.time()
+    now_s = clock.unix_s()
     return HookRun(number, unit, value, now_s, now_s, _NO_CHARTS, (why, why))
 
 

@@ -97,7 +97,7 @@ class Trials:
             observers.append(faults)
         if config.hooks:
             redaction, timeout_s = self.store.redaction, run.hook_timeout_s
-            observers.append(Hooks(config.hooks, redaction, timeout_s, inject))
+            observers.append(Hooks(config.hooks, redaction, timeout_s, inject, self.engine.clock))
         if target.watch is not None:
             keep = partial(self.store.keep_readings, run.run_id, self.index)
             observers.append(ResourceWatch(target.watch, keep, say))

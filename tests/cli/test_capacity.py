@@ -31,6 +31,7 @@ def twice(tmp_path_factory):
     return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)
 
 
+@pytest.mark.processes
 def test_repeated_searches_are_each_kept_and_shown_again(twice):
     found = json.loads(twice.shown)["measurements"]
     assert [one["title"] for one in found] == [
@@ -44,6 +45,7 @@ def test_repeated_searches_are_each_kept_and_shown_again(twice):
     assert [one["floor"] for one in found[:2]] == [None, None]
 
 
+@pytest.mark.processes
 def test_no_password_stands_in_what_a_run_leaves(twice):
     assert PASSWORD not in twice.shown + twice.told
     files = [path for path in twice.loadstone.home.rglob("*") if path.is_file()]

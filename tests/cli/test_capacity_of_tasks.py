@@ -186,6 +186,7 @@ def test_a_mistaken_scenario_is_one_line(at_once, words, told):
     assert "1234567" not in ended.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -64,6 +64,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     shown = loadstone(home, "fleet", "status", f"--fleet={url}", "--json=-")
     assert shown.returncode == 0, shown.stderr
     assert len(json.loads(shown.stdout)["hosts"]) == 2
+    assert_strangers_get_nothing(home, port)
     key = (home / "fleet" / "key.pem").read_text()
     assert (home / "fleet" / "key.pem").stat().st_mode & 0o077 == 0
     with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
@@ -80,6 +81,17 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     gone = loadstone(home, "fleet", "status", f"--fleet={url}")
     assert gone.returncode == 3
     assert f"no Dask scheduler answers at {url}" in gone.stderr
+
+
+def assert_strangers_get_nothing(home: Path, port: int) -> None:
+    """A client has the fleet's certificate and speaks TLS, or is no client of it."""
+    certificates.make(home / "others")
+    words = ("fleet", "status", f"--fleet=tls://127.0.0.1:{port}")
+    told = loadstone(home, *words, f"--fleet-certificates={home / 'others'}")
+    assert told.returncode == 3
+    assert told.stderr.count("\n") == 1
+    plain = loadstone(home, "fleet", "status", f"--fleet=tcp://127.0.0.1:{port}")
+    assert plain.returncode == 3
 
 
 @pytest.mark.verify
@@ -116,18 +128,6 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
         assert trial.resources is not None
         uses = {use.name for use in trial.resources.observation.uses}
         assert "the machine's CPU of 127.0.0.1" in uses
-
-
-def test_a_client_without_the_fleets_certificate_gets_nothing(home: Path) -> None:
-    port = reserve_port()
-    assert loadstone(home, "fleet", "up", f"--port={port}").returncode == 0
-    certificates.make(home / "others")
-    words = ("fleet", "status", f"--fleet=tls://127.0.0.1:{port}")
-    told = loadstone(home, *words, f"--fleet-certificates={home / 'others'}")
-    assert told.returncode == 3
-    assert told.stderr.count("\n") == 1
-    plain = loadstone(home, "fleet", "status", f"--fleet=tcp://127.0.0.1:{port}")
-    assert plain.returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -261,22 +261,18 @@ def test_hosts_by_ssh_end_when_the_client_is_killed(home: Path) -> None:
     assert not list(Path("/dev/shm").glob("loadstone-fleet-*"))
 
 
-@pytest.mark.parametrize(
-    ("host", "why"),
-    [
-        ({"name": "one", "python": "/bin/false"}, "one: /bin/false has no Loadstone"),
-        ({"name": "nowhere.invalid"}, "nowhere.invalid: "),
-    ],
-)
-def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(
-    home: Path, host: dict[str, str], why: str
-) -> None:
+def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(home: Path) -> None:
+    reasons = {
+        "one: /bin/false has no Loadstone": {"name": "one", "python": "/bin/false"},
+        "nowhere.invalid: ": {"name": "nowhere.invalid"},
+    }
     with ssh_hosts(home, {"one": ""}) as reached:
-        file = ssh_file(home, "127.0.0.1", reached.config, [host])
-        told = loadstone(home, "fleet", "status", f"--fleet={file}")
-    assert told.returncode == 3
-    assert why in told.stderr
-    assert told.stderr.count("\n") == 1
+        for why, host in reasons.items():
+            file = ssh_file(home, "127.0.0.1", reached.config, [host])
+            told = loadstone(home, "fleet", "status", f"--fleet={file}")
+            assert told.returncode == 3
+            assert why in told.stderr
+            assert told.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

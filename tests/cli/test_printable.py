@@ -31,6 +31,7 @@ def test_json_with_visible_characters_means_the_same():
     assert json.loads(visible(text)) == json.loads(text)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_a_table_shows_them_and_keeps_its_own_colours(is_terminal):
     file = io.StringIO()
@@ -59,6 +60,7 @@ def test_junit_holds_none():
     assert no_sign_in(clean(HOSTILE))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("status", [400, 500])
 def test_what_a_server_says_is_shown_on_one_line(tmp_path, status):
     body = json.dumps({"error": {"code": status, "message": f"no: {HOSTILE}"}}).encode()
@@ -68,6 +70,7 @@ def test_what_a_server_says_is_shown_on_one_line(tmp_path, status):
     assert no_sign_in(ended.stderr + ended.stdout)
 
 
+@pytest.mark.processes
 def test_a_file_name_is_shown(tmp_path):
     ended = CommandLine(tmp_path)("run", f"{HOSTILE[:-1]}.yaml")
     assert ended.returncode == 2
@@ -75,5 +78,6 @@ def test_a_file_name_is_shown(tmp_path):
     assert "\\x1b" in ended.stderr
 
 
+@pytest.mark.processes
 def test_the_help_has_no_colours_in_a_pipe(tmp_path):
     assert "\x1b" not in CommandLine(tmp_path)("--help").stdout

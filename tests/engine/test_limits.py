@@ -4,7 +4,7 @@ import pytest
 
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
-from loadstone.engine.limits import judged, lag_bound_ms
+from loadstone.engine.limits import judged, lag_bound_ms, merged
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad
 
 GOOD = Health(0.02, 0.3, 2.0, cpu_s=1.0, wall_s=10.0, runqueue_wait_s=0.1, threads=1)
@@ -60,3 +60,12 @@ def test_a_busy_machine_is_named_as_the_reason_of_the_lag() -> None:
 def test_a_request_without_a_local_port_is_a_limit() -> None:
     (limit,) = judged(replace(GOOD, without_port=3), OpenLoad(100, 10)).limits
     assert limit.startswith("3 requests found no free local port on this machine")
+
+
+def test_the_counts_of_engines_that_sent_one_load_are_added() -> None:
+    first = replace(GOOD, retries=1, connections=10, waited=100, without_port=3, throttled=5)
+    second = replace(GOOD, wall_s=12.0, retries=2, connections=20, waited=200, is_cut_short=True)
+    whole = merged([first, second], OpenLoad(100, 10))
+    assert (whole.retries, whole.connections, whole.waited) == (3, 30, 300)
+    assert (whole.without_port, whole.throttled, whole.threads) == (3, 5, 2)
+    assert (whole.cpu_s, whole.wall_s, whole.is_cut_short) == (2.0, 12.0, True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import long_run
 import numpy as np
 import pytest
+from known_service import known_service, seen_by
 from loopback import OK, Serve, answering
 
 from loadstone.engine import parquet
@@ -17,11 +18,11 @@ from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Placement
-from verification.engine.target import LeanTarget, counting_target
+from verification.engine.target import counting_target
 
 
-def command(target: LeanTarget, path: Path, iterations: int) -> list[str]:
-    return [sys.executable, long_run.__file__, str(target.port), str(path), str(iterations)]
+def command(port: int, path: Path, iterations: int) -> list[str]:
+    return [sys.executable, long_run.__file__, str(port), str(path), str(iterations)]
 
 
 @pytest.mark.verify
@@ -33,7 +34,7 @@ def test_memory_does_not_grow_with_the_number_of_requests_and_none_is_lost(
         path = tmp_path / f"{iterations}.parquet"
         with counting_target() as target:
             ended = subprocess.run(
-                command(target, path, iterations), check=True, capture_output=True
+                command(target.port, path, iterations), check=True, capture_output=True
             )
             told = json.loads(ended.stdout)
             assert (told["recorded"], target.end()) == (iterations, iterations)
@@ -45,13 +46,13 @@ def test_memory_does_not_grow_with_the_number_of_requests_and_none_is_lost(
 
 def test_a_killed_run_leaves_what_it_had_written(tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
-    with counting_target() as target:
-        with subprocess.Popen(command(target, path, 10**9)) as running:
+    with known_service(8, 1e-5) as known:
+        with subprocess.Popen(command(known.port, path, 10**9)) as running:
             while not list(tmp_path.glob("*.parts/000001.parquet")):
                 assert running.poll() is None
                 time.sleep(0.05)
             running.kill()
-        answered = target.end()
+        answered = seen_by(known)["worked"]
     left = SampleFile(path)
     groups = list(left.groups())
     rows = sum(len(group) for group in groups)

@@ -37,6 +37,7 @@ def commands(tmp_path: Path):
     return read_commands(written(tmp_path, text))
 
 
+@pytest.mark.processes
 def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
     injector = CommandInjector(journal_in(tmp_path), commands)
     done = injector.inject(read("freeze keystone service on one node for 0.1 seconds"))
@@ -46,11 +47,13 @@ def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
     assert not (tmp_path / "journal.json").exists()
 
 
+@pytest.mark.processes
 def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
     done = CommandInjector(journal_in(tmp_path), commands).inject(read("restart keystone service"))
     assert "false ended with 1" in done.failure
 
 
+@pytest.mark.processes
 def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
     (tmp_path / "frozen").touch()
     command = HostCommand.here_and_now("here", f"rm {tmp_path}/frozen")
@@ -76,6 +79,7 @@ def test_what_a_file_does_not_have_is_said(
         CommandInjector(journal_in(tmp_path), commands).check(read(sentence))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -91,6 +95,7 @@ def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, words: str)
         read_commands(written(tmp_path, text))
 
 
+@pytest.mark.processes
 def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
     task = tmp_path / "task.json"
     hook = {
@@ -119,46 +124,3 @@ def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
     [workload] = json.loads(done.stdout)["workloads"]
     [fault] = workload["faults"]
     assert (fault["targets"], fault["failed"]) == (["here"], 0)
-
-
-@pytest.mark.verify
-def test_an_overloaded_service_drains_its_backlog_and_comes_back(tmp_path: Path) -> None:
-    with known_service(2, 0.02) as known:  # 100/s
-        words = (
-            *("fault", "--users", "0", "--rate", "60", "--repeats", "1", "--json", "-"),
-            *("--do", "overload 2.5x for 2 seconds", "--baseline", "3s", "--observe", "8s"),
-        )
-        done = CommandLine(tmp_path)(*words, url=known.url)
-    assert done.returncode in (0, 1), done.stderr
-    [fault] = json.loads(done.stdout)["faults"]
-    # 50/s too many for 2 s, which 40/s of free capacity serve in 2.5 s.
-    assert 60 <= fault["backlog"] <= 110
-    assert fault["failed"] == 0
-    assert 80 <= fault["goodput_rps"] <= 105
-    assert fault["relative"] > 2
-
-
-@pytest.mark.verify
-def test_a_service_that_stands_still_is_measured_and_set_going_again(tmp_path: Path) -> None:
-    with known_service(4, 0.01) as known:
-        pid = known.process.pid
-        text = (
-            "keystone:\n  hosts: [here]\n"
-            f"  freeze: {{do: 'kill -STOP {pid}', undo: 'kill -CONT {pid}'}}\n"
-        )
-        file = str(written(tmp_path, text))
-        words = (
-            *("fault", "--users", "0", "--faults", file, "--rate", "40", "--repeats", "1"),
-            *("--do", "freeze keystone service for 1 seconds", "--json", "-"),
-            *("--baseline", "2s", "--observe", "4s"),
-        )
-        loadstone = CommandLine(tmp_path)
-        refused = loadstone(*words, url=known.url)
-        assert refused.returncode == 2
-        assert "--yes-break-this-target" in refused.stderr
-        done = loadstone(*words, "--yes-break-this-target", url=known.url)
-    assert done.returncode in (0, 1), done.stderr
-    [fault] = json.loads(done.stdout)["faults"]
-    assert fault["failed"] == 0
-    assert fault["backlog"] >= 30
-    assert fault["targets"] == ["here"]

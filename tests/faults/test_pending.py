@@ -249,6 +249,7 @@ def test_what_cannot_be_undone_stays_and_is_said_with_its_command(loadstone, tmp
     assert (ended.returncode, "echo why" in ended.stderr) == (3, True)
 
 
+@pytest.mark.processes
 def test_one_of_two_hosts_that_fails_does_not_stop_the_other(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     journal = note(f"touch {tmp_path}/undone")
@@ -260,6 +261,7 @@ def test_one_of_two_hosts_that_fails_does_not_stop_the_other(tmp_path, monkeypat
     assert [step.failure for step in journal.steps()] == [failed.failure]
 
 
+@pytest.mark.processes
 def test_an_undo_that_fails_is_repeated(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     script = tmp_path / "undo.sh"
@@ -270,6 +272,7 @@ def test_an_undo_that_fails_is_repeated(tmp_path, monkeypatch) -> None:
     assert not journal.path.exists()
 
 
+@pytest.mark.processes
 def test_the_fault_itself_repeats_its_undo(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "faults.yaml").write_text(
@@ -311,6 +314,7 @@ def test_secrets_of_a_command_are_not_printed(loadstone) -> None:
     assert "false --password=***" in told
 
 
+@pytest.mark.processes
 def test_a_file_names_further_variables_that_its_commands_need(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("MY_CLUSTER", "east")
     (tmp_path / "faults.yaml").write_text(
@@ -353,6 +357,7 @@ def test_a_purged_lab_takes_its_faults_with_it(loadstone, tmp_path) -> None:
     assert [step.undo for step in journal.steps()] == [Undo.COMMAND]
 
 
+@pytest.mark.processes
 def test_a_stopped_lab_is_whole_without_what_ended_with_its_processes(tmp_path) -> None:
     folder = lab(tmp_path)
     (folder / "keystone.conf").write_text("changed")

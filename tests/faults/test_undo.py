@@ -21,6 +21,7 @@ def undone(journal: UndoJournal) -> list[str]:
     return [step.description for step in outcome.undone]
 
 
+@pytest.mark.processes
 def test_what_is_to_be_undone_survives_the_process_that_did_it(tmp_path: Path) -> None:
     repository = tmp_path / "fernet"
     repository.mkdir()

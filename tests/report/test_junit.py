@@ -1,6 +1,7 @@
 from dataclasses import replace
 from xml.etree import ElementTree as Xml
 
+from made_runs import runs
 from realistic import keystone
 
 from loadstone.report import junit
@@ -52,6 +53,16 @@ def test_n_below_the_rate_that_was_asked_for_is_a_failure_and_doubt_an_error():
     ]
     message = found[2].find("testcase/failure").get("message")
     assert message.startswith("the service does not bear the 7.3/s of --fail-below")
+
+
+def test_a_workload_whose_rules_did_not_hold_is_a_failure_that_names_them():
+    task = runs()["task"]
+    missed = [row.criterion for row in task.measurements[0].checks if not row.success]
+    found = suite(task)
+    assert found.get("failures") == "1"
+    failure = found.find("testcase/failure")
+    assert (failure.get("type"), failure.get("message")) == ("sla", ", ".join(missed))
+    assert all(name in failure.text for name in missed)
 
 
 def test_a_run_that_failed_before_any_finding_is_an_error():

@@ -56,7 +56,7 @@ def test_no_rate_below_nothing_is_asked_for_where_hardly_anything_was_seen() -> 
 )
 def test_accuracy_and_honesty_over_a_family(family: str, median: float, tail: float) -> None:
     errors, covered, loads = [], 0, []
-    for index in range(20):
+    for index in range(10):
         service = draw(family, 500 + index)
         capacity, trials = found(service, budget_s=285.0, seed=index)
         assert capacity.rate_rps is not None
@@ -67,7 +67,7 @@ def test_accuracy_and_honesty_over_a_family(family: str, median: float, tail: fl
         loads.append(sum(trial.stats.load_s for trial in trials))
     assert np.median(errors) <= median
     assert np.quantile(errors, 0.95) <= tail
-    assert covered >= 17
+    assert covered >= 9
     assert np.median(loads) <= 255
 
 
@@ -81,12 +81,12 @@ def test_a_short_search_is_near_and_keeps_its_budget(
 ) -> None:
     service = Service(workers=workers, capacity_rps=capacity_rps, variation=variation)
     near = 0
-    for seed in range(10 if capacity_rps < 1000 else 3):
+    for seed in range(5 if capacity_rps < 1000 else 2):
         capacity, trials = found(service, budget_s=75.0, seed=seed)
         assert capacity.rate_rps is not None
         near += abs(capacity.rate_rps / capacity_rps - 1) <= share
         assert sum(trial.stats.load_s for trial in trials) <= 80
-    assert near >= (9 if capacity_rps < 1000 else 3)
+    assert near >= (4 if capacity_rps < 1000 else 2)
 
 
 def test_the_number_rests_on_a_rate_that_held_and_one_that_did_not() -> None:

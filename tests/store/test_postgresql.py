@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from urllib.parse import quote_plus
 
+import command_server
 import pytest
 from command_line import CommandLine, environment
 from known_service import serving
@@ -52,15 +53,7 @@ class Team:
         self.home, self._environment = home, environment(url, home) | {location.VARIABLE: store}
 
     def __call__(self, *words, **variables):
-        return subprocess.run(
-            CommandLine(self.home).words(*words),
-            env=self._environment | variables,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            cwd=self.home,
-            check=False,
-        )
+        return command_server.run(words, self._environment | variables, self.home)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import command_server
+
 PASSWORD = "pw-that-must-not-be-seen"
 
 
@@ -32,6 +34,8 @@ class CommandLine:
     def __call__(
         self, *words: str, url: str = "http://127.0.0.1:9/v3", before: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
+        if not before:
+            return command_server.run(words, environment(url, self.home), self.home)
         return subprocess.run(
             [*before, *self.words(*words)],
             env=environment(url, self.home),

@@ -10,12 +10,11 @@ import re
 import sys
 from pathlib import Path
 
+from known_service import ISSUE
+
 from loadstone.engine.local import run_to_file
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Origin, Plan
-from loadstone.plan.script import Step, text
-
-STEP = Step("issue", "POST", text("/v3/auth/tokens"), body=text("{}"), expect_status=(201,))
 
 
 def peak_rss_mb() -> float:
@@ -28,7 +27,7 @@ def peak_rss_mb() -> float:
 def main() -> None:
     port, path, iterations = sys.argv[1:]
     load = ClosedLoad(16, iterations=int(iterations))
-    plan = Plan(Origin("http", "127.0.0.1", int(port)), (STEP,), load)
+    plan = Plan(Origin("http", "127.0.0.1", int(port)), (ISSUE,), load)
     spilled = run_to_file(plan, Path(path))
     print(json.dumps({"recorded": spilled.file.rows, "peak_rss_mb": peak_rss_mb()}))
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import command_server
 from command_line import environment
 from known_service import NAME, cloud_of, serving
 
@@ -36,7 +37,7 @@ INSIDE = (
     ("monitor", "--for", "1s"),
     ("run", "task.yaml"),
     ("run", "task.yaml", "--fleet", "local:2"),
-    ("capacity", "--scenario", "validate", "--budget", "20s", "--users", "2"),
+    ("capacity", "--scenario", "validate", "--budget", "8s", "--users", "2"),
     ("results", "list"),
     ("results", "show", "latest"),
     ("report", "latest", "-o", "page.html"),
@@ -91,15 +92,7 @@ def packets() -> int:
 
 def sent_by(words: Sequence[str], env: dict[str, str], home: Path) -> Sent:
     before = packets()
-    ended = subprocess.run(
-        [sys.executable, "-m", "loadstone", *words],
-        env=env,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    ended = command_server.run(words, env, home)
     return Sent(words, packets() - before, ended.returncode, ended.stderr)
 
 

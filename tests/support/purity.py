@@ -19,19 +19,11 @@ FOLDERS = {
 FILES = {"engine/test_limits.py", "engine/test_parquet.py"}
 EXCEPT = {
     "audit/test_containers.py",
-    "cli/test_capacity.py",
-    "cli/test_capacity_of_tasks.py",
     "cli/test_entry.py",
     "cli/test_fleet.py",
     "cli/test_lost_terminal.py",
-    "cli/test_printable.py",
-    "cli/test_stdout.py",
     "compare/test_command.py",
-    "faults/test_commands.py",
     "faults/test_kill.py",
-    "faults/test_pending.py",
-    "faults/test_undo.py",
-    "keystone/test_interrupts.py",
     "lab/test_environment.py",
     "lab/test_guard.py",
     "lab/test_interpreters.py",
@@ -43,12 +35,9 @@ EXCEPT = {
     "monitor/test_service.py",
     "rally/task/test_template.py",
     "report/test_every_format.py",
-    "store/test_postgresql.py",
     "study/test_reference.py",
-    "target/test_body.py",
     "test_fakes.py",
     "test_reference.py",
-    "test_verification.py",
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+import command_server
 from command_line import PASSWORD
 from known_service import NAME
 from network_hosts import HERE, NetworkHost
@@ -18,16 +19,18 @@ from reserved_port import reserve_port
 
 
 def loadstone(home: Path, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
-    with begun(home, *words, **more) as process:
-        stdout, stderr = process.communicate()
-    return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+    return command_server.run(words, _environment(home, more), home)
+
+
+def _environment(home: Path, more: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    return kept | {"LOADSTONE_HOME": str(home), **more}
 
 
 def begun(home: Path, *words: str, **more: str) -> "subprocess.Popen[str]":
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
     return subprocess.Popen(
         [sys.executable, "-m", "loadstone", *words],
-        env=kept | {"LOADSTONE_HOME": str(home), **more},
+        env=_environment(home, more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -18,14 +18,22 @@ import requests
 from fake_keystone import PASSWORD, FakeKeystone
 from keystoneauth1.session import Session
 from requests.adapters import BaseAdapter
-from simulator.engine import VirtualEngine, VirtualTime
+from simulator.engine import VirtualEngine
 from simulator.loads import SimulatedService
 from simulator.service import Service
+from simulator.time import VirtualTime
 
 from loadstone.audit.kept import Kept
 from loadstone.backend import Backend
 from loadstone.cli import main
-from loadstone.keystone.target import NamedTarget, OwnLab, Say, Target, TargetChoice
+from loadstone.keystone.target import (
+    NamedTarget,
+    OwnLab,
+    ReferenceService,
+    Say,
+    Target,
+    TargetChoice,
+)
 from loadstone.target import Access, from_clouds_yaml, from_environment
 from loadstone.target.cloud import Cloud
 
@@ -92,7 +100,7 @@ class VirtualCommandLine:
     """
 
     home: Path
-    capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str] | None  # None: what is printed is of no interest
     monkeypatch: pytest.MonkeyPatch
     fake: FakeKeystone = field(default_factory=FakeKeystone)
 
@@ -105,11 +113,12 @@ class VirtualCommandLine:
         seed: int = 0,
         lag_s: float = 0.0,
         failure: Callable[[float], str | None] = lambda _: None,
+        is_away: Callable[[], bool] = lambda: False,
     ) -> Ended:
         named = {"": service or Service(), **(clouds or {})}
         ports = {name: FIRST_PORT + number for number, name in enumerate(named)}
         simulated = {
-            ports[name]: SimulatedService(one, seed * 1000 + ports[name])
+            ports[name]: SimulatedService(one, seed * 1000 + ports[name], is_away)
             for name, one in named.items()
         }
         self._write_clouds(ports)
@@ -118,12 +127,12 @@ class VirtualCommandLine:
 
         @contextmanager
         def connected(choice: TargetChoice, _: Say) -> Iterator[Target]:
-            if isinstance(choice, OwnLab):
+            if isinstance(choice, OwnLab | ReferenceService):
                 if lab is None:
-                    raise AssertionError("this command starts a lab")
+                    raise AssertionError("this command starts a service")
                 port = FIRST_PORT + 100 + len(simulated)
-                made = lab(dict(choice.settings.pairs()))
-                simulated[port] = SimulatedService(made, seed * 1000 + port)
+                made = lab(dict(choice.settings.pairs()) if isinstance(choice, OwnLab) else {})
+                simulated[port] = SimulatedService(made, seed * 1000 + port, is_away)
                 variables = _variables(port)
                 access = _accessed(from_environment(variables), self.fake)
                 yield Target(access)
@@ -136,7 +145,8 @@ class VirtualCommandLine:
         code = self._carry_out(
             words, Backend(connected, engine, lambda *_: Kept(), seed), _variables(ports[""])
         )
-        return Ended(code, *self.capfd.readouterr(), engine, time.now_s)
+        printed = self.capfd.readouterr() if self.capfd else ("", "")
+        return Ended(code, *printed, engine, time.now_s)
 
     def _write_clouds(self, ports: Mapping[str, int]) -> None:
         clouds = {

@@ -36,25 +36,25 @@ def test_the_faster_of_two_services_is_found(
     loadstone: VirtualCommandLine, factor: float, answer: str
 ) -> None:
     missed, ratios = 0, []
-    for ended in compared(loadstone, A, times(factor), 20):
+    for ended in compared(loadstone, A, times(factor), 10):
         found = throughput(ended)
         assert (ended.code, found["answer"]) == (0, answer)
         missed += not found["low"] <= factor <= found["high"]
         ratios.append(found["ratio"])
         assert ended.data["interleaved"]
-    assert missed <= most_failures(20, WRONG)
+    assert missed <= most_failures(10, WRONG)
     assert fmean(ratios) == pytest.approx(factor, rel=0.02)
 
 
 def test_no_difference_is_stated_between_equal_services(loadstone: VirtualCommandLine) -> None:
-    answers = [throughput(one)["answer"] for one in compared(loadstone, A, A, 15)]
-    assert len([one for one in answers if one in ("faster", "slower")]) <= most_failures(15, WRONG)
+    answers = [throughput(one)["answer"] for one in compared(loadstone, A, A, 8)]
+    assert len([one for one in answers if one in ("faster", "slower")]) <= most_failures(8, WRONG)
 
 
 def test_equal_services_are_the_same_within_a_wide_enough_margin(
     loadstone: VirtualCommandLine,
 ) -> None:
-    for ended in compared(loadstone, A, A, 5, *SHORT, "--same-within=15%"):
+    for ended in compared(loadstone, A, A, 2, *SHORT, "--same-within=15%"):
         assert (ended.code, throughput(ended)["answer"]) == (0, "same")
 
 
@@ -65,7 +65,7 @@ def test_the_guard_passes_the_faster_and_fails_the_slower(
     loadstone: VirtualCommandLine, factor: float, code: int, outcome: str
 ) -> None:
     words = (*SHORT, "--fail-if-slower=5%", "--junit=guard.xml", "--markdown=guard.md")
-    for ended in compared(loadstone, A, times(factor), 6, *words):
+    for ended in compared(loadstone, A, times(factor), 2, *words):
         assert (ended.code, ended.data["guard"]["outcome"]) == (code, outcome)
         suite = Xml.parse(loadstone.home / "guard.xml").getroot()
         assert suite.get("failures") == str(code)
@@ -75,10 +75,10 @@ def test_the_guard_passes_the_faster_and_fails_the_slower(
 def test_the_guard_leaves_a_difference_at_its_margin_undecided(
     loadstone: VirtualCommandLine,
 ) -> None:
-    ended = compared(loadstone, A, times(1 / 1.05), 12, *SHORT, "--fail-if-slower=5%")
+    ended = compared(loadstone, A, times(1 / 1.05), 6, *SHORT, "--fail-if-slower=5%")
     outcomes = [(one.code, one.data["guard"]["outcome"]) for one in ended]
     decided = [one for one in outcomes if one != (4, "undecided")]
-    assert len(decided) <= most_failures(12, WRONG)
+    assert len(decided) <= most_failures(6, WRONG)
 
 
 def test_what_slows_both_services_alike_does_not_change_the_ratio(
@@ -87,7 +87,7 @@ def test_what_slows_both_services_alike_does_not_change_the_ratio(
     """Both lose a tenth of their capacity a minute; each pair is measured within seconds."""
     a = Service(workers=2, capacity_rps=40.0, leak_per_minute=0.1)
     b = Service(workers=2, capacity_rps=52.0, leak_per_minute=0.1)
-    for ended in compared(loadstone, a, b, 5, *SHORT, "--pairs-at-least=12"):
+    for ended in compared(loadstone, a, b, 3, *SHORT, "--pairs-at-least=12"):
         found = throughput(ended)
         assert (ended.code, found["answer"]) == (0, "faster")
         assert found["low"] <= 1.3 <= found["high"]
@@ -96,7 +96,7 @@ def test_what_slows_both_services_alike_does_not_change_the_ratio(
 def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -> None:
     slow = Service(workers=2, capacity_rps=40.0, delay_s=0.02)
     words = ("--seconds=2", "--rate=15", "--pairs=12")
-    for ended in compared(loadstone, A, slow, 5, *words):
+    for ended in compared(loadstone, A, slow, 2, *words):
         (name, found), *_ = ended.data["metrics"]["token issue"].items()
         assert (ended.code, name, found["answer"]) == (0, "latency p50", "slower")
 

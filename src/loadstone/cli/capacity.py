@@ -199,7 +199,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         secrets=searched.secrets,
     )
     with open_store(options["location"]) as store:
-        with Screen() as screen:
+        with Screen(backend_of(ctx).clock) as screen:
             result = run(config, store, screen, backend_of(ctx))
         code = exit_code(result, leftovers(store, result.run_id))
     junit = options["junit"]

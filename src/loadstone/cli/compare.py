@@ -304,7 +304,7 @@ def measure(
         ),
         parameters=parameters,
     )
-    with open_store(location) as store, Screen() as screen:
+    with open_store(location) as store, Screen(backend.clock) as screen:
         return measure(config, store, screen, backend)
 
 

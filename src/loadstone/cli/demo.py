@@ -51,7 +51,7 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyw
         command=command_line(),
     )
     with open_store(location) as store:
-        with Screen() as screen:
+        with Screen(backend_of(ctx).clock) as screen:
             result = run(config, store, screen, backend_of(ctx))
         show(result, None)
         path = store.folder(result.run_id) / "report.html"

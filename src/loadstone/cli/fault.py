@@ -182,7 +182,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     config = _config(options)
     with open_store(options["location"]) as store:
         try:
-            with Screen() as screen:
+            with Screen(backend_of(ctx).clock) as screen:
                 run(config, store, screen, backend_of(ctx))
         finally:
             # Also show results until Ctrl-C or a failure.

@@ -236,7 +236,7 @@ def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -
 
     with open_store(options["location"]) as store:
         try:
-            with Screen() as screen:
+            with Screen(backend.clock) as screen:
                 run_config(config, store, screen, backend)
         finally:
             # Also show results until Ctrl-C or a failure.

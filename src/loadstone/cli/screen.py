@@ -1,8 +1,8 @@
 """Progress on stderr."""
 
 import sys
-import time
 from contextlib import suppress
+from math import inf
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from loadstone import crash
 from loadstone.analysis.model import NOT_JUDGED, Trial, TrialState
 from loadstone.cli.stderr import unfailing
+from loadstone.clock import SYSTEM, Clock
 from loadstone.engine.progress import Progress
 from loadstone.monitor.resources import Watch
 from loadstone.observer import Display
@@ -38,17 +39,18 @@ COLOURS: dict[str, str] = {
 class Screen(Display):
     """Shows messages, trials and a live line, which a terminal redraws in place."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._clock = clock
         self.console = PrintableConsole(file=unfailing(styled(sys.stderr)), highlight=False)
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._redaction = Redaction()
-        self._last_line_s = 0.0
+        self._last_line_s = -inf
         self._ends_at_s: float | None = None
         self._latency_ms = 0.0  # of the last iterations
         self._request: TrialRequest
         self._watch: Watch | None = None
         self._busy = ""
-        self._busy_read_s = 0.0
+        self._busy_read_s = -inf
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -78,7 +80,7 @@ class Screen(Display):
 
     def begin(self, load_s: float) -> None:
         """Start the countdown of the live line: at most `load_s` seconds of load."""
-        self._ends_at_s = time.monotonic() + load_s
+        self._ends_at_s = self._clock.monotonic_s() + load_s
         self._latency_ms = 0.0
 
     def watch(self, watch: Watch | None) -> None:
@@ -110,7 +112,7 @@ class Screen(Display):
         """Show the progress of a load; it ends after `count` iterations, if given."""
         # With a slow service, no iteration may have ended since the last call.
         self._latency_ms = progress.latency_ms or self._latency_ms
-        now_s = time.monotonic()
+        now_s = self._clock.monotonic_s()
         if not self.console.is_terminal and now_s - self._last_line_s < LINE_EVERY_S:
             return
         at_most_s = None if self._ends_at_s is None else max(0.0, self._ends_at_s - now_s)
@@ -131,11 +133,11 @@ class Screen(Display):
 
     def _busiest(self) -> str:
         """Return the line of the busiest resources, updated every few seconds."""
-        now_s = time.monotonic()
+        now_s = self._clock.monotonic_s()
         if self._watch is not None and now_s - self._busy_read_s > BUSY_EVERY_S:
             self._busy_read_s = now_s
             with suppress(Exception):  # a monitor never ends a run
-                uses = self._watch.busiest(time.time() - BUSY_OVER_S)[:MOST_BUSY]
+                uses = self._watch.busiest(self._clock.unix_s() - BUSY_OVER_S)[:MOST_BUSY]
                 self._busy = moment.busiest(uses) if uses else ""
         return self._busy
 

@@ -154,7 +154,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     with open_store(options["location"]) as store:
         journal = _journal(options)
         try:
-            with Screen() as screen:
+            with Screen(backend_of(ctx).clock) as screen:
                 screen.say(f"study {journal.study_id}")
                 fleet = fleet_address(
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]

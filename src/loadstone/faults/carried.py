@@ -5,7 +5,7 @@ without faults does not need.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import pending
 from loadstone.faults.journal import Owner, UndoJournal
-from loadstone.faults.model import FaultCommands, Planned
+from loadstone.faults.model import FaultCommands, FaultRecord, Planned
 from loadstone.faults.observer import Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.keystone.target import Target
@@ -68,7 +68,8 @@ class FaultRunner:
 
     def observer(self, planned: Sequence[Planned], say: Say) -> Faults:
         """Return the observer that injects the faults of one trial."""
-        return Faults(self._injector(planned[0].fault if planned else None), planned, say)
+        injector = self._injector(planned[0].fault if planned else None)
+        return Faults(injector, planned, say, self.clock)
 
     @contextmanager
     def hold(self, fault: Fault | None, say: Say) -> Iterator[None]:
@@ -77,14 +78,17 @@ class FaultRunner:
             yield
             return
         injector = self._injector(fault)
-        with ThreadPoolExecutor(1) as thread:
-            record = thread.submit(injector.inject, replace(fault, hold_s=HELD_S))
-            try:
-                say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
-                self.clock.sleep(NOTICED_S)
-                yield
-            finally:
-                injector.over.set()
+        record: Future[FaultRecord] = Future()
+        held = replace(fault, hold_s=HELD_S)
+        thread = self.clock.thread(lambda: _complete(record, lambda: injector.inject(held)))
+        thread.start()
+        try:
+            say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
+            self.clock.sleep(NOTICED_S)
+            yield
+        finally:
+            injector.over.set()
+            thread.join()
         if record.result().failure:
             raise EnvironmentUnusable(f"fault {fault.sentence!r}: {record.result().failure}")
         injector.settle()
@@ -98,10 +102,11 @@ class FaultRunner:
         from loadstone.faults.inject import LabInjector, LoadInjector
 
         if fault is not None and fault.verb is Verb.OVERLOAD:
-            return LoadInjector(folder=self.target.lab)
+            return LoadInjector(folder=self.target.lab, clock=self.clock)
+        owner = Owner.this(self.run_id)
         if self.commands is not None:
-            return CommandInjector(self._journal, self.commands, Owner.this(self.run_id))
-        return LabInjector(self._lab(fault), self._journal, Owner.this(self.run_id))
+            return CommandInjector(self._journal, self.commands, owner, clock=self.clock)
+        return LabInjector(self._lab(fault), self._journal, owner, clock=self.clock)
 
     def _lab(self, fault: Fault | None) -> Path:
         if self.target.lab is None:
@@ -111,3 +116,11 @@ class FaultRunner:
                 "of a file: --faults FILE"
             )
         return self.target.lab
+
+
+def _complete(future: Future[FaultRecord], work: Callable[[], FaultRecord]) -> None:
+    """Let a future have the outcome of some work."""
+    try:
+        future.set_result(work())
+    except BaseException as problem:
+        future.set_exception(problem)

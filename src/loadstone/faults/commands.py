@@ -3,7 +3,6 @@
 import os
 import re
 import secrets
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -12,6 +11,7 @@ from typing import Any
 
 from loadstone import yaml_file
 from loadstone.analysis.fault import FaultEffect
+from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
@@ -89,6 +89,7 @@ class CommandInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)
+    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault without commands in the file."""
@@ -114,7 +115,7 @@ class CommandInjector:
         failures: list[str] = []
         hosts: tuple[str, ...] = ()
         to_undo: list[UndoStep] = []
-        began_s = time.time()
+        began_s = self.clock.unix_s()
         try:
             service, action = self.commands.find(fault)
             hosts = self._hosts(fault, service)
@@ -122,14 +123,14 @@ class CommandInjector:
                 if action.undo:
                     undo = HostCommand.here_and_now(host, action.undo, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
-                log.append((time.time(), f"{host}: {masked(action.do)}"))
+                log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
                 self._do(host, action.do)
-            self.over.wait(fault.hold_s)
+            self.clock.wait(self.over, fault.hold_s)
         except LoadstoneError as problem:
             failures.append(str(problem))
         began_s = log[0][0] if log else began_s
         outcome = undo_steps(
-            self.journal, to_undo, lambda step: log.append((time.time(), _undone(step)))
+            self.journal, to_undo, lambda step: log.append((self.clock.unix_s(), _undone(step)))
         )
         failures += [one.failure for one in outcome.failed]
         undone_s = log[-1][0] if outcome.undone and not outcome.failed else None

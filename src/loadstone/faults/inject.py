@@ -15,6 +15,7 @@ from random import Random
 from threading import Event, Thread
 
 from loadstone.analysis.fault import FaultEffect, FaultPhase
+from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
@@ -53,6 +54,7 @@ class LoadInjector:
 
     over: Event = field(default_factory=Event)  # the load has ended
     folder: Path | None = None  # of the lab, where it is one
+    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Accept every target: all can be overloaded."""
@@ -73,10 +75,10 @@ class LoadInjector:
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Wait until the overload is over."""
-        began_s = time.time()
-        self.over.wait(fault.hold_s)
+        began_s = self.clock.unix_s()
+        self.clock.wait(self.over, fault.hold_s)
         return FaultRecord(
-            fault, began_s, time.time(), None, ("load",), ((began_s, fault.sentence),)
+            fault, began_s, self.clock.unix_s(), None, ("load",), ((began_s, fault.sentence),)
         )
 
 
@@ -89,6 +91,7 @@ class LabInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
+    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that this deployment cannot have."""
@@ -171,11 +174,14 @@ class _ActiveFault:
     def folder(self) -> Path:
         return self.injector.folder
 
+    def _now_s(self) -> float:
+        return self.injector.clock.unix_s()
+
     def record(self, failure: str = "") -> FaultRecord:
         """Return the record of the fault."""
         return FaultRecord(
             self.fault,
-            self.began_s or time.time(),
+            self.began_s or self._now_s(),
             self.undone_s,
             self.detected_s,
             self.targets,
@@ -207,7 +213,7 @@ class _ActiveFault:
                     self._steal_cpu()
                 case _:
                     self._on_parts(parts.hit(fault, parts.read_state(folder), self.injector.random))
-            self.injector.over.wait(fault.hold_s)
+            self.injector.clock.wait(self.injector.over, fault.hold_s)
         finally:
             self._undo()
 
@@ -227,17 +233,17 @@ class _ActiveFault:
             raise EnvironmentUnusable(
                 "; ".join(f"{one.description}: {one.failure}" for one in outcome.failed)
             )
-        self.undone_s = time.time()
+        self.undone_s = self._now_s()
 
     def _note(self, kind: Undo, what: str) -> None:
         self.to_undo.append(self.injector.note(kind, what))
 
     def _log(self, message: str) -> None:
-        self.steps.append((time.time(), message))
+        self.steps.append((self._now_s(), message))
 
     def _act(self, message: str, action: Callable[[], object]) -> None:
         """Log and do one action; the first one is the begin of the fault."""
-        now_s = time.time()
+        now_s = self._now_s()
         self.began_s = self.began_s or now_s
         self.steps.append((now_s, message))
         action()
@@ -340,11 +346,11 @@ class _ActiveFault:
 
     @contextmanager
     def _phase(self, description: str) -> Iterator[None]:
-        began_s = time.time()
+        began_s = self._now_s()
         try:
             yield
         finally:
-            self.phases.append(FaultPhase(description, began_s, time.time()))
+            self.phases.append(FaultPhase(description, began_s, self._now_s()))
 
     def _roll(self, records: Sequence[Record]) -> None:
         before = len(self.to_undo)
@@ -389,7 +395,7 @@ class _ActiveFault:
         with self._phase("the schema was contracted"):
             self._act("db_sync --contract", partial(rolling.sync, folder, release, "contract"))
         self.injector.journal.remove(self.to_undo.pop())
-        self.undone_s = time.time()
+        self.undone_s = self._now_s()
         self._log(f"all is of {release}")
 
     def _fill(self) -> None:
@@ -465,7 +471,7 @@ class _ActiveFault:
                 time.sleep(balancer.POLL_S)
         except EnvironmentUnusable:
             return  # haproxy itself is away
-        self.detected_s = time.time()
+        self.detected_s = self._now_s()
 
 
 def _family(record: Record) -> tuple[processes.Process, ...]:

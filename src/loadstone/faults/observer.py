@@ -1,8 +1,8 @@
 """Injects the faults of a trial at their times, and computes their effects."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Condition, Event, Thread
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
+from loadstone.clock import SYSTEM, Clock
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
@@ -56,6 +57,7 @@ class Faults(TrialObserver):
     injector: Injector
     planned: Sequence[Planned]
     say: Say
+    clock: Clock = SYSTEM
     _threads: list[Thread] = field(default_factory=list, init=False)
     _records: list[FaultRecord] = field(default_factory=list, init=False)
     _running: int = field(default=0, init=False)  # faults that are not undone yet
@@ -75,7 +77,7 @@ class Faults(TrialObserver):
             if progress.elapsed_s < planned.at_s:
                 break
             self.say(f"  {progress.elapsed_s:5.1f} s  {planned.fault.sentence}")
-            thread = Thread(target=self.inject, args=(planned.fault,), name="fault")
+            thread = self.clock.thread(partial(self.inject, planned.fault))
             self._threads.append(thread)
             thread.start()
         return not self._is_over()
@@ -87,7 +89,7 @@ class Faults(TrialObserver):
         return (
             lasting
             and 0 < len(self.planned) == len(end_times_s)
-            and time.time() > max(end_times_s) + AFTER_S
+            and self.clock.unix_s() > max(end_times_s) + AFTER_S
         )
 
     def inject(self, fault: Fault) -> FaultRecord:

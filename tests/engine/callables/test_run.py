@@ -70,7 +70,8 @@ def test_an_open_load_keeps_its_schedule_and_counts_from_the_intended_start():
     assert latency_ns.max() >= 20 * 50_000_000 - 19 * 25_000_000
     assert latency_ns.max() > 5 * (rows["done_ns"] - rows["sent_ns"]).min()
     # That the user's bound made it wait is no lateness of the generator.
-    assert called.measured.health.lag_p50_ms < 300
+    waited_ms = np.median(rows["sent_ns"] - rows["due_ns"]) / 1e6
+    assert called.measured.health.lag_p50_ms < waited_ms - 100
 
 
 def test_a_rate_that_goes_through_stages_is_kept() -> None:

@@ -16,25 +16,9 @@ from loadstone.engine.samples import Samples
 from loadstone.plan.model import Plan
 from loadstone.plan.script import Step
 from simulator.loads import Played, Sent, SimulatedService
+from simulator.time import VirtualTime
 
-EPOCH_S = 1_800_000_000.0  # of the virtual clock, in Unix time
 PREPARATION_S = 0.05  # of a load
-
-
-@dataclass(slots=True)
-class VirtualTime:
-    """The time since the start of a test."""
-
-    now_s: float = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now_s += seconds
-
-    @property
-    def clock(self) -> Clock:
-        """The clock that shows this time."""
-        return Clock(lambda: self.now_s, lambda: EPOCH_S + self.now_s, self.sleep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +70,7 @@ class VirtualEngine:
         start_s = self.time.now_s
 
         def goes_on(at_s: float, run: Played) -> bool:
-            self.time.now_s = start_s + at_s
+            self.time.pass_to(start_s + at_s)
             if on_samples is not None:
                 on_samples(_rows_of(run, service.refused_with))
             progress = run.progress(at_s)
@@ -95,8 +79,7 @@ class VirtualEngine:
             return on_progress is None or on_progress(progress)
 
         run = service.play(self._sent(plan), start_s, TICK_S, goes_on)
-        self.time.now_s = start_s + max(run.end_s, run.last_s)
-        goes_on(self.time.now_s - start_s, run)
+        goes_on(max(run.end_s, run.last_s), run)
         return run
 
     def _sent(self, plan: Plan) -> Sent:

@@ -128,9 +128,12 @@ def _ns(seconds: list[float], rows: Sequence[int]) -> np.ndarray[tuple[int], np.
 class SimulatedService:
     """A service with its noise, which goes on from load to load."""
 
-    def __init__(self, service: Service, seed: int) -> None:
+    def __init__(
+        self, service: Service, seed: int, is_away: Callable[[], bool] = lambda: False
+    ) -> None:
         work, noise, other = np.random.default_rng(seed).spawn(3)
         self.service = service
+        self._is_away = is_away  # refuses connections, as where nothing listens
         self.speed = Speed(service, noise)
         self._workers = Workers(service, work)
         self._gate = gate(service)
@@ -215,6 +218,8 @@ class SimulatedService:
         service = self.service
         delay_s = service.delay_s
         begin_s = now_s + sent_s + delay_s / 2
+        if self._is_away():
+            return sent_s + delay_s, Outcome.REFUSED
         outage = service.outage
         if outage is not None and begin_s >= outage.at_s:
             if begin_s < outage.back_at_s:

@@ -1,0 +1,168 @@
+"""`loadstone study run` of simulated labs: its table, cells that fail, pauses, resuming."""
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+import pytest
+from binomial import most_failures
+from simulator.service import Service
+from virtual import VirtualCommandLine
+
+from loadstone.errors import EnvironmentUnusable
+
+PAUSE_S = 600
+STUDY = f"""\
+title: Workers
+settings: {{hash-rounds: 4}}
+factors: {{workers: [1, 2]}}
+repeats: 3
+pause_s: {PAUSE_S}
+measurement: {{scenario: issue, budget_s: 40, users: 0}}
+compare:
+  - {{factor: workers, levels: [1, 2]}}
+"""
+STEPS = """\
+title: Steps
+factors: {workers: [1, 2]}
+measurement:
+  kind: steps
+  figure: rate
+  users: 0
+  steps:
+    - {name: one at a time, scenario: issue, iterations: 100}
+    - {name: four at a time, scenario: issue, concurrency: 4, iterations: 200}
+"""
+TASK = """\
+title: A task
+factors: {workers: [1, 2]}
+measurement:
+  kind: task
+  task:
+    Authenticate.keystone:
+      - runner: {type: constant, times: 100, concurrency: 4}
+        sla: {max_avg_duration: 0.15}
+"""
+FAULTS = """\
+title: Overload
+factors: {workers: [2]}
+measurement:
+  kind: faults
+  do: ["overload 4x for 10 seconds"]
+  figures: [goodput_rps, mttr_s]
+  rate_rps: 16
+  times: 2
+  baseline_s: 5
+  observe_s: 40
+"""
+REFERENCE = """\
+title: The reference service
+factors: {workers: [1]}
+measurement: {scenario: issue, budget_s: 40, users: 0}
+reference: {words: "loadstone serve"}
+"""
+
+
+def by_workers(settings: Mapping[str, str]) -> Service:
+    """Return a lab of which each worker serves 20 a second; `loadstone serve` has four."""
+    workers = int(settings.get("workers", 4))
+    return Service(workers=workers, capacity_rps=20.0 * workers, variation=0.2)
+
+
+def begin(loadstone: VirtualCommandLine, text: str) -> tuple[str, ...]:
+    (loadstone.home / "study.yaml").write_text(text)
+    return ("study", "run", "study.yaml", "--json=-")
+
+
+def test_the_table_has_n_of_each_cell_and_the_ratio_of_two(loadstone: VirtualCommandLine) -> None:
+    missed = 0
+    for seed in range(3):
+        ended = loadstone(*begin(loadstone, STUDY), lab=by_workers, seed=seed)
+        assert ended.code == 0
+        one, two = ended.data["rows"]
+        assert (one["levels"], two["levels"]) == ({"workers": "1"}, {"workers": "2"})
+        assert one["value"] == pytest.approx(20.0, rel=0.05)
+        assert two["value"] == pytest.approx(40.0, rel=0.05)
+        assert one["repeats"] == len(one["run_ids"]) == 3
+        [difference] = ended.data["differences"]
+        assert difference["answer"] == "faster"
+        missed += not difference["low"] <= 2.0 <= difference["high"]
+        # Pauses are between two turns, of which there are six.
+        assert 5 * PAUSE_S < ended.seconds < 5 * PAUSE_S + 6 * 60
+    assert missed <= most_failures(3, 0.05)
+
+
+def test_a_cell_that_fails_is_named_and_measured_when_the_study_goes_on(
+    loadstone: VirtualCommandLine,
+) -> None:
+    def without_two(settings: Mapping[str, str]) -> Service:
+        if settings["workers"] == "2":
+            raise EnvironmentUnusable("the second worker does not start")
+        return by_workers(settings)
+
+    ended = loadstone(*begin(loadstone, STUDY), lab=without_two)
+    assert ended.code == 3
+    one, two = ended.data["rows"]
+    assert (one["failures"], len(one["run_ids"])) == ([], 3)
+    assert (two["failures"], two["value"]) == (["the second worker does not start"], None)
+    assert ended.data["missing"] == 3
+    words = ("study", "run", f"--resume={ended.data['study_id']}", "--json=-")
+    again = loadstone(*words, lab=by_workers)
+    assert (again.code, again.data["missing"]) == (0, 0)
+    now, measured = again.data["rows"]
+    assert now["run_ids"] == one["run_ids"]
+    assert measured["value"] == pytest.approx(40.0, rel=0.05)
+
+
+def test_a_turn_whose_generator_was_late_is_measured_once_more(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone(*begin(loadstone, STUDY), lab=by_workers, lag_s=0.1)
+    assert ended.code == 4
+    assert ended.stderr.count("once more, for the load generator was the limit") == 6
+    assert [row["value"] for row in ended.data["rows"]] == [None, None]
+
+
+def test_steps_have_the_rates_that_the_response_time_law_says(
+    loadstone: VirtualCommandLine,
+) -> None:
+    for seed in range(4):
+        ended = loadstone(*begin(loadstone, STEPS), lab=by_workers, seed=seed)
+        assert ended.code == 0
+        rates = {
+            (row["levels"]["workers"], row["step"]): row["value"] for row in ended.data["rows"]
+        }
+        assert list(rates.values()) == pytest.approx(
+            [
+                {"one at a time": 20.0, "four at a time": 20.0 * int(workers)}[step]
+                for workers, step in rates
+            ],
+            rel=0.07,
+        )
+
+
+def test_the_rules_of_a_task_decide_the_exit_code(loadstone: VirtualCommandLine) -> None:
+    # Four at a time take 200 ms of one worker, 100 ms of two.
+    ended = loadstone(*begin(loadstone, TASK), lab=by_workers)
+    assert ended.code == 1
+    single = TASK.replace("[1, 2]", "[2]")
+    assert loadstone(*begin(loadstone, single), lab=by_workers).code == 0
+
+
+def test_faults_are_a_measurement_of_a_study(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadstone.faults.watcher.watched", lambda *_: nullcontext())
+    ended = loadstone(*begin(loadstone, FAULTS), lab=by_workers)
+    assert ended.code == 0
+    found = {row["step"]: row["value"] for row in ended.data["rows"]}
+    # 64/s of which 40/s are served for 10 s; then 24/s more are served than come.
+    assert list(found.values()) == [pytest.approx(40.0, rel=0.1), pytest.approx(20.0, rel=0.15)]
+
+
+def test_the_reference_service_is_a_cell(loadstone: VirtualCommandLine) -> None:
+    ended = loadstone(*begin(loadstone, REFERENCE), lab=by_workers)
+    assert ended.code == 0
+    values = [row["value"] for row in ended.data["rows"]]
+    assert sorted(values) == pytest.approx([20.0, 80.0], rel=0.05)
+    assert json.loads(ended.stdout)["missing"] == 0
