@@ -13,6 +13,7 @@ from markupsafe import Markup
 from loadstone import files
 from loadstone.analysis.model import Trial
 from loadstone.report import figures, names, prediction, profile, streak, trial_figures, words
+from loadstone.report.comparison import ComparisonSection
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
@@ -70,9 +71,11 @@ def write(run: Run, samples_of: SamplesOf, path: Path) -> None:
     write_runs(((run, samples_of),), path)
 
 
-def write_runs(runs: Sequence[tuple[Run, SamplesOf]], path: Path) -> None:
+def write_runs(
+    runs: Sequence[tuple[Run, SamplesOf]], path: Path, comparison: ComparisonSection | None = None
+) -> None:
     """Write the report."""
-    files.write(path, render_runs(runs))
+    files.write(path, render_runs(runs, comparison))
 
 
 def render(run: Run, samples_of: SamplesOf) -> str:
@@ -80,20 +83,27 @@ def render(run: Run, samples_of: SamplesOf) -> str:
     return render_runs(((run, samples_of),))
 
 
-def render_runs(runs: Sequence[tuple[Run, SamplesOf]]) -> str:
-    """Return the page as text; each run comes with the function that reads its samples."""
+def render_runs(
+    runs: Sequence[tuple[Run, SamplesOf]], comparison: ComparisonSection | None = None
+) -> str:
+    """Return the page as text; each run comes with the function that reads its samples.
+
+    With `comparison` of two runs, the page begins with it.
+    """
     parts = [
         _part(f"run-{number}-" if number > 1 else "", run, samples_of)
         for number, (run, samples_of) in enumerate(runs, 1)
     ]
     only = parts[0].run
     kind = "Task report" if parts[0].tasks else "Capacity report"
+    several = comparison.title if comparison else f"Report of {len(parts)} runs"
     return rendered(
         "page.html.j2",
         [chart for part in parts for chart in _charts(part)],
         parts=parts,
         heads=HEADS,
-        title=f"{kind} {only.run_id}" if len(parts) == 1 else f"Report of {len(parts)} runs",
+        comparison=comparison,
+        title=f"{kind} {only.run_id}" if len(parts) == 1 else several,
     )
 
 
