@@ -84,8 +84,8 @@ PROFILE = click.option(
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,
-    help="Measure a --lab although another measurement is using it, which the results say; or any "
-    "target although a fault is still in force.",
+    help="Measure a target although another measurement is using it, which the results say, or "
+    "although a fault is still in force.",
 )
 
 

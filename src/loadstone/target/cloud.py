@@ -18,6 +18,9 @@ class TlsFiles:
     key_file: str | None = None
 
 
+_LOOPBACK = ("localhost", "::1")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An http(s) URL in parts; `host` has no brackets, `path` no trailing slash."""
@@ -40,6 +43,12 @@ class Endpoint:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         scheme = cast('Literal["http", "https"]', parts.scheme)
         return cls(scheme, parts.hostname, port, parts.path.rstrip("/"))
+
+    @property
+    def place(self) -> str:
+        """HOST:PORT, which is the same for all URLs of one service on this machine."""
+        host = self.host.lower().strip("[]").rstrip(".")
+        return f"{'127.0.0.1' if host in _LOOPBACK else host}:{self.port}"
 
     @property
     def url(self) -> str:
