@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, prediction, profile, streak, trial_figures, words
+from loadstone.report import figures, names, outcome, prediction, profile, streak, trial_figures, words
 from loadstone.report.comparison import ComparisonSection
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
@@ -157,12 +157,10 @@ def _of_slas(run: Run) -> RowVerdict | None:
     count = len(run.workloads)
     if not count:
         return None
-    passed = sum(one.checks_passed and not one.failure for one in run.workloads)
-    workloads = "workload" if count == 1 else "workloads"
-    if passed == count:
-        each = "its" if count == 1 else "their"
-        return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
-    return RowVerdict("degraded", f"{count - passed} of {count} {workloads} broke the SLA")
+    if fell_short := outcome.summary(run):
+        return RowVerdict("degraded", fell_short)
+    workloads, each = ("workload", "its") if count == 1 else ("workloads", "their")
+    return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
 
 
 def _charts(part: RunSection) -> Iterator[Chart]:
