@@ -13,6 +13,7 @@ from loadstone import paths
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.contexts.users_file import existing_users, read_users
+from loadstone.keystone.local_service import lab_at, members_at
 from loadstone.keystone.resources import User
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.identity_requests import AccessLogs
@@ -32,6 +33,7 @@ from loadstone.target import (
     require_permission,
 )
 from loadstone.target.cloud import Endpoint
+from loadstone.target.permission import is_loopback
 
 if TYPE_CHECKING:
     from loadstone.keystone.deploy.settings import LabSettings
@@ -168,9 +170,9 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             with (
                 connected(choice, say) as target,
                 reserved(target.access.endpoint, anyway=choice.anyway) as reservation,
-                watching(None, say, choice.watched) as watch,
+                _watching_service(target.access.endpoint, say, choice.watched) as (members, watch),
             ):
-                yield replace(target, watch=watch, reservation=reservation)
+                yield replace(target, members=members, watch=watch, reservation=reservation)
         case OwnLab():
             from loadstone.lab.measurement import measuring
 
@@ -196,12 +198,9 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
 @contextmanager
 def reserved(endpoint: Endpoint, *, anyway: bool) -> "Iterator[ActiveMeasurement]":
     """Reserve a target that was not chosen as a lab, by its host and port."""
-    from loadstone.keystone import deployment
     from loadstone.lab.measurement import measuring
 
-    place = endpoint.place
-    labs = (one for one in deployment.every() if one.is_running)
-    lab = next((one for one in labs if one.place == place), None)
+    place, lab = endpoint.place, lab_at(endpoint)
     folder = paths.targets() / quote(place, safe="") if lab is None else lab.folder
     name = place if lab is None else ""
     with measuring(folder, name, anyway=anyway, shares=True) as reservation:
@@ -229,6 +228,17 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
         )
     with _watching(sources, setup, say) as watch:
         yield watch
+
+
+@contextmanager
+def _watching_service(
+    endpoint: Endpoint, say: Say, more: tuple[str, ...]
+) -> Iterator[tuple[Members, Watch]]:
+    """Read resources of this machine and of a service that was not chosen as a lab."""
+    members = members_at(endpoint)
+    setup = Setup(is_elsewhere=not is_loopback(endpoint.host, endpoint.port))
+    with _watching(open_sources(members, (), more), setup, say) as watch:
+        yield members, watch
 
 
 @contextmanager
