@@ -11,6 +11,15 @@ import pytest
         (("capacity", "--cloud", "none-such"), 2, "none-such"),
         (("capacity", "--lab", "a", "--cloud", "b"), 2, "not both"),
         (("capacity", "--users", "0"), 3, "127.0.0.1:9"),
+        (
+            ("capacity", "--scenario", "issue", "--scenario", "validate"),
+            2,
+            "--scenario takes one value, not 2: issue, validate; use a command for each, or their "
+            "mix: mix:issue=1,validate=1",
+        ),
+        (("capacity", "--lab", "a", "--lab", "b"), 2, "--lab takes one value, not 2"),
+        (("compare", "--scenario", "issue", "--scenario", "a"), 2, "--scenario takes one value"),
+        (("fault", "--do", "x", "--scenario", "issue", "--scenario", "a"), 2, "takes one value"),
         (("capacity", "--budget", "soon"), 2, "no duration"),
         (("capacity", "--budget", "9h"), 2, "outside"),
         (("capacity", "--max-rate", "1e9"), 2, "range"),

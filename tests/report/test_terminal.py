@@ -59,6 +59,8 @@ def test_the_list_gives_each_run_with_its_capacities():
         MeasurementSummary("s", "token issue", 7.19, 7.11, 7.27),
         MeasurementSummary("v", "validation", None, 40.0, None),
         MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
+        MeasurementSummary("i", "alone", None, None, None, 20.2, "low load, to predict N"),
+        MeasurementSummary("i", "cut", None, 30.4, 35.7, is_interrupted=True),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: listing([entry, replace(entry, findings=())], c))

@@ -13,6 +13,7 @@ from loadstone.cli.choose import (
     PROFILE,
     Command,
     backend_of,
+    once,
     target_options,
 )
 from loadstone.cli.duration import Duration, Number
@@ -107,11 +108,10 @@ def search_options(command: Command) -> Command:
 @ANYWAY
 @MONITOR
 @PROFILE
-@click.option(
+@once(
     "--scenario",
     metavar="NAME",
     default="issue",
-    show_default=True,
     help=f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
     "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
     "HttpRequests.check_request.",
@@ -123,13 +123,13 @@ def search_options(command: Command) -> Command:
     multiple=True,
     help="Argument of the scenario, with its value in YAML or JSON; may be repeated.",
 )
-@click.option(
+@once(
     "--task",
     metavar="FILE",
     help="Find N for a workload of this task file (-: stdin), with its users, roles and quotas. "
     "Its SLA rules become objectives.",
 )
-@click.option(
+@once(
     "--workload",
     metavar="N|NAME",
     help="Workload of --task: its number in the file, from 1, or its scenario's name.",
@@ -199,8 +199,13 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         secrets=searched.secrets,
     )
     with open_store(options["location"]) as store:
-        with Screen() as screen:
-            result = run(config, store, screen, backend_of(ctx))
+        try:
+            with Screen() as screen:
+                result = run(config, store, screen, backend_of(ctx))
+        except KeyboardInterrupt:
+            if store.holds(config.run_id):
+                show(store.get(config.run_id), options["to"])
+            raise
         code = exit_code(result, leftovers(store, result.run_id))
     junit = options["junit"]
     if junit is not None:

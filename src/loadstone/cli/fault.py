@@ -11,6 +11,7 @@ from loadstone.cli.choose import (
     backend_of,
     fault_commands,
     fault_options,
+    once,
     target_options,
 )
 from loadstone.cli.duration import Number, ShareParam, Span
@@ -77,10 +78,9 @@ class Options(TypedDict):
     help="Inject nothing; undo the faults that earlier commands left in force on the target that "
     "--lab or --cloud names, else on all targets.",
 )
-@click.option(
+@once(
     "--scenario",
     default="issue",
-    show_default=True,
     help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
 )
 @click.option(

@@ -33,15 +33,15 @@ def summary(run: Run) -> str:
     workloads = [shortfalls(one) for one in run.workloads]
     count = len(workloads)
     kinds = (
-        (EnvironmentUnusable.exit_code, "could not be carried out", "could not be carried out"),
-        (MeasurementInvalid.exit_code, "is not valid", "are not valid"),
-        (FELL_SHORT, "broke its SLA", "broke their SLA"),
+        (EnvironmentUnusable.exit_code, "could not be carried out"),
+        (MeasurementInvalid.exit_code, "were not valid"),
+        (FELL_SHORT, "broke their SLA"),
     )
     phrases = []
-    for code, one, many in kinds:
+    for code, what in kinds:
         found = sum(any(short.code == code for short in shorts) for shorts in workloads)
         if found:
-            phrases.append(f"{found} of {count} workloads {one if found == 1 else many}")
+            phrases.append(f"{found} of {count} workloads {what}")
     return ", ".join(phrases)
 
 
