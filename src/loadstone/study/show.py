@@ -12,6 +12,7 @@ from rich.table import Table
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
+from loadstone.study import needs
 from loadstone.study.counted import count_lines
 from loadstone.study.disturbance import disturbance_lines
 from loadstone.study.estimate import about, estimate_s
@@ -66,8 +67,10 @@ def describe_builtin(source: StudySource) -> str:
     """Return one line: title and duration of a study and of its quick form."""
     full = source.study(quick=False)
     quick = source.study(quick=True)
+    needed = needs.packages(full)
+    servers = f"; needs {', '.join(needed)}" if needed else ""
     times = f"about {about(estimate_s(full))}; --quick: {about(estimate_s(quick))}"
-    return f"{source.file}: {full.title} ({times})"
+    return f"{source.file}: {full.title} ({times}{servers})"
 
 
 def describe_started(store: Path | StoreLocation, study_id: str) -> str:

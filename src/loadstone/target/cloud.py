@@ -68,3 +68,12 @@ class Cloud:
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
     tls: TlsFiles = TlsFiles()
     region: str | None = None
+    # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or OS_PROJECT_ID, ...".
+    missing_scope: str = ""
+
+    def lacks_role(self, purpose: str) -> str:
+        """Say why the identity may not do something for which it needs the role admin."""
+        needed = f"{self.who} needs the role admin {purpose}"
+        if self.missing_scope:
+            return f"{needed}, but no project is chosen: {self.missing_scope} is missing"
+        return needed
