@@ -43,7 +43,8 @@ def test_commands_on_this_machine_send_nothing_beyond_loopback(
 ) -> None:
     for one in sent["inside"]:
         assert one["packets"] == 0, one
-        if one["words"] != ["doctor"]:  # whose exit code says what is installed
+        # Those of these two say what is installed, and whether the machine was quiet.
+        if one["words"][0] not in ("doctor", "capacity"):
             assert one["exit_code"] == 0, one
 
 
@@ -56,5 +57,5 @@ def test_a_target_elsewhere_is_refused_before_any_packet(
 
 
 def test_the_counter_sees_what_the_flag_permits(sent: dict[str, list[dict[str, Any]]]) -> None:
-    (one,) = sent["permitted"]
-    assert one["packets"] > 0
+    for one in sent["permitted"]:  # over IPv4, and over IPv6
+        assert one["packets"] > 0

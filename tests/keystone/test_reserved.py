@@ -31,8 +31,9 @@ def other() -> Path:
     os.close(handle)
 
 
+@pytest.mark.usefixtures("other")
 @pytest.mark.parametrize("url", ["http://127.0.0.1:5000/v3", "http://LOCALHOST:5000"])
-def test_a_second_measurement_of_one_url_is_refused(other: Path, url: str) -> None:
+def test_a_second_measurement_of_one_url_is_refused(url: str) -> None:
     with (
         pytest.raises(EnvironmentUnusable) as refused,
         reserved(Endpoint.parse(url), anyway=False),
@@ -51,7 +52,8 @@ def test_with_anyway_both_results_name_the_other(other: Path) -> None:
     assert f"beside pid {os.getpid()}" in other.read_text()
 
 
-def test_another_port_is_another_target(other: Path) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("other")
+def test_another_port_is_another_target() -> None:
     with reserved(Endpoint.parse("http://127.0.0.1:5001/v3"), anyway=False) as held:
         assert held.beside == ()
 

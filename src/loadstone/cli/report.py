@@ -73,9 +73,7 @@ def report(
     click.echo(output)
 
 
-def _compared(
-    store: "Store", results: "list[Run]"
-) -> "tuple[list[Run], ComparisonSection | None]":
+def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], ComparisonSection | None]":
     """Return the runs of a page, and their comparison if they are two.
 
     A run that is one side of a comparison is shown with the other side.

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import exp, hypot, log
 
-from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare import disturbance
+from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare.measure import MOST_PAIRS, MOST_SLOWER, PAIRED, ROLE, SAME_WITHIN, SIDE
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import is_usable, of_trials

@@ -480,7 +480,9 @@ def _machine_taken(case: Case) -> FoundLimit | None:
     for role, name in ((Role.KEYSTONE, "Keystone"), (Role.GENERATOR, "the load generator")):
         if use := case.seen.use(BottleneckKind.CPU, role):
             parts.append(f"{name} {use.busy:.2f}")
-    sentence = f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
+    sentence = (
+        f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
+    )
     advice = "End the other programs, and measure again."
     if _may_be_the_service(case):
         advice = (

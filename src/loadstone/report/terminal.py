@@ -51,9 +51,7 @@ def show(run: Run, to: Console) -> None:
     if run.workloads and others is not None:  # the sentences of a search mention it already
         to.print(Text(f"Measured at the same time as {others}.", "yellow"), soft_wrap=True)
     workloads = outcome.summary(run)
-    to.print(
-        f"Run {run.run_id}, {run.status}{f': {workloads}' if workloads else ''}.", style="dim"
-    )
+    to.print(f"Run {run.run_id}, {run.status}{f': {workloads}' if workloads else ''}.", style="dim")
     for line in _shortfalls(run):
         to.print(Text(line, "red"), soft_wrap=True)
     if run.failure:

@@ -68,7 +68,7 @@ class Cloud:
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
     tls: TlsFiles = TlsFiles()
     region: str | None = None
-    # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or OS_PROJECT_ID, ...".
+    # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".
     missing_scope: str = ""
 
     def lacks_role(self, purpose: str) -> str:

@@ -142,7 +142,9 @@ def of_curve(anchor: str, curve: Curve) -> MeasurementRow:
         about=curve.steps[0].measurement.subtask,
         load=f"{curve.setting} {first:g} to {last:g}, {len(curve.steps)} steps",
         throughput=f"at most {figures.rate(peak)} per s",
-        p95=f"{figures.plain_s(min(p95s))} to {_as_in_table(max(p95s))}" if p95s else figures.MISSING,
+        p95=f"{figures.plain_s(min(p95s))} to {_as_in_table(max(p95s))}"
+        if p95s
+        else figures.MISSING,
         failures=_of(count - sum(total.ok for total in totals), count),
         verdict=(
             RowVerdict("degraded", f"broken from {curve.setting} {broken[0].value:g} on")

@@ -12,7 +12,16 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, outcome, prediction, profile, streak, trial_figures, words
+from loadstone.report import (
+    figures,
+    names,
+    outcome,
+    prediction,
+    profile,
+    streak,
+    trial_figures,
+    words,
+)
 from loadstone.report.comparison import ComparisonSection
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
