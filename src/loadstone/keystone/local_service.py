@@ -46,7 +46,7 @@ def _reference_service(port: int) -> int | None:
 
     with suppress(psutil.Error, OSError):
         for one in psutil.net_connections("tcp"):
-            is_it = one.status == psutil.CONN_LISTEN and one.laddr.port == port
+            is_it = one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
             if is_it and one.pid is not None and _serves(psutil.Process(one.pid).cmdline()):
                 return one.pid
     return None

@@ -79,9 +79,10 @@ def measuring(
             others = [one for one in found if not (shares and one.is_of_this_process)]
             if others and not anyway:
                 names = " and ".join(other.name for other in others)
+                what = name or f"lab {folder.name}"
                 raise EnvironmentUnusable(
-                    f"{name or f'lab {folder.name}'} is being measured by {names}, and measurements at the same "
-                    "time falsify each other: wait for it, or add --anyway"
+                    f"{what} is being measured by {names}, and measurements at the same time "
+                    "falsify each other: wait for it, or add --anyway"
                 )
             stack.enter_context(locks.held(own.path))
             stack.callback(own.path.unlink, missing_ok=True)

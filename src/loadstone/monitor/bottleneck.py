@@ -486,8 +486,8 @@ def _machine_taken(case: Case) -> FoundLimit | None:
     advice = "End the other programs, and measure again."
     if _may_be_the_service(case):
         advice = (
-            "If other programs run on this machine, end them and measure again. Watch what was not: "
-            "--monitor adds services."
+            "If other programs run on this machine, end them and measure again. Watch what was "
+            "not: --monitor adds services."
         )
     figures = (("others_cores", others),)
     kind = BottleneckKind.NONE
