@@ -249,7 +249,7 @@ def test_a_broken_sla_differs_from_one_that_held_in_text_colour_and_shape():
     assert (second[0], second[2]) == ("degraded", "broken: max_avg_duration")
     assert first[1] != second[1]
     header = words_of(text.partition("</header>")[0])
-    assert "1 of 2 workloads broke the SLA" in header
+    assert "1 of 2 workloads broke their SLA" in header
     assert "2 at a time, 9 iterations" in header
     assert "CPU: service" in words_of(text)
 

@@ -16,7 +16,7 @@ from loadstone.cli.choose import (
     once,
     target_options,
 )
-from loadstone.cli.duration import Duration, Number
+from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -76,7 +76,7 @@ class CapacityOptions(TypedDict):
 
 def search_options(command: Command) -> Command:
     """Add the options of a search for N."""
-    rate = Number(0.1, HIGHEST_RPS)
+    rate = RateRange(0.1, HIGHEST_RPS)
     options = (
         ("--budget", "budget_s", Duration(), "4m", "Maximum load time, such as 90s or 4m."),
         ("--max-rate", "max_rate_rps", rate, 5000.0,
@@ -149,7 +149,7 @@ def search_options(command: Command) -> Command:
 @click.option(
     "--fail-below",
     "least_rps",
-    type=Number(0.001, HIGHEST_RPS),
+    type=RateRange(0.001, HIGHEST_RPS),
     help="Exit code 1 if the whole interval of N is below this rate, 4 if that is undecided.",
 )
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")

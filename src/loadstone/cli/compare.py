@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of, once
-from loadstone.cli.duration import Number, ShareParam
+from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -101,7 +101,7 @@ def _add_load_options(
     command = click.option(
         "--rate",
         "rate_rps",
-        type=Number(0.1, 100_000.0),
+        type=RateRange(0.1, 100_000.0),
         help="Offer this rate instead of --concurrency. Latencies are compared.",
     )(command)
     command = click.option(

@@ -14,7 +14,7 @@ from loadstone.cli.choose import (
     once,
     target_options,
 )
-from loadstone.cli.duration import Number, ShareParam, Span
+from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -100,7 +100,7 @@ class Options(TypedDict):
 @click.option(
     "--rate",
     "rate_rps",
-    type=Number(0.1, HIGHEST_RPS),
+    type=RateRange(0.1, HIGHEST_RPS),
     help="Offered rate, well below the target's N. Without it, N is measured first.",
 )
 @click.option(

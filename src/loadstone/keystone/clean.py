@@ -105,10 +105,13 @@ def list_leftovers(
             f"{domain_name(record.run_id)}*"
         )
     say(f"{len(leftovers)} left in {record.identity_url}; {remedy}")
-    for leftover in leftovers[:_NAMED]:
-        say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
-    if len(leftovers) > _NAMED:
-        say(f"  and {len(leftovers) - _NAMED} more")
+    by_reason: dict[str, list[str]] = {}
+    for leftover in leftovers:
+        thing = f"{leftover.thing.kind} {leftover.thing.name}"
+        by_reason.setdefault(leftover.why, []).append(thing)
+    for why, things in by_reason.items():
+        more = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+        say(f"  {', '.join(things[:_NAMED])}{more}: {why}")
 
 
 def _summary(things: tuple[Resource, ...]) -> str:

@@ -280,7 +280,7 @@ def _latency_tiles(trial: Trial | None) -> list[Tile]:
     latency = trial.stats.total
     values = (1000 * latency.median_s, 1000 * latency.p95_s, 1000 * latency.p99_s)
     value = " / ".join(figures.plain_ms(value_ms) for value_ms in values)
-    note = f"at {figures.rate(trial.rate_rps)} per second, the highest sustained trial"
+    note = f"at {figures.rate(trial.rate_rps)} per second, which it sustained"
     return [Tile("Latency p50 / p95 / p99", value, "ms", note)]
 
 
