@@ -33,6 +33,7 @@ from loadstone.study.wording import (
     cells,
     comparison_lines,
     heads,
+    overview,
     published,
     reasons,
     when_and_where,
@@ -103,6 +104,7 @@ def print_results(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Co
     for line in published(lines):
         to.print(line, style="dim")
     below = (
+        *overview(study, lines),
         *comparison_lines(study, outcomes),
         *count_lines(study, outcomes),
         *first_failures(study, outcomes),
