@@ -6,6 +6,7 @@ from realistic import keystone
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
+from loadstone.findings import AuditFinding
 from loadstone.listing import Entry, MeasurementSummary
 from loadstone.report import terminal
 from loadstone.report.listing import listing
@@ -70,6 +71,17 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "at least 40.0" in text
     assert "33.3" in text
     assert "not found" not in text
+
+
+def test_a_critical_finding_of_the_audit_is_shown_with_the_result():
+    found = tuple(
+        AuditFinding(rule, level, f"{rule} is bad.", "Mend it.")
+        for rule, level in (("KS-01", "critical"), ("KS-02", "warning"))
+    )
+    audited = replace(RESULT, environment=replace(RESULT.environment, audit=found))
+    text = shown(lambda c: terminal.show(audited, c))
+    assert "KS-01, critical: KS-01 is bad. Try: Mend it." in text
+    assert "KS-02" not in text
 
 
 def test_a_task_says_at_its_end_how_many_workloads_fell_short():

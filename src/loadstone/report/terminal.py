@@ -34,6 +34,7 @@ STYLES = {
 }
 
 MOST_RESOURCES = 6
+CRITICAL = "critical"  # severity of findings of the audit that are shown with the result
 
 
 def show(run: Run, to: Console) -> None:
@@ -47,6 +48,8 @@ def show(run: Run, to: Console) -> None:
                 wide(to).print(part)
     for part in (*faults.over_workloads(run.measurements), *tables(run.measurements)):
         wide(to).print(part)
+    for line in _critical(run):
+        to.print(Text(line, "red"), soft_wrap=True)
     others = dict(run.environment.target).get(BESIDE)
     if run.workloads and others is not None:  # the sentences of a search mention it already
         to.print(Text(f"Measured at the same time as {others}.", "yellow"), soft_wrap=True)
@@ -56,6 +59,13 @@ def show(run: Run, to: Console) -> None:
         to.print(Text(line, "red"), soft_wrap=True)
     if run.failure:
         to.print(f"It ended early: {run.failure}", style="red")
+
+
+def _critical(run: Run) -> Iterator[str]:
+    """Yield the critical findings of the audit of what was measured."""
+    for finding in run.environment.audit if run.searches else ():
+        if finding.severity == CRITICAL:
+            yield f"{finding.rule}, critical: {finding.sentence} Try: {finding.advice}"
 
 
 OUTCOMES = {1: "fell short", 3: "could not be carried out", 4: "not decided"}

@@ -147,7 +147,8 @@ def comparison_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[
     for one in found:
         yield f"{one}{_conclusion(one, study)}"
     if any(one.ratio.low is not None and one.p_holm is None for one in found):
-        yield f"{UNTESTED} of one pair there is no test; its interval is that within the measurements"
+        within = "its interval is that within the measurements"
+        yield f"{UNTESTED} of one pair there is no test; {within}"
     tests = sum(one.p is not None for one in found)
     if tests > 1:
         yield (

@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
+from loadstone.findings import AuditFinding
+from loadstone.report import faults as fault_words
 from loadstone.report import (
     figures,
     names,
@@ -34,6 +36,7 @@ from loadstone.report.workload import HEADS
 from loadstone.result import Measurement, Run
 from loadstone.search.model import Capacity
 
+CRITICAL = "critical"  # severity of findings of the audit that the page begins with
 BADGE = 6.0  # half the size of a verdict's mark in its table
 
 
@@ -58,6 +61,7 @@ class Section:
     charts: tuple[Chart, ...]
     generator: Generator | None
     faults: tuple[FaultTable, ...] = ()
+    headlines: tuple[str, ...] = ()  # what each fault did to clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class RunSection:
     tasks: tuple[TaskSection, ...]
     overview: tuple[MeasurementRow, ...]
     summary: RowVerdict | None  # of a task's SLA
+    critical: tuple[AuditFinding, ...]  # of the audit
 
 
 def write(run: Run, samples_of: SamplesOf, path: Path) -> None:
@@ -158,6 +163,7 @@ def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
             ),
         ),
         summary=_of_slas(run),
+        critical=tuple(one for one in run.environment.audit if one.severity == CRITICAL),
     )
 
 
@@ -222,6 +228,7 @@ def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Se
         ),
         generator=generator_of(measurement),
         faults=faults.tables(measurement),
+        headlines=tuple(fault_words.headlines(measurement)),
     )
 
 
