@@ -330,7 +330,7 @@ def last_sustained(measurement: Measurement) -> Trial | None:
     most_rps = math.inf if n_rps is None else n_rps
     failed_rps = math.inf if degraded is None else degraded.rate_rps or math.inf
     held = [t for t in found if (t.rate_rps or 0.0) <= most_rps and (t.rate_rps or 0) < failed_rps]
-    return (held or found or [None])[-1]
+    return next(reversed(held or found), None)
 
 
 def first_degraded(measurement: Measurement) -> Trial | None:

@@ -103,10 +103,10 @@ def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
         found = [row.estimate for row in own if row.estimate is not None]
         lows = [one.low for one in found if one.low is not None]
         highs = [one.high for one in found if one.high is not None]
-        is_whole = len(found) == len(own) == len(lows) == len(highs)
+        values = [one.value for one in found if one.value is not None]
+        is_whole = len(values) == len(own) == len(lows) == len(highs)
         if not is_whole or len(own) < FEWEST_ALIKE or max(lows) > min(highs):
             continue
-        values = [one.value for one in found]
         mean = fmean(values)
         within = figures.percent(max(abs(value - mean) for value in values) / mean)
         unit = f" {study.figure[1]}" if study.figure[1] else ""
