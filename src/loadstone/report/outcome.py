@@ -40,7 +40,9 @@ def summary(run: Run) -> str:
     phrases = []
     for code, what in kinds:
         found = sum(any(short.code == code for short in shorts) for shorts in workloads)
-        if found:
+        if found and count == 1:
+            phrases.append(f"the workload {what.replace('were', 'was').replace('their', 'its')}")
+        elif found:
             phrases.append(f"{found} of {count} workloads {what}")
     return ", ".join(phrases)
 
