@@ -106,12 +106,13 @@ def list_leftovers(
         )
     say(f"{len(leftovers)} left in {record.identity_url}; {remedy}")
     by_reason: dict[str, list[str]] = {}
-    for leftover in leftovers:
+    for leftover in leftovers[:_NAMED]:
         thing = f"{leftover.thing.kind} {leftover.thing.name}"
         by_reason.setdefault(leftover.why, []).append(thing)
     for why, things in by_reason.items():
-        more = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
-        say(f"  {', '.join(things[:_NAMED])}{more}: {why}")
+        say(f"  {', '.join(things)}: {why}")
+    if len(leftovers) > _NAMED:
+        say(f"  and {len(leftovers) - _NAMED} more")
 
 
 def _summary(things: tuple[Resource, ...]) -> str:
