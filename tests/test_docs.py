@@ -72,3 +72,16 @@ def test_nothing_tells_to_install_loadstone_from_a_package_index():
 
 def test_measured_figures_claims_and_the_table_of_claims_agree():
     assert check.every_problem() == []
+
+
+@pytest.mark.parametrize(("name", "command"), list(every_command(loadstone, "loadstone")))
+def test_what_lists_exit_codes_lists_the_internal_error(name, command):
+    text = command.help or ""
+    if re.search(r"[Ee]xit codes?:? +(\n *)?\d|exit code is", text):
+        assert "70" in text, name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_table_of_exit_codes_has_the_internal_error(page):
+    for table in re.findall(r"(?m)^\| exit code \|.*\n(?:\|.*\n)+", page.read_text()):
+        assert "| 70 |" in table

@@ -32,6 +32,11 @@ class Backend:
     seed: int | None = None  # of random orders; None: a different order every time
 
     @property
+    def is_real(self) -> bool:
+        """Whether targets are real, so that a lab needs its servers on this machine."""
+        return self.connected is measured_target
+
+    @property
     def clock(self) -> Clock:
         """The clock of the engine: an engine that simulates time brings its own."""
         return self.engine.clock

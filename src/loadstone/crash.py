@@ -5,6 +5,7 @@ import platform
 import tempfile
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from loadstone.errors import INTERNAL_ERROR
 from loadstone.redaction import MASK, Redaction, masked, secrets_of_environment
 
 FOLDER = "crashes"  # below Loadstone's home
+MOST_KEPT = 20  # crash files; a loop of a CI server that fails writes one each time
 
 
 class InternalError(Exception):
@@ -77,6 +79,13 @@ def _lines(error: BaseException) -> list[str]:
     return [line if line.startswith("  ") else str(masked(line)) for line in lines]
 
 
+def _remove_old(folder: Path) -> None:
+    """Keep only the newest crash files; their names begin with the time."""
+    for path in sorted(folder.glob("*.txt"))[:-MOST_KEPT]:
+        with suppress(OSError):
+            path.unlink()
+
+
 def _write(text: str) -> Path:
     name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
     try:
@@ -84,6 +93,7 @@ def _write(text: str) -> Path:
         files.make_private_folder(folder)
         path = folder / name
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, files.PRIVATE)
+        _remove_old(folder)
     except OSError:  # such as a home on a full or read-only disk
         handle, temporary = tempfile.mkstemp(prefix="loadstone-crash-", suffix=".txt")
         path = Path(temporary)

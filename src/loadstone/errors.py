@@ -14,7 +14,7 @@ from typing import ClassVar
 
 FELL_SHORT = 1  # a criterion failed, or resources were left behind
 INTERNAL_ERROR = 70  # a bug in Loadstone; EX_SOFTWARE of sysexits.h
-INTERRUPTED = 130  # as in shells after a SIGINT
+INTERRUPTED = 130  # as in shells after a SIGINT; interrupts.exit_code() knows other signals
 
 
 class LoadstoneError(Exception):

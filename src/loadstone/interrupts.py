@@ -6,16 +6,30 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BY_SIGNAL = 128  # exit codes in shells: 128 and the number of the signal
+_received: list[int] = []
+
+
+def exit_code() -> int:
+    """Return the exit code of an interrupted command: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP."""
+    return _BY_SIGNAL + (_received[0] if _received else signal.SIGINT)
 
 
 def interrupt_on_signals() -> None:
     """Let SIGTERM and SIGHUP interrupt as Ctrl-C does, unless the parent ignores them (nohup)."""
+    _received.clear()
     for number, handler in (
-        (signal.SIGTERM, signal.default_int_handler),
+        (signal.SIGTERM, terminate),
         (signal.SIGHUP, hang_up),
     ):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, handler)
+
+
+def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    """Interrupt as Ctrl-C does."""
+    _received.append(number)
+    raise KeyboardInterrupt
 
 
 def hang_up(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
@@ -25,7 +39,11 @@ def hang_up(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     interrupt would end the removal of what the run created.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _received.append(number)
     raise KeyboardInterrupt
+
+
+_HANDLERS = (signal.default_int_handler, terminate, hang_up)
 
 
 class Interrupts:
@@ -38,7 +56,7 @@ class Interrupts:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in _NUMBERS:
-                if signal.getsignal(number) in (signal.default_int_handler, hang_up):
+                if signal.getsignal(number) in _HANDLERS:
                     self._before[number] = signal.signal(number, self._counted)
         return self
 
@@ -55,4 +73,5 @@ class Interrupts:
         if number == signal.SIGHUP:  # as in hang_up
             del self._before[number]
             signal.signal(number, signal.SIG_IGN)
+        _received.append(number)
         self.count += 1

@@ -13,6 +13,8 @@ class MeasurementSummary:
     low_rps: float | None
     high_rps: float | None
     stretch_rps: float | None = None  # throughput of a fixed load, which has no N
+    load: str = "fixed load"  # of `stretch_rps`
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,11 @@ def labs() -> Path:
     return home() / "lab"
 
 
+def targets() -> Path:
+    """Return the folder that says which targets other than labs are being measured."""
+    return home() / "targets"
+
+
 def environments() -> Path:
     """Return the folder of services' environments, links resolved: their scripts contain it."""
     return (labs() / "environments").resolve()

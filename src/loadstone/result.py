@@ -49,7 +49,7 @@ class Measurement:
     policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
-    # None: no search, or one that was interrupted or invalid before it found a number
+    # None: no search, or one that was interrupted or invalid before it saw anything of N
     capacity: Capacity | None = None
     trials: tuple[Trial, ...] = ()
     wall_s: float = 0.0  # with set-up and clean-up

@@ -29,10 +29,11 @@ from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
-from loadstone.keystone.target import Target, secrets_of
+from loadstone.keystone.target import NamedTarget, Target, TargetChoice, secrets_of
 from loadstone.monitor import machine
 from loadstone.observer import Display
 from loadstone.redaction import secrets_of_environment
+from loadstone.report.so_far import capacity_so_far
 from loadstone.result import BESIDE, Environment, Measurement, Run
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
@@ -93,6 +94,8 @@ class _Flow:
         config, run_id, access = self.config, self.config.run_id, self.target.access
         for one in config.measurements:
             one.generator.require_permitted(self.target)
+            if one.is_predicted:
+                _require_observable(config.target, self.target)
             self._fault_runner.require_possible(one.faults, one.hooks, one.held)
         if config.profiles:
             require_profiler(self.target.members)
@@ -156,7 +159,10 @@ class _Flow:
                 raise
             self.display.say(f"  this workload failed: {error}")
         except BaseException:
-            self._keep(status="interrupted")
+            found = self.present.capacity
+            if self.present.policy == "search" and found is None:
+                found = capacity_so_far(self.present.trials)
+            self._keep(status="interrupted", capacity=found)
             raise
         if not others:
             self._keep(wall_s=self._now_s() - began_s)  # with set-up and clean-up
@@ -274,6 +280,17 @@ class _Flow:
         self.present = replace(self.present, **changes)
         plain = replace(self.present, trials=())
         self.store.keep_measurement(self.config.run_id, self.index, plain)
+
+
+def _require_observable(choice: TargetChoice, target: Target) -> None:
+    """Refuse to predict N of a service whose processes cannot be watched."""
+    is_bare = isinstance(choice, NamedTarget) and choice.lab is None and not choice.watched
+    if is_bare and target.members() is None:
+        raise InvalidInput(
+            "--predict reads what a request costs the service's processes, and those of this "
+            "target are not known: use --lab, or watch its machine with --monitor ssh=HOST or "
+            "--monitor prometheus=URL"
+        )
 
 
 def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:

@@ -102,3 +102,17 @@ def test_what_the_slow_programs_did_not_let_end_leaves_the_rest_known():
     whole = f"{first}\n{json.dumps({**service, **slow})}\n"
     facts = extract("a", Document({**HEALTHY, "service": whole}), CONTEXT).facts
     assert facts.values["keystone.symptoms"] == ()
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        ("ntp=no\n", "not synchronised"),
+        ("ntp=yes\n", "synchronised"),
+        ("leap=Normal\noffset=2.5\n", "synchronised, 2.5 s off"),
+        ("leap=Not synchronised\n", "not synchronised"),
+    ],
+)
+def test_the_clock_is_described_by_what_is_known_of_it(system, said):
+    facts = extract("a", document({"system": system}), CONTEXT).facts
+    assert facts.values["host.clock"] == said

@@ -77,3 +77,18 @@ def test_in_rallys_style_a_task_that_crashed_could_not_run(at_once, monkeypatch,
     ended = at_once("run", "task.yaml", "--exit-code-style", style)
     assert ended.returncode == code
     assert "RuntimeError: bug" in crash_file(ended.stderr).read_text()
+
+
+@pytest.mark.usefixtures("broken")
+def test_only_the_newest_crash_files_are_kept(at_once, tmp_path):
+    folder = tmp_path / "crashes"
+    folder.mkdir(mode=0o700)
+    for number in range(30):
+        (folder / f"20250101-0000{number:02}-1.txt").write_text("old")
+    (folder / "notes.md").write_text("mine")
+    newest = crash_file(at_once("results", "list").stderr)
+    left = sorted(path.name for path in folder.glob("*.txt"))
+    assert len(left) == 20
+    assert newest.name == left[-1]
+    assert left[0] == "20250101-000011-1.txt"
+    assert (folder / "notes.md").exists()

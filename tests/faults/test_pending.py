@@ -105,6 +105,7 @@ COMMANDS = {
     "fault": ("fault", "--do", "overload 2x for 1 seconds"),
     "compare": ("compare", "--cloud", "a", "--cloud", "b"),
     "delete": ("results", "delete", "latest"),
+    "clean": ("results", "clean", "latest"),
 }
 LAB_COMMANDS = {
     "capacity": ("capacity", "--lab", "two"),
@@ -147,6 +148,15 @@ def test_a_command_names_the_pending_fault_of_its_lab_and_refuses(
     assert "lab two: a fault of run" in ended.stderr
     assert "to undo: ready node-1; first: loadstone fault --undo --lab two" in ended.stderr
     assert folder.exists()
+
+
+def test_the_demo_names_the_pending_fault_of_its_lab_and_refuses(loadstone, tmp_path) -> None:
+    folder = lab(tmp_path, "demo")
+    UndoJournal.of(FaultTarget(folder)).note(Undo.READY, "node-1", dead_owner(RUN))
+    ended = loadstone("demo")
+    assert ended.returncode == 3
+    assert "lab demo: a fault of run" in ended.stderr
+    assert "first: loadstone fault --undo --lab demo" in ended.stderr
 
 
 def test_of_another_target_nothing_is_said(loadstone) -> None:

@@ -1,10 +1,10 @@
 import pytest
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.clean import clean, list_leftovers, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
-from loadstone.keystone.journal import Journal, read
-from loadstone.keystone.resources import Resource, ResourceKind
+from loadstone.keystone.journal import Journal, JournalContents, read
+from loadstone.keystone.resources import Leftover, Resource, ResourceKind
 from loadstone.target import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
@@ -151,3 +151,19 @@ def test_a_dead_service_is_given_up_at_once(fake, access, journal, said):
     leftovers = clean(access, journal, said.append)
     assert len(leftovers) == 49
     assert sum(fake.calls.values()) - before < 49
+
+
+def test_leftovers_with_one_reason_are_one_line(journal):
+    journal.write_text("")
+    record = JournalContents(RUN, "OS_*", "http://127.0.0.1:5000/v3", ())
+    things = [Resource(ResourceKind.USER, f"user-{number}") for number in range(24)]
+    first_one, *others = things
+    left = [Leftover(first_one, "HTTP 500"), *(Leftover(one, "it is in use") for one in others)]
+    said = []
+    list_leftovers(record, journal, tuple(left), said.append)
+    first, own, alike, more = said
+    assert first.startswith("24 left in http://127.0.0.1:5000/v3; remove with: loadstone results")
+    assert own == "  user user-0: HTTP 500"
+    assert alike.startswith("  user user-1, user user-2, ")
+    assert alike.endswith("user user-19: it is in use")
+    assert more == "  and 4 more"

@@ -4,6 +4,7 @@ import resource
 
 import pytest
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.clean import clean
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.journal import Journal, Unwritable, read
@@ -50,3 +51,32 @@ def test_a_damaged_line_is_named_with_where_to_look(fake, access, journal, said)
     assert said[0].startswith(f"{journal}:2: cannot be read; what it named may be left")
     assert said[0].endswith(f"names that begin with loadstone-{RUN}")
     assert fake.names("users") == fake.names("domains") == []
+
+
+@pytest.mark.parametrize("target", ["/etc/hosts", "../../elsewhere", "../../created.jsonl"])
+def test_a_journal_that_is_a_symbolic_link_is_neither_read_nor_written(access, journal, target):
+    outside = journal.parent / "outside"
+    outside.write_text("kept")
+    for whither in (target, str(outside)):
+        journal.symlink_to(whither)
+        with pytest.raises(EnvironmentUnusable, match="it is a symbolic link"):
+            read(journal)
+        with pytest.raises(Unwritable, match="it is a symbolic link"):
+            Journal.start(journal, RUN, access)
+        journal.unlink()
+    assert outside.read_text() == "kept"
+
+
+def test_a_link_to_the_journal_of_another_run_is_followed(access, tmp_path):
+    for name in ("maker", "later"):
+        (tmp_path / name).mkdir()
+    maker, later = (tmp_path / name / "created.jsonl" for name in ("maker", "later"))
+    Journal.start(maker, RUN, access).create(ResourceKind.USER, "first")
+    later.symlink_to("../maker/created.jsonl")
+    Journal(later, RUN).create(ResourceKind.USER, "second")
+    assert [thing.name for thing in read(maker).remaining] == ["first", "second"]
+    assert read(later).remaining == read(maker).remaining
+    maker.unlink()
+    maker.symlink_to("/etc/hosts")
+    with pytest.raises(EnvironmentUnusable, match="it is a symbolic link"):
+        read(later)

@@ -92,11 +92,58 @@ def test_other_programs_beside_a_load_that_is_small_are_no_bottleneck():
         workers=2,
     )
     assert verdict.bottleneck.kind is BottleneckKind.NONE
+    assert verdict.bottleneck.sentence == (
+        "This machine has no core left, which may limit what was measured: other programs took 1.8 "
+        "of 2 cores, Keystone 0.10."
+    )
 
 
-def test_a_busy_machine_says_nothing_of_a_service_whose_processes_are_not_seen():
-    verdict = judged(cpu("machine", 2, 2), others_cores=1.9)
+@pytest.mark.parametrize(
+    ("setup", "who"),
+    [(Setup(), "the service and other programs"), (Setup(is_elsewhere=True), "other programs")],
+)
+def test_a_busy_machine_says_nothing_of_a_service_whose_processes_are_not_seen(setup, who):
+    verdict = judged(cpu("machine", 2, 2), cpu("generator", 0.1, 2), setup=setup, others_cores=1.9)
     assert verdict.bottleneck.kind is BottleneckKind.NONE
+    assert verdict.bottleneck.sentence == (
+        f"This machine has no core left, which may limit what was measured: {who} took 1.9 of 2 "
+        "cores, the load generator 0.10."
+    )
+
+
+def test_a_generator_that_other_programs_delayed_is_not_said_to_be_too_slow():
+    verdict = judged(
+        cpu("keystone", 0.1, 2),
+        cpu("generator", 0.01, 2),
+        cpu("machine", 1.98, 2),
+        is_generator_valid=False,
+        others_cores=1.87,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.GENERATOR
+    assert verdict.bottleneck.sentence == (
+        "The load generator sent late because this machine is busy, so that nothing is known of "
+        "the service: other programs took 1.9 of 2 cores, the load generator 0.01."
+    )
+    assert verdict.findings[0].advice == "End the other programs, and measure again."
+
+
+def test_workers_of_a_service_without_other_servers_do_not_wait_for_them():
+    verdict = judged(
+        cpu("keystone", 0.7, 2),
+        cpu("machine", 2, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.3,
+        worker_cpu_wait=0.06,
+        others_cores=1.3,
+        workers=2,
+    )
+    assert verdict.findings[0].id == "keystone-workers-wait"
+    assert verdict.bottleneck.sentence == (
+        "Keystone's workers: 2.0 of 2 worker threads are busy, and wait 64% of the time for a "
+        "lock, a disk or a server that was not watched; meanwhile other programs took 1.3 of 2 "
+        "cores."
+    )
 
 
 def test_many_threads_in_one_worker_are_limited_by_pythons_global_lock():
@@ -296,5 +343,6 @@ def test_what_busy_workers_wait_for_is_said_where_it_is_known():
     setup = Setup(workers=4, threads=1)
     database = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=3.1)
     assert "80% of the time for the database" in database.bottleneck.sentence
-    unknown = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=0.4)
+    few = {"worker_cpu": 0.2, "transactions_open": 0.4}
+    unknown = judged(slots(4, 4), cpu("cache", 0.1, 2), setup=setup, **few)
     assert "80% of the time for other servers" in unknown.bottleneck.sentence

@@ -4,6 +4,7 @@ from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
+import made_runs
 import made_workloads
 import numpy as np
 import pytest
@@ -99,6 +100,26 @@ def test_findings_of_the_audit_stand_in_the_page_with_what_was_read():
     assert "Settings that cost performance" not in html.render(KEPT, samples_of)
     clean = replace(audited, audit=())
     assert "The audit found none" in html.render(replace(KEPT, environment=clean), samples_of)
+
+
+def test_a_critical_finding_of_the_audit_stands_at_the_top_and_others_do_not():
+    found = [
+        AuditFinding(rule, level, f"{rule} is bad", "Mend it.")
+        for rule, level in (("KS-01", "critical"), ("KS-02", "warning"))
+    ]
+    audited = replace(RESULT.environment, facts=(("a", "1"),), audit=tuple(found))
+    header = html.render(replace(KEPT, environment=audited), samples_of).partition("</header>")[0]
+    assert "KS-01 is bad" in header
+    assert "KS-02" not in header
+
+
+def test_the_page_of_a_fault_begins_with_the_downtime():
+    fault = made_runs.runs()["fault"]
+    text = html.render(fault, made_runs.samples_of)
+    header = words_of(text.partition("</header>")[0])
+    assert re.search(r"on one node: downtime [\d.]+ s, failed [\d.]+ %, recovered after", header)
+    body = text.partition("<main")[2]
+    assert body.index('class="faults"') < body.index("What the figures say")
 
 
 def test_each_chart_is_drawn_without_scripts_and_described():
@@ -249,7 +270,7 @@ def test_a_broken_sla_differs_from_one_that_held_in_text_colour_and_shape():
     assert (second[0], second[2]) == ("degraded", "broken: max_avg_duration")
     assert first[1] != second[1]
     header = words_of(text.partition("</header>")[0])
-    assert "1 of 2 workloads broke the SLA" in header
+    assert "1 of 2 workloads broke their SLA" in header
     assert "2 at a time, 9 iterations" in header
     assert "CPU: service" in words_of(text)
 

@@ -1,13 +1,16 @@
 from dataclasses import replace
 from xml.etree import ElementTree as Xml
 
-from made_runs import runs
+import made_runs
+from made_workloads import workload
 from realistic import keystone
 
+from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.exit_code import exit_code
 from loadstone.report import junit
 from loadstone.search.model import Capacity
 
-RESULT, _ = keystone()
+RESULT, SAMPLES = keystone()
 
 
 def suite(result=RESULT) -> Xml.Element:
@@ -56,7 +59,7 @@ def test_n_below_the_rate_that_was_asked_for_is_a_failure_and_doubt_an_error():
 
 
 def test_a_workload_whose_rules_did_not_hold_is_a_failure_that_names_them():
-    task = runs()["task"]
+    task = made_runs.runs()["task"]
     missed = [row.criterion for row in task.measurements[0].checks if not row.success]
     found = suite(task)
     assert found.get("failures") == "1"
@@ -76,3 +79,42 @@ def test_what_xml_cannot_hold_does_not_break_the_document():
     findings = tuple(replace(f, title=odd, notes=(odd,)) for f in RESULT.measurements)
     found = suite(replace(RESULT, failure=odd, measurements=findings))
     assert 'a\\x00b\\x1b[31m </testcase> & "?' in found.find("testcase").get("name")
+
+
+def test_whatever_ends_with_another_exit_code_than_0_is_not_green():
+    made = {name: run for name, run in made_runs.runs().items() if run.kind != "fault"}
+    late = replace(made_runs.runs()["generator"].measurements[0].trials[0].health, limits=("late",))
+    paced = workload(
+        SAMPLES[0, 3], spec={"runner": {"rps": {"rps": 5, "times": 9}}}, of_trial={"health": late}
+    )
+    issue = RESULT.measurements[0]
+    invalid = Verdict(TrialState.INVALID, ("sends were late",), Cause.GENERATOR)
+    fixed = replace(
+        issue,
+        policy="fixed",
+        capacity=None,
+        trials=(replace(issue.trials[0], verdict=invalid),),
+    )
+    made["a requested rate"] = replace(RESULT, kind="task", measurements=(paced,))
+    made["a fixed load"] = replace(RESULT, kind="fault", measurements=(fixed,))
+    made["no figures of a fault"] = replace(
+        RESULT,
+        kind="fault",
+        measurements=(
+            replace(
+                issue, policy="fixed", trials=issue.trials[:1], parameters=(("fault", "kill"),)
+            ),
+        ),
+    )
+    made["no prediction"] = replace(
+        RESULT, measurements=(replace(issue, policy="prediction", trials=()),)
+    )
+    for name, run in made.items():
+        found = suite(run)
+        code = exit_code(run)
+        assert (found.get("failures"), found.get("errors")) != ("0", "0") or code == 0, name
+        if code > 1:
+            assert found.get("errors") != "0", name
+    assert suite(made["a requested rate"]).find("testcase/error").get("message") == (
+        "the requested rate was not kept: late"
+    )

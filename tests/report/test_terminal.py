@@ -6,6 +6,7 @@ from realistic import keystone
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
+from loadstone.findings import AuditFinding
 from loadstone.listing import Entry, MeasurementSummary
 from loadstone.report import terminal
 from loadstone.report.listing import listing
@@ -59,6 +60,8 @@ def test_the_list_gives_each_run_with_its_capacities():
         MeasurementSummary("s", "token issue", 7.19, 7.11, 7.27),
         MeasurementSummary("v", "validation", None, 40.0, None),
         MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
+        MeasurementSummary("i", "alone", None, None, None, 20.2, "low load, to predict N"),
+        MeasurementSummary("i", "cut", None, 30.4, 35.7, is_interrupted=True),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: listing([entry, replace(entry, findings=())], c))
@@ -68,6 +71,17 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "at least 40.0" in text
     assert "33.3" in text
     assert "not found" not in text
+
+
+def test_a_critical_finding_of_the_audit_is_shown_with_the_result():
+    found = tuple(
+        AuditFinding(rule, level, f"{rule} is bad.", "Mend it.")
+        for rule, level in (("KS-01", "critical"), ("KS-02", "warning"))
+    )
+    audited = replace(RESULT, environment=replace(RESULT.environment, audit=found))
+    text = shown(lambda c: terminal.show(audited, c))
+    assert "KS-01, critical: KS-01 is bad. Try: Mend it." in text
+    assert "KS-02" not in text
 
 
 def test_a_task_says_at_its_end_how_many_workloads_fell_short():

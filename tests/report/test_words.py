@@ -43,6 +43,20 @@ def test_what_is_not_known_is_not_said(capacity, headline):
     assert words.headline(replace(ISSUE, capacity=capacity)) == headline
 
 
+def test_the_headline_latency_is_from_a_rate_up_to_n_that_never_failed():
+    known = [t for t in words.paced(ISSUE) if t.verdict.state is TrialState.SUSTAINED][-1]
+    low, above = (replace(known, rate_rps=rate) for rate in (30.4, 35.7))
+    failed = replace(above, verdict=Verdict(TrialState.DEGRADED, ("grew",), Cause.OVERLOAD))
+    n = Capacity(33.0, 31.0, 36.0, 0.95)
+    for trials in ((low, above), (low, above, failed), (above, failed, low)):
+        shown = words.last_sustained(replace(ISSUE, capacity=n, trials=trials))
+        assert shown is not None
+        assert shown.rate_rps == 30.4
+    only = words.last_sustained(replace(ISSUE, capacity=n, trials=(above, failed)))
+    assert only is not None
+    assert only.rate_rps == 35.7
+
+
 def test_the_cost_of_a_request_and_the_limit_are_named_where_the_figures_show_them():
     assert (
         "One token issue costs 250 ms of CPU in the service's processes, over all trials."

@@ -3,10 +3,17 @@
 import json
 from dataclasses import replace
 
+import made_runs
 import pytest
 from realistic import keystone
 
 from loadstone.cli import main
+from loadstone.errors import EnvironmentUnusable
+from loadstone.listing import Performed
+from loadstone.report.history import CapacityTrend, capacity_trends
+from loadstone.report.html.trends import write_trends
+from loadstone.report.trends import trends as workload_trends
+from loadstone.result import Run
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 
@@ -77,3 +84,74 @@ def test_the_terminal_and_the_page_show_it(trends, tmp_path):
     [chart] = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])
     assert chart["title"] == "N over the runs"
     assert [(span["low"], span["high"]) for span in chart["spans"]] == [(6.0, 7.0)]
+
+
+def search(day: int, users: str, **changes) -> Run:
+    target = (("url", "http://127.0.0.1:5000/v3"),)
+    measurement = replace(
+        RESULT.measurements[0],
+        title="token issue",
+        capacity=Capacity(40.0 + day, 40.0, 50.0, 0.95),
+        parameters=(("users", users), ("method", "meter")),
+        trials=(),
+        **changes,
+    )
+    return replace(
+        RESULT,
+        run_id=f"202611{day:02}-0300-ab12cd",
+        kind="capacity",
+        started_at=f"2026-11-{day:02}T03:00:00+00:00",
+        environment=replace(RESULT.environment, target=target),
+        measurements=(measurement,),
+    )
+
+
+def found(tmp_path, *runs: Run) -> tuple[CapacityTrend, ...]:
+    with Store.open(tmp_path / "searches") as store:
+        for run in runs:
+            store.begin(run)
+        return capacity_trends(store.past_searches())
+
+
+def test_groups_of_one_title_say_in_what_their_loads_differ(tmp_path):
+    ten, twenty = found(tmp_path, search(1, "20"), search(2, "10"), search(3, "10"))
+    assert ten.subject == "http://127.0.0.1:5000/v3, users 10"
+    assert twenty.subject == "http://127.0.0.1:5000/v3, users 20"
+    assert ten.latest == "43 per second (40 to 50)"
+    write_trends((ten, twenty), (), tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert "N of token issue: 43 per second (40 to 50), http://127.0.0.1:5000/v3" in head
+
+
+def test_an_interrupted_search_is_no_group(tmp_path):
+    interrupted = search(2, "10", status="interrupted")
+    [trend] = found(tmp_path, search(1, "10"), interrupted)
+    assert len(trend.runs) == 1
+
+
+def test_one_of_repeated_searches_belongs_to_those_of_its_title(tmp_path):
+    one = search(2, "10")
+    first = replace(one.measurements[0], title="token issue, search 1")
+    [trend] = found(tmp_path, search(1, "10"), replace(one, measurements=(first,)))
+    assert [run.run_id for run in trend.runs] == ["20261101-0300-ab12cd", "20261102-0300-ab12cd"]
+
+
+def test_a_run_whose_body_is_damaged_is_left_out_and_named():
+    runs = [
+        Performed(
+            f"run-{day}", 0, "s", "c", f"2026-11-{day:02}", "finished", 9, 9, *[1.0] * 6, True
+        )
+        for day in range(1, 4)
+    ]
+    task = made_runs.runs()["task"]
+
+    def run_of(run_id: str) -> Run:
+        if run_id == "run-3":
+            raise EnvironmentUnusable("run run-3 is left out: its rows are damaged")
+        return task
+
+    said = []
+    [trend] = workload_trends(runs, run_of, said.append)
+    assert [run.run_id for run in trend.runs] == ["run-1", "run-2"]
+    assert said == ["run run-3 is left out: its rows are damaged"]

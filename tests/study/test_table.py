@@ -173,9 +173,52 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
     assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
-    (said,) = wording.comparison_lines(QUICK, found)
-    assert said.endswith("no test of one pair, whose interval is that within the measurements")
+    said, why = wording.comparison_lines(QUICK, found)
+    assert said.endswith(": no test (*)")
+    assert why == "(*) of one pair there is no test; its interval is that within the measurements"
     assert one.p is None
+
+
+ALIKE = [8.1, 8.3, 8.6]
+
+
+def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
+    cells = [(web, workers) for web in ("apache", "nginx") for workers in ("1", "2")]
+    found = measured(dict.fromkeys(cells, ALIKE))
+    (line,) = wording.overview(STUDY, rows(STUDY, found))
+    assert line == (
+        "No difference was shown between the 4 cells (web and workers): 8.33 to 8.33 per s, each "
+        "within 0.0 % of their mean, and all intervals overlap."
+    )
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    header = page.render(begun, found).partition("</header>")[0]
+    assert header.index("No difference was shown") < header.index('id="overview"')
+    assert line in markdown.render(begun, found)
+    different = measured(dict.fromkeys(cells[:3], ALIKE) | {cells[3]: [16.0, 16.3, 16.6]})
+    assert list(wording.overview(STUDY, rows(STUDY, different))) == []
+    incomplete = measured(dict.fromkeys(cells[:3], ALIKE))
+    assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
+
+
+def test_settings_that_only_one_side_has_are_counted():
+    found = measured({(web, "1"): ALIKE for web in ("apache", "nginx")})
+    facts = {"apache": (("cache", "on"),), "nginx": (("cache", "off"), ("a", "1"), ("b", "2"))}
+    found = [
+        one
+        if one.result is None
+        else replace(
+            one,
+            result=replace(
+                one.result,
+                environment=Environment((), facts[dict(one.turn.cell.levels)["web"]]),
+            ),
+        )
+        for one in found
+    ]
+    said = [one for one in wording.comparison_lines(STUDY, found) if "differ in" in one]
+    assert said == [
+        "apache and nginx differ in: cache on -> off; 2 settings that only one of them has"
+    ]
 
 
 def test_one_pair_whose_interval_is_far_from_1_is_no_evidence():

@@ -104,7 +104,7 @@ def serving(
             if not url:
                 errors.seek(0)
                 raise RuntimeError(f"loadstone serve did not start: {errors.read().decode()}")
-            yield int(url.rpartition(":")[2].removesuffix("/v3\n")), process
+            yield int(url.rpartition(":")[2].partition("/")[0]), process
         finally:
             process.stdin.close()
             process.wait(timeout=10)

@@ -4,10 +4,12 @@ Started under `unshare --net` with a folder as argument. Prints a JSON list of `
 """
 
 import json
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from known_service import NAME, cloud_of, serving
 
 LINK, OTHER_END = "lsout0", "lsout1"
 OUTSIDE = "198.51.100.7"  # TEST-NET-2: nobody's
+OUTSIDE_6 = "2001:db8::7"  # of the documentation's prefix: nobody's
+ALL, IPV6 = 3, 0x86DD  # linux/if_ether.h: every protocol, and IPv6
+OF_THE_KERNEL = (0, 58)  # what follows the IPv6 header: multicast listeners, neighbours (ICMPv6)
 FLAG = "--yes-load-this-target"
 USERS = "contexts: {users: {tenants: 1, users_per_tenant: 1}}"
 TASK = """
@@ -66,39 +71,56 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
 
 
-def make_network() -> None:
-    """Bring up loopback, and a link that swallows what the default route gives it."""
+class Link:
+    """The way out; counts what is sent over IPv4 and IPv6, without the kernel's own packets."""
+
+    def __init__(self) -> None:
+        self._heard = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL))
+        self._heard.bind((OTHER_END, 0))
+        self._heard.setblocking(False)
+
+    def packets(self) -> int:
+        """Return how many packets came since the last call, as far as they fit in the buffer."""
+        count = 0
+        with suppress(BlockingIOError):
+            while True:
+                frame, (_, _, kind, *_) = self._heard.recvfrom(2048)
+                is_from_here = kind != socket.PACKET_OUTGOING
+                count += is_from_here and not _is_of_the_kernel(frame)
+        return count
+
+
+def _is_of_the_kernel(frame: bytes) -> bool:
+    return int.from_bytes(frame[12:14]) == IPV6 and frame[20] in OF_THE_KERNEL
+
+
+def make_network() -> Link:
+    """Bring up loopback, and a link that swallows what the default routes give it."""
     ip("link", "set", "lo", "up")
     ip("link", "add", LINK, "type", "veth", "peer", "name", OTHER_END)
     for link in (LINK, OTHER_END):
-        # Without it the kernel's own router solicitations would be counted.
-        setting = Path(f"/proc/sys/net/ipv6/conf/{link}/disable_ipv6")
-        if setting.exists():
-            setting.write_text("1")
         ip("link", "set", link, "up")
-    ip("address", "add", "10.77.0.2/24", "dev", LINK)
-    ip("neighbour", "add", "10.77.0.1", "lladdr", "02:00:00:00:00:01", "dev", LINK)
-    ip("route", "add", "default", "via", "10.77.0.1", "dev", LINK)
+    for family, own, gateway in (
+        ("-4", "10.77.0.2/24", "10.77.0.1"),
+        ("-6", "fd77::2/64", "fd77::1"),
+    ):
+        nodad = ("nodad",) if family == "-6" else ()
+        ip(family, "address", "add", own, "dev", LINK, *nodad)
+        ip(family, "neighbour", "add", gateway, "lladdr", "02:00:00:00:00:01", "dev", LINK)
+        ip(family, "route", "add", "default", "via", gateway, "dev", LINK)
+    return Link()
 
 
-def packets() -> int:
-    """Return how many packets the link was given."""
-    for line in Path("/proc/net/dev").read_text().splitlines():
-        name, _, counters = line.partition(":")
-        if name.strip() == LINK:
-            return int(counters.split()[9])
-    raise AssertionError(f"{LINK} is not there")
-
-
-def sent_by(words: Sequence[str], env: dict[str, str], home: Path) -> Sent:
-    before = packets()
+def sent_by(link: Link, words: Sequence[str], env: dict[str, str], home: Path) -> Sent:
+    link.packets()
     ended = command_server.run(words, env, home)
-    return Sent(words, packets() - before, ended.returncode, ended.stderr)
+    return Sent(words, link.packets(), ended.returncode, ended.stderr)
 
 
-def permitted(env: dict[str, str], home: Path) -> Sent:
+def permitted(link: Link, env: dict[str, str], home: Path) -> Sent:
     """Run a command with the flag until it has sent something."""
-    before = packets()
+    link.packets()
+    sent = 0
     words = ("capacity", "--budget", "20s", FLAG)
     with subprocess.Popen(
         [sys.executable, "-m", "loadstone", *words],
@@ -107,32 +129,42 @@ def permitted(env: dict[str, str], home: Path) -> Sent:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        while packets() == before and process.poll() is None:
+        while not sent and process.poll() is None:
             time.sleep(0.05)
-        sent = packets() - before
+            sent = link.packets()
         process.kill()
     return Sent(words, sent, process.returncode, "")
 
 
 def main() -> None:
     home = Path(sys.argv[1])
-    make_network()
-    tasks = {"task.yaml": ("Authenticate.keystone: {}", USERS), "http.yaml": (HTTP, "")}
+    link = make_network()
+    tasks = {
+        "task.yaml": ("Authenticate.keystone: {}", USERS),
+        "http.yaml": (HTTP, ""),
+        "http6.yaml": (HTTP.replace("OUTSIDE", f"[{OUTSIDE_6}]"), ""),
+    }
     for name, (scenario, contexts) in tasks.items():
         text = TASK.replace("SCENARIO", scenario).replace("CONTEXTS", contexts)
         (home / name).write_text(text.replace("OUTSIDE", OUTSIDE))
-    outside = environment(f"http://{OUTSIDE}:5000/v3", home)
-    with serving(f"--user={NAME}", f"--project={NAME}") as (port, _):
-        url = f"http://127.0.0.1:{port}/v3"
+    outside, outside_6 = (
+        environment(f"http://{host}:5000/v3", home) for host in (OUTSIDE, f"[{OUTSIDE_6}]")
+    )
+    options = (f"--user={NAME}", f"--project={NAME}")
+    with serving(*options) as (port, _), serving(*options, "--host=::1") as (port_6, _):
+        url, url_6 = f"http://127.0.0.1:{port}/v3", f"http://[::1]:{port_6}/v3"
+        here = environment(url, home)
         clouds = {"inside": cloud_of(url), "outside": cloud_of(f"http://{OUTSIDE}:5000/v3")}
         (home / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
+        inside = [(words, here) for words in INSIDE]
+        inside.append((("run", "task.yaml"), environment(url_6, home)))
+        out = [(words, here if "http.yaml" in words else outside) for words in OUT]
+        out += [(words, outside_6) for words in OUT[:2]]
+        out.append((("run", "http6.yaml"), here))
         found = {
-            "inside": [sent_by(words, environment(url, home), home) for words in INSIDE],
-            "outside": [
-                sent_by(words, environment(url, home) if "http.yaml" in words else outside, home)
-                for words in OUT
-            ],
-            "permitted": [permitted(outside, home)],
+            "inside": [sent_by(link, words, env, home) for words, env in inside],
+            "outside": [sent_by(link, words, env, home) for words, env in out],
+            "permitted": [permitted(link, env, home) for env in (outside, outside_6)],
         }
     print(json.dumps({name: [asdict(one) for one in each] for name, each in found.items()}))
 

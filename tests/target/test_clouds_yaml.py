@@ -59,6 +59,14 @@ def test_an_unknown_cloud_names_the_known_ones(clouds, url):
     assert str(problem.value) == f"--cloud staging: no such cloud in {path}; it has prod, test"
 
 
+def test_the_variables_of_the_environment_are_no_entry_of_the_file(clouds, url, monkeypatch):
+    monkeypatch.setenv("OS_USERNAME", "admin")
+    path = clouds({"clouds": {"prod": entry(url)}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("envvars")
+    assert str(problem.value) == f"--cloud envvars: no such cloud in {path}; it has prod"
+
+
 def test_a_file_that_is_no_yaml_is_named_with_the_line(clouds):
     path = clouds("clouds:\n  prod:\n    auth: {auth_url: [\n")
     with pytest.raises(InvalidInput) as problem:

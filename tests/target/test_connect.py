@@ -86,7 +86,8 @@ def test_what_is_no_keystone(variables, status, body):
 def test_a_keystone_that_is_down_behind_its_front(variables):
     with serving(answering(503, b"no backend")) as url:
         line = refused({**variables, "OS_AUTH_URL": url})
-    assert "HTTP 503" in line
+    assert "answers HTTP 503: Keystone, or a server that it needs, is down or overloaded" in line
+    assert "no Keystone" not in line
 
 
 def test_http_spoken_where_something_else_listens(variables):

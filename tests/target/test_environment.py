@@ -123,3 +123,15 @@ def test_an_application_credential_is_enough(url):
     assert cloud.who == "application credential ac1"
     asked = json.dumps(cloud.auth.get_cache_id_elements())
     assert "ac1" in asked
+
+
+def test_without_a_project_or_domain_it_is_said_why_a_role_lacks():
+    env = {key: value for key, value in COMPLETE.items() if "PROJECT" not in key}
+    assert from_environment(env).lacks_role("to prepare users") == (
+        "user admin needs the role admin to prepare users, but no project is chosen: "
+        "OS_PROJECT_NAME (or a domain, or system_scope) is missing"
+    )
+    for scoped in (COMPLETE, env | {"OS_SYSTEM_SCOPE": "all"}, env | {"OS_DOMAIN_NAME": "Default"}):
+        assert from_environment(scoped).lacks_role("to prepare users") == (
+            "user admin needs the role admin to prepare users"
+        )

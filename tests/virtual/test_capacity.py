@@ -5,6 +5,7 @@ test has one outcome.
 """
 
 import json
+import re
 from math import log
 from xml.etree import ElementTree as Xml
 
@@ -224,3 +225,30 @@ def test_a_late_generator_gives_no_number(loadstone: VirtualCommandLine) -> None
     assert found["capacity"]["rate_rps"] is None
     assert found["generator"]["valid"] is False
     assert found["generator"]["reasons"]
+
+
+def test_an_interrupted_search_says_what_it_knows_of_n(loadstone: VirtualCommandLine) -> None:
+    def interrupt(now_s: float) -> str | None:
+        if now_s > 30.0:
+            raise KeyboardInterrupt
+        return None
+
+    ended = loadstone(*SEARCH[:-1], service=STEADY, failure=interrupt)
+    assert ended.code == 130
+    [completed] = re.findall(r"N so far: about ([\d.]+)/s", ended.stdout)
+    assert float(completed) == pytest.approx(50.0, rel=0.1)
+    assert "nothing is confirmed" in ended.stdout
+    [run_id] = re.findall(r"Run (\S+), interrupted", ended.stdout)
+    listed = loadstone("results", "list").stdout
+    assert run_id in listed
+    assert "N not found" not in listed
+
+
+@pytest.mark.parametrize("predict", ["--predict", "--predict=first"])
+def test_a_prediction_without_the_services_processes_is_refused_before_load(
+    loadstone: VirtualCommandLine, predict: str
+) -> None:
+    ended = loadstone(*SEARCH[:-1], predict, service=STEADY)
+    assert ended.code == 2
+    assert "those of this target are not known" in ended.stderr
+    assert not ended.engine.plans

@@ -112,6 +112,36 @@ def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualComma
     assert not again.engine.plans
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_page_of_either_side_begins_with_the_comparison(
+    loadstone: VirtualCommandLine, side: int
+) -> None:
+    words = (*SHORT, "--same-within=4%", "--fail-if-slower=5%")
+    [ended] = compared(loadstone, A, times(1.3), 1, *words)
+    loadstone("report", ended.data["runs"][side], "-o", "page.html")
+    assert_begins_with(throughput(ended), (loadstone.home / "page.html").read_text())
+
+
+def test_the_page_of_two_runs_begins_with_their_comparison(loadstone: VirtualCommandLine) -> None:
+    [ended] = compared(loadstone, A, times(1.3), 1)
+    loadstone("report", *ended.data["runs"], "-o", "page.html")
+    assert_begins_with(throughput(ended), (loadstone.home / "page.html").read_text())
+    first, second = ended.data["runs"][0], compared(loadstone, A, A, 1)[0].data["runs"][1]
+    page = loadstone("report", first, second, "-o", "-").stdout
+    assert f"{second} compared with {first}" in page
+    assert "measured at different times" in page
+
+
+def assert_begins_with(found: dict[str, float], page: str) -> None:
+    header = page[page.index("<header>") : page.index("</header>")]
+    lead = header[: header.index("</ul>")]
+    assert "B compared with a" in lead
+    interval = f"{found['low']:.3f} to {found['high']:.3f}"
+    assert f"B / A = {found['ratio']:.3f} (95 %: {interval}), faster" in lead
+    assert header.index('id="comparison"') < header.index("Run <code>")
+    assert "do not differ in any setting" in header
+
+
 def test_runs_of_different_comparisons_are_not_paired(loadstone: VirtualCommandLine) -> None:
     first, second = (one.data["runs"] for one in compared(loadstone, A, times(1.3), 2))
     ended = loadstone("compare", first[0], second[1])

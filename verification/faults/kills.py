@@ -39,7 +39,7 @@ SCENARIOS = ("Authenticate.keystone", "KeystoneBasic.create_user", "Dummy.dummy"
 LOAD_S = 2.0
 PATIENCE_S = 1200.0
 LOOKED_EVERY_S = 0.005
-INTERRUPTED = 130
+BY_SIGNAL = 128
 TASK = """
 {scenario}:
   - runner: {{type: constant_for_duration, duration: {load_s}, concurrency: {concurrency}}}
@@ -145,7 +145,7 @@ def _wait_for(attempt: Attempt, process: "subprocess.Popen[bytes]", folder: Path
 def _wrong_end(attempt: Attempt, code: int, told: str, has_begun: bool) -> Iterator[str]:
     if not has_begun and code == -attempt.number:
         return  # while Python still loaded the command: it ends as any Python program does
-    wanted = -signal.SIGKILL if attempt.number is signal.SIGKILL else INTERRUPTED
+    wanted = -signal.SIGKILL if attempt.number is signal.SIGKILL else BY_SIGNAL + attempt.number
     # The clean-up may have ended just before the signal came.
     if code != wanted and not (code == 0 and attempt.stage == "cleaning"):
         yield f"ended with {code}: {told}"

@@ -393,6 +393,9 @@ def masked(error):
 def part(name, read):
     try:
         OUT[name] = read()
+    except ImportError as error:
+        package = getattr(error, "name", None) or str(error)
+        OUT[name] = {"error": "%s has no package %s: is it the Python that runs Keystone?" % (sys.executable, package)}
     except Exception as error:
         OUT[name] = {"error": masked(error)}
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone import interrupts
 from loadstone.cli import stderr, stdout
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
-from loadstone.errors import INTERRUPTED, LoadstoneError
-from loadstone.interrupts import interrupt_on_signals
+from loadstone.errors import LoadstoneError
 from loadstone.printable import printable_stderr
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def loadstone() -> None:
       3    target or machine not usable
       4    the measurement is invalid or inconclusive
       70   internal error of Loadstone; the message names a file with details
-      130  interrupted; what was measured is kept
+      130  interrupted by Ctrl-C (143: by SIGTERM, 129: by SIGHUP); what was
+           measured is kept
       141  the reader of the output closed it (loadstone results list | head -1)
     """
 
@@ -98,8 +99,8 @@ def main(backend: "Backend | None" = None) -> None:
 
     Tests give a backend whose targets, engine and clock are simulated.
     """
-    # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed, exit code 130.
-    interrupt_on_signals()
+    # SIGHUP and SIGTERM act like Ctrl-C: results are stored, resources removed.
+    interrupts.interrupt_on_signals()
     with stderr.guarded(), printable_stderr():
         code = _exit_code(backend)
     sys.exit(code)
@@ -129,8 +130,8 @@ def _run(backend: "Backend | None") -> int:
         return stopped.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("loadstone: interrupted", err=True)
-        show_failure("interrupted", INTERRUPTED)
-        return INTERRUPTED
+        show_failure("interrupted", interrupts.exit_code())
+        return interrupts.exit_code()
     except ReaderGone:
         raise
     except Exception as error:

@@ -196,4 +196,19 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     hosts = [transport.ssh(name, reach, variables) for name, variables in named.items()]
     for program in CONTAINERS:
         hosts += [transport.container(program, name) for name in options[program]]
+    if not hosts:
+        _mention_labs()
     return tuple(hosts) or (transport.local(),)
+
+
+def _mention_labs() -> None:
+    """Say that the machine's own audit is not that of the labs that run on it."""
+    from loadstone.keystone import deployment
+
+    for lab in deployment.every():
+        if lab.is_running:
+            click.echo(
+                f"loadstone: this is the audit of the machine; of its lab {lab.name}: "
+                f"loadstone audit --lab {lab.name}",
+                err=True,
+            )

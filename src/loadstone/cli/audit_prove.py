@@ -42,7 +42,7 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     loadstone audit prove KS-01 --lab demo
 
     Exit code 0 if the answer is known, whatever it is; 4 if it is not, or if no setting of the lab
-    can show the rule's effect ("not measured").
+    can show the rule's effect ("not measured"); 70 after an internal error.
     """
     from loadstone.audit import proof, rule
     from loadstone.keystone import deployment

@@ -13,9 +13,10 @@ from loadstone.cli.choose import (
     PROFILE,
     Command,
     backend_of,
+    once,
     target_options,
 )
-from loadstone.cli.duration import Duration, Number
+from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -75,7 +76,7 @@ class CapacityOptions(TypedDict):
 
 def search_options(command: Command) -> Command:
     """Add the options of a search for N."""
-    rate = Number(0.1, HIGHEST_RPS)
+    rate = RateRange(0.1, HIGHEST_RPS)
     options = (
         ("--budget", "budget_s", Duration(), "4m", "Maximum load time, such as 90s or 4m."),
         ("--max-rate", "max_rate_rps", rate, 5000.0,
@@ -107,11 +108,10 @@ def search_options(command: Command) -> Command:
 @ANYWAY
 @MONITOR
 @PROFILE
-@click.option(
+@once(
     "--scenario",
     metavar="NAME",
     default="issue",
-    show_default=True,
     help=f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
     "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
     "HttpRequests.check_request.",
@@ -123,13 +123,13 @@ def search_options(command: Command) -> Command:
     multiple=True,
     help="Argument of the scenario, with its value in YAML or JSON; may be repeated.",
 )
-@click.option(
+@once(
     "--task",
     metavar="FILE",
     help="Find N for a workload of this task file (-: stdin), with its users, roles and quotas. "
     "Its SLA rules become objectives.",
 )
-@click.option(
+@once(
     "--workload",
     metavar="N|NAME",
     help="Workload of --task: its number in the file, from 1, or its scenario's name.",
@@ -149,7 +149,7 @@ def search_options(command: Command) -> Command:
 @click.option(
     "--fail-below",
     "least_rps",
-    type=Number(0.001, HIGHEST_RPS),
+    type=RateRange(0.001, HIGHEST_RPS),
     help="Exit code 1 if the whole interval of N is below this rate, 4 if that is undecided.",
 )
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
@@ -199,8 +199,13 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         secrets=searched.secrets,
     )
     with open_store(options["location"]) as store:
-        with Screen(backend_of(ctx).clock) as screen:
-            result = run(config, store, screen, backend_of(ctx))
+        try:
+            with Screen(backend_of(ctx).clock) as screen:
+                result = run(config, store, screen, backend_of(ctx))
+        except KeyboardInterrupt:
+            if store.holds(config.run_id):
+                show(store.get(config.run_id), options["to"])
+            raise
         code = exit_code(result, leftovers(store, result.run_id))
     junit = options["junit"]
     if junit is not None:

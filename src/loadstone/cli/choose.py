@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,10 +22,36 @@ def backend_of(ctx: click.Context) -> "Backend":
     return ctx.find_object(Backend) or REAL
 
 
+def once(
+    *names: str, default: str | None = None, show_default: str | bool = True, **more: Any
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option whose second use is refused.
+
+    It names what is measured: the last one would win over the others without a word.
+    """
+    defaults = () if default is None else (default,)
+    shown = show_default and default is not None and show_default
+    return click.option(
+        *names, multiple=True, default=defaults, callback=_only, show_default=shown, **more
+    )
+
+
+def _only(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    if len(values) > 1:
+        hint = ""
+        if option.name == "scenario" and not any(value.startswith("mix:") for value in values):
+            hint = f", or their mix: mix:{','.join(f'{one}=1' for one in values)}"
+        raise click.UsageError(
+            f"{option.opts[0]} takes one value, not {len(values)}: {', '.join(values)}; use a "
+            f"command for each{hint}"
+        )
+    return values[0] if values else None
+
+
 def target_options(command: Command) -> Command:
     """Add the options that choose a target."""
-    cloud = click.option("--cloud", metavar="NAME", help="Target: an entry of clouds.yaml.")
-    lab = click.option(
+    cloud = once("--cloud", metavar="NAME", help="Target: an entry of clouds.yaml.")
+    lab = once(
         "--lab", metavar="NAME", help="Target: a deployment started by `loadstone lab up NAME`."
     )
     return lab(cloud(command))
@@ -84,8 +110,8 @@ PROFILE = click.option(
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,
-    help="Measure a --lab although another measurement is using it, which the results say; or any "
-    "target although a fault is still in force.",
+    help="Measure a target although another measurement is using it, which the results say, or "
+    "although a fault is still in force.",
 )
 
 

@@ -33,7 +33,8 @@ def clean(
     """Remove from the cloud what RUN created there and could not remove itself.
 
     Removes only what the run's journal lists. The target is the run's own, unless --lab, --cloud or
-    OS_* variables name another. Exit code 1 if something is left.
+    OS_* variables name another. Exit code 1 if something is left, 70
+    after an internal error.
     """
     from loadstone.keystone.clean import clean as clean_up
     from loadstone.keystone.clean import list_leftovers

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of
-from loadstone.cli.duration import Number, ShareParam
+from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of, once
+from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -86,8 +86,6 @@ def _add_load_options(
     command: Command, pairs: int, fewest_pairs: int, scenario: str | Literal[True]
 ) -> Command:
     options = (
-        ("--scenario", "scenario", str, "issue", f"{', '.join(sorted(SCENARIOS))}; a mix; or a "
-         "scenario of task files."),
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
@@ -103,7 +101,7 @@ def _add_load_options(
     command = click.option(
         "--rate",
         "rate_rps",
-        type=Number(0.1, 100_000.0),
+        type=RateRange(0.1, 100_000.0),
         help="Offer this rate instead of --concurrency. Latencies are compared.",
     )(command)
     command = click.option(
@@ -114,10 +112,10 @@ def _add_load_options(
         help="Argument of the scenario; may be repeated.",
     )(command)
     for flag, name, kind, default, text in reversed(options):
-        shown = scenario if name == "scenario" else True
-        add = click.option(flag, name, type=kind, default=default, show_default=shown, help=text)
+        add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
         command = add(command)
-    return command
+    text = f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files."
+    return once("--scenario", default="issue", show_default=scenario, help=text)(command)
 
 
 @click.command()

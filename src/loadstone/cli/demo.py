@@ -51,8 +51,13 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyw
         command=command_line(),
     )
     with open_store(location) as store:
-        with Screen(backend_of(ctx).clock) as screen:
-            result = run(config, store, screen, backend_of(ctx))
+        try:
+            with Screen(backend_of(ctx).clock) as screen:
+                result = run(config, store, screen, backend_of(ctx))
+        except KeyboardInterrupt:
+            if store.holds(config.run_id):
+                show(store.get(config.run_id), None)
+            raise
         show(result, None)
         path = store.folder(result.run_id) / "report.html"
         code = exit_code(result, leftovers(store, result.run_id))

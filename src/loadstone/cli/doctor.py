@@ -23,6 +23,16 @@ PROGRAMS = (
     ("wrk2", "`make verify` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
     ("chromium", "browser tests of the report", "apt-get install chromium"),
 )
+# Of the lab, and of studies: `loadstone study list` says which study needs what.
+SERVERS = (
+    ("mariadbd", "mariadb-server"),
+    ("postgres", "postgresql"),
+    ("memcached", "memcached"),
+    ("apache2", "apache2 libapache2-mod-wsgi-py3"),
+    ("nginx", "nginx-light"),
+    ("haproxy", "haproxy"),
+    ("slapd", "slapd"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,19 @@ def requirements() -> Iterator[Requirement]:
     for name, use, hint in PROGRAMS:
         path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
         yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
+    yield from servers()
+
+
+def servers() -> Iterator[Requirement]:
+    """Check for the servers that a lab can use."""
+    from loadstone.lab.postgres import FOLDERS
+    from loadstone.lab.programs import Program
+
+    for name, packages in SERVERS:
+        found = Program(name, packages, FOLDERS).find()
+        use = "labs and studies with it"
+        hint = f"apt-get install {packages}"
+        yield Requirement(name, found is not None, False, found or f"not installed ({use})", hint)
 
 
 def installer() -> Requirement:

@@ -7,6 +7,8 @@ from typing import Any
 import click
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+RATE_HINT = "write it like 40/s, 2400/min or 100000/h"
+_PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
 # The maximum budget of a search: tokens expire after an hour.
 LONGEST_S = 3000.0
 SHORTEST_S = 20.0
@@ -57,6 +59,28 @@ class Number(click.FloatRange):
             # NaN passes every range check, as all comparisons with it are false.
             self.fail(f"{value} is no number", param, ctx)
         return number
+
+
+class RateRange(Number):
+    """Rate within a range, as 40, 40/s, 2400/min or 100000/h."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the rate per second."""
+        if isinstance(value, str) and "/" in value:
+            rate = per_second(value)
+            if rate is None:
+                self.fail(f"{value!r} is no rate; {RATE_HINT}", param, ctx)
+            value = rate
+        return super().convert(value, param, ctx)
+
+
+def per_second(text: str) -> float | None:
+    """Return the rate per second of a text; None if it is not a rate above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|min|h))?", text.strip())
+    rate = float(match[1]) / _PER[match[2] or "s"] if match else 0.0
+    return rate if rate > 0 and math.isfinite(rate) else None
 
 
 class ShareParam(click.ParamType[float]):

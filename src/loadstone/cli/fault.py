@@ -11,9 +11,10 @@ from loadstone.cli.choose import (
     backend_of,
     fault_commands,
     fault_options,
+    once,
     target_options,
 )
-from loadstone.cli.duration import Number, ShareParam, Span
+from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -77,10 +78,9 @@ class Options(TypedDict):
     help="Inject nothing; undo the faults that earlier commands left in force on the target that "
     "--lab or --cloud names, else on all targets.",
 )
-@click.option(
+@once(
     "--scenario",
     default="issue",
-    show_default=True,
     help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
 )
 @click.option(
@@ -100,7 +100,7 @@ class Options(TypedDict):
 @click.option(
     "--rate",
     "rate_rps",
-    type=Number(0.1, HIGHEST_RPS),
+    type=RateRange(0.1, HIGHEST_RPS),
     help="Offered rate, well below the target's N. Without it, N is measured first.",
 )
 @click.option(
@@ -168,7 +168,8 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     loadstone fault --undo
 
     Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures. With
-    --undo: 0 if no fault is left in force, 3 if one is; it prints what undoes it by hand.
+    --undo: 0 if no fault is left in force, 3 if one is; it prints what undoes it by hand. 70 after
+    an internal error.
     """
     if options["undoes"] == bool(options["sentences"]):
         raise click.UsageError("give --do SENTENCE (a fault to inject) or --undo")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WINDOW_S = 5.0  # averaged in the live table
 MOST_ROWS = 12
+SHORTEST_S = 1.0  # a shorter time says little, and can even give more than all cores
 
 
 @click.command()
@@ -40,6 +41,10 @@ def monitor(
     from loadstone.monitor.sources.open import open_sources
     from loadstone.report import resources
 
+    if for_s is not None and for_s < SHORTEST_S:
+        raise click.UsageError(
+            f"--for must be {SHORTEST_S:g}s or more: the kernel counts CPU time in steps of 10 ms"
+        )
     members, statistics, setup = _target(lab)
     with Monitor(open_sources(members, statistics, watched)) as running:
         _watch(running, setup, for_s)

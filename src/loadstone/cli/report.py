@@ -12,6 +12,7 @@ from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 if TYPE_CHECKING:
+    from loadstone.report.comparison import ComparisonSection
     from loadstone.result import Run
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
@@ -43,27 +44,51 @@ def report(
     """Write the report of RUN (an id, the beginning of one, or "latest") and print its path.
 
     The HTML page is self-contained: it loads nothing from the network. Several runs are written to
-    one page, or to one file with --as rally-json.
+    one page, or to one file with --as rally-json. The page of two runs begins with their
+    comparison, and so does the page of either side of `compare` and `prove`.
     """
     from loadstone.report import html
 
     with open_to_read(location) as store:
         results = [store.get(run) for run in runs or ("latest",)]
         _require_one(results, form, output)
+        path = output or store.folder(results[0].run_id) / "report.html"
+        comparison = None
+        if form == "html":
+            results, comparison = _compared(store, results)
         _look_for_files(store, results, form, output)
-        if form == "html" and output != STDOUT:
-            path = output or store.folder(results[0].run_id) / "report.html"
-            html.write_runs(
-                [(result, partial(store.samples, result.run_id)) for result in results], path
-            )
-            click.echo(path)
-            return
-        text = _text(store, results, form)
+        if form == "html":
+            pages = [(result, partial(store.samples, result.run_id)) for result in results]
+            if output != STDOUT:
+                html.write_runs(pages, path, comparison)
+                click.echo(path)
+                return
+            text = html.render_runs(pages, comparison)
+        else:
+            text = _text(store, results, form)
     if output is None or output == STDOUT:
         click.echo(text, nl=False)
         return
     files.write(output, text)
     click.echo(output)
+
+
+def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], ComparisonSection | None]":
+    """Return the runs of a page, and their comparison if they are two.
+
+    A run that is one side of a comparison is shown with the other side.
+    """
+    from loadstone.compare import show
+    from loadstone.compare.stored import other_side, recorded
+
+    if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
+        results = list(sides)
+    if len(results) != 2:
+        return results, None
+    try:
+        return results, show.section(recorded(*results))
+    except InvalidInput:  # they have no scenario in common
+        return results, None
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
@@ -94,7 +119,7 @@ def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Pat
 
 def _text(store: "Store", results: "list[Run]", form: str) -> str:
     from loadstone.rally import export
-    from loadstone.report import html, junit, openmetrics
+    from loadstone.report import junit, openmetrics
 
     match form:
         case "junit":
@@ -106,4 +131,4 @@ def _text(store: "Store", results: "list[Run]", form: str) -> str:
             data = every[0] | {"tasks": [task for one in every for task in one["tasks"]]}
             return json.dumps(data, indent=1, allow_nan=False) + "\n"
         case _:
-            return html.render_runs([(one, partial(store.samples, one.run_id)) for one in results])
+            raise AssertionError(f"{form} is no text of this function")

@@ -123,7 +123,8 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 def import_(ctx: click.Context, file: Path, location: "StoreLocation") -> None:
     """Import a run that another store exported, or Rally's results (either JSON format).
 
-    Parts that are damaged are left out and named; the exit code is then 2.
+    Parts that are damaged are left out and named; the exit code is then 2. 70 after an internal
+    error.
     """
     from loadstone.rally import import_run
 
@@ -144,7 +145,7 @@ def recover(ctx: click.Context, location: "StoreLocation", to: TextIO | None) ->
 
     A run keeps its results in files while the database is locked, full or away. Every command that
     opens the store brings them in; this one also looks at all other runs and says what it finds.
-    Exit code 1 if a file cannot be read.
+    Exit code 1 if a file cannot be read, 70 after an internal error.
     """
     with open_store(location) as store:
         found = store.recover()

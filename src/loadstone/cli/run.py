@@ -18,7 +18,7 @@ from loadstone.cli.choose import (
     fault_options,
     target_options,
 )
-from loadstone.cli.duration import Duration, Number, Span
+from loadstone.cli.duration import Duration, RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     fleet_address,
@@ -86,7 +86,7 @@ class RunOptions(TypedDict):
 def limit_options(command: Command) -> Command:
     """Add the options that limit a run and its load."""
     text = "Maximum number of iterations started per second. An rps runner may not ask for more."
-    rate = Number(0.1, HIGHEST_RPS)
+    rate = RateRange(0.1, HIGHEST_RPS)
     command = click.option(
         "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=text
     )(command)

@@ -126,7 +126,9 @@ class Screen(Display):
             is_paced=is_paced,
         )
         if self.console.is_terminal:
-            self._live.update(Text("\n".join(filter(None, (line, self._busiest()))), style="dim"))
+            lines = "\n".join(filter(None, (line, self._busiest())))
+            # One row each: a line that wraps moves all that is below it.
+            self._live.update(Text(lines, style="dim", no_wrap=True, overflow="ellipsis"))
         else:
             self._last_line_s = now_s
             self.say(line)

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from loadstone import files, reference
-from loadstone.cli.duration import Number, Span
+from loadstone.cli.duration import RateRange, Span
 from loadstone.errors import InvalidInput
 
 Command = Callable[..., object]
@@ -93,7 +93,7 @@ def serve_options(command: Command) -> Command:
          "Maximum number of valid tokens. Beyond that, the token that expires first is dropped."),
         ("--idle-timeout", "idle_timeout_s", Span(), "75s",
          "Close a connection on which no request has completed for this time."),
-        ("--capacity", "capacity_rps", Number(0.001, 1e6), None,
+        ("--capacity", "capacity_rps", RateRange(0.001, 1e6), None,
          "Token requests per second that the service sustains. Default: no limit."),
         ("--workers", "workers", click.IntRange(1, 10_000), 2,
          "Token requests served at once. Each takes workers / capacity seconds on average."),
@@ -111,7 +111,7 @@ def serve_options(command: Command) -> Command:
          "Maximum number of token requests that wait for a worker. Further ones get 503."),
         ("--queue-timeout", "queue_timeout_s", Span(), None,
          "Answer 503 to a token request that has waited this long for a worker."),
-        ("--limit", "limit_rps", Number(0.001, 1e6), None,
+        ("--limit", "limit_rps", RateRange(0.001, 1e6), None,
          "Token requests per second that a rate limiter (token bucket) accepts. Further ones get "
          "429 and Retry-After."),
         ("--burst", "burst_s", Span(), "1s",

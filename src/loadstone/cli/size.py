@@ -1,12 +1,11 @@
 """`loadstone size`: the resources that a load needs, from measured costs."""
 
-import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from loadstone.cli.duration import RATE_HINT, per_second
 from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
 from loadstone.keystone.scenarios import SCENARIOS
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
 NEWEST = 200  # the number of newest runs to search
-_PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Rate(click.ParamType[float]):
@@ -31,15 +29,8 @@ class Rate(click.ParamType[float]):
         """Return the rate per second."""
         rate = per_second(str(value))
         if rate is None:
-            self.fail(f"{value!r} is no rate; write it like 40/s, 2400/min or 100000/h", param, ctx)
+            self.fail(f"{value!r} is no rate; {RATE_HINT}", param, ctx)
         return rate
-
-
-def per_second(text: str) -> float | None:
-    """Return the rate per second of a text; None if it is not a rate above 0."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:/\s*(s|min|h))?", text.strip())
-    rate = float(match[1]) / _PER[match[2] or "s"] if match else 0.0
-    return rate if rate > 0 and math.isfinite(rate) else None
 
 
 @click.command()

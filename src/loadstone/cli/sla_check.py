@@ -31,7 +31,7 @@ def sla_check(
 ) -> None:
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 
-    Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task.
+    Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task, 70 after an internal error.
     """
     from loadstone.report import sla
     from loadstone.report.console import wide

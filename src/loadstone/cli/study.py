@@ -143,7 +143,8 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """Measure each cell of a study and print the table. Ctrl-C keeps what was measured.
 
-    Exit code 0 if every cell was measured, else the worst exit code of its measurements.
+    Exit code 0 if every cell was measured, else the worst exit code of its measurements; 70 after
+    an internal error.
     """
     from loadstone.cli.screen import Screen
     from loadstone.study.outcomes import exit_code, outcomes

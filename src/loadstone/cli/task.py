@@ -69,7 +69,7 @@ def check(
 ) -> None:
     """List every mistake in FILE (-: stdin), one per line. Contacts no cloud.
 
-    Exit code 0 if the task can run, 2 if it cannot.
+    Exit code 0 if the task can run, 2 if it cannot, 70 after an internal error.
     """
     from loadstone.rally.task.problem import TaskInvalid
     from loadstone.rally.task.read import read

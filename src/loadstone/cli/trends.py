@@ -38,8 +38,9 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
 
     with open_to_read(location) as store:
         searched = history.capacity_trends(store.past_searches())
-        found = grouped(store.history(), store.get)
-        show_notices(dict.fromkeys(store.notices))
+        unread: list[str] = []
+        found = grouped(store.history(), store.get, unread.append)
+        show_notices(dict.fromkeys((*store.notices, *unread)))
     if to is not None:
         write_json([*map(history.as_data, searched), *map(as_data, found)], to)
         return

@@ -31,7 +31,10 @@ from loadstone.store.store import Store
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 SIDE = "side"  # parameter: the name of the run's side
+ROLE = "compared as"  # parameter: "A" or "B"
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
+SAME_WITHIN = "same within"  # parameter: ratios this close to 1 count as equal
+MOST_SLOWER = "slower at most"  # parameter: limit of --fail-if-slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ class ComparisonConfig:
     def is_paced(self) -> bool:
         """Whether iterations are due at a rate."""
         return not isinstance(self.load, ClosedLoad)
+
+    @property
+    def guard(self) -> tuple[tuple[str, str], ...]:
+        """The limit of --fail-if-slower as a parameter."""
+        return () if self.most_slower is None else ((MOST_SLOWER, f"{self.most_slower:g}"),)
 
     @property
     def load_words(self) -> str:
@@ -140,8 +148,11 @@ class _Session:
             policy="fixed",
             parameters=(
                 (PAIRED, config.label),
+                (ROLE, "AB"[number]),
                 (SIDE, side.name),
                 (MOST_PAIRS, str(config.criteria.most_pairs)),
+                (SAME_WITHIN, f"{config.criteria.same_within:g}"),
+                *config.guard,
                 *config.parameters,
                 *searched.parameters,
                 ("load of a trial", config.load_words),

@@ -12,6 +12,7 @@ from rich.table import Table
 from loadstone.compare.answer import Answer, Criteria, MetricComparison
 from loadstone.compare.pairs import GuardOutcome, verdict
 from loadstone.report import figures
+from loadstone.report.comparison import ComparedMetric, ComparisonSection
 from loadstone.report.junit import clean
 from loadstone.report.settings import SettingDifference
 
@@ -58,6 +59,28 @@ def show(compared: Compared, console: Console) -> None:
     console.print(_metrics_table(compared))
     for line in (*sentences(compared), *compared.notes):
         console.print(line, soft_wrap=True)
+    if compared.run_ids:
+        names = compared.run_ids[:1] if compared.is_paired else compared.run_ids
+        output = "" if compared.is_paired else " -o FILE"
+        console.print(f"Page: loadstone report {' '.join(names)}{output}", soft_wrap=True)
+
+
+def section(compared: Compared) -> ComparisonSection:
+    """Return the comparison as a page begins with it."""
+    return ComparisonSection(
+        names=compared.names,
+        headlines=tuple(_headline(title, rows[0]) for title, rows in compared.metrics if rows),
+        metrics=tuple(
+            ComparedMetric(title, *_cells(row)) for title, rows in compared.metrics for row in rows
+        ),
+        settings=compared.settings,
+        notes=(*sentences(compared), *compared.notes),
+    )
+
+
+def _headline(title: str, row: MetricComparison) -> str:
+    within = f"95 %: {_interval(row)}" if math.isfinite(row.high) else "no interval"
+    return f"{title}, {row.metric.name}: B / A = {row.ratio:.3f} ({within}), {row.answer.value}"
 
 
 def sentences(compared: Compared) -> Iterator[str]:

@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import exp, hypot, log
 
+from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
-from loadstone.compare.measure import MOST_PAIRS, PAIRED
+from loadstone.compare.measure import MOST_PAIRS, MOST_SLOWER, PAIRED, ROLE, SAME_WITHIN, SIDE
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import is_usable, of_trials
 from loadstone.compare.show import Compared
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
 from loadstone.result import Measurement, Run
+from loadstone.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,52 @@ def compare_runs(a: Run, b: Run, criteria: Criteria, most_slower: float | None =
             f"{_titles(a)} and {_titles(b)}"
         )
     return Compared(
-        names=(a.run_id, b.run_id),
+        names=_names(a, b) if is_paired else (a.run_id, b.run_id),
         settings=differences([a.environment.settings, b.environment.settings]),
         metrics=metrics,
         criteria=criteria,
         is_paired=is_paired,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        notes=tuple(disturbance.notes((a, b))) if is_paired else (),
     )
+
+
+def recorded(a: Run, b: Run) -> Compared:
+    """Compare two runs by the criteria with which they were measured, if in pairs."""
+    known = _parameters(a)
+    criteria, most_slower = Criteria(), None
+    if SAME_WITHIN in known:
+        criteria = replace(criteria, same_within=float(known[SAME_WITHIN]))
+    if MOST_SLOWER in known and known.get(PAIRED) == _parameters(b).get(PAIRED):
+        most_slower = float(known[MOST_SLOWER])
+    return compare_runs(a, b, criteria, most_slower)
+
+
+def other_side(run: Run, store: Store) -> tuple[Run, Run] | None:
+    """Return both runs of the comparison that a run is a side of, A first; None without one."""
+    label = _parameters(run).get(PAIRED)
+    if label is None:
+        return None
+    for run_id, known in store.with_parameter(PAIRED):
+        if known[PAIRED] == label and run_id != run.run_id:
+            other = store.get(run_id)
+            return (other, run) if _order(other) < _order(run) else (run, other)
+    return None
+
+
+def _order(run: Run) -> tuple[str, str]:
+    return _parameters(run).get(ROLE, ""), run.run_id
+
+
+def _parameters(run: Run) -> dict[str, str]:
+    return dict(run.measurements[0].parameters) if run.measurements else {}
+
+
+def _names(a: Run, b: Run) -> tuple[str, str]:
+    """Return the names of the sides; the ids if both have the same name."""
+    one, other = (_parameters(run)[SIDE] for run in (a, b))
+    return (one, other) if one != other else (a.run_id, b.run_id)
 
 
 def _label(measured: Measurement) -> str | None:

@@ -315,6 +315,7 @@ def _search(searched: Searched, terms: SearchTerms, number: int) -> MeasurementC
         budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s + 2 * profile_s
         if is_search
         else 2 * low_load_s,
+        is_predicted=terms.prediction is not None,
     )
 
 

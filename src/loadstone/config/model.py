@@ -42,6 +42,7 @@ class MeasurementConfig:
     faults: tuple[Planned, ...] = ()  # of each trial
     budget_s: float = math.inf  # of load, over all its trials
     held: Fault | None = None  # over all its trials
+    is_predicted: bool = False  # N is predicted from what a request costs the service's processes
     # Returns the measurement for a measured N (per second), of which its load is a share.
     at_capacity: Callable[[float], "MeasurementConfig"] | None = None
 

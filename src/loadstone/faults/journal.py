@@ -25,7 +25,6 @@ from loadstone.redaction import masked
 SUFFIX = ".json"
 _LOCK = "lock"  # held while a journal is read and rewritten
 _UNDOING = ".undoing"  # held while the steps of a journal are undone
-_LOOPBACK = ("localhost", "::1")
 
 
 class Undo(StrEnum):
@@ -140,12 +139,6 @@ class FaultTarget:
         if self.lab is not None and other.lab is not None:
             return self.lab == other.lab  # a port may have been another lab's before
         return not {*self.endpoints}.isdisjoint(other.endpoints)
-
-
-def endpoint(host: str, port: int) -> str:
-    """Return HOST:PORT in the form that journals compare."""
-    host = host.lower().strip("[]").rstrip(".")
-    return f"{'127.0.0.1' if host in _LOOPBACK else host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from loadstone.faults.journal import (
     Undo,
     UndoJournal,
     UndoStep,
-    endpoint,
     journal_paths,
 )
 from loadstone.faults.model import FaultCommands
@@ -122,7 +121,7 @@ def fault_target(target: Target) -> FaultTarget:
     """Return what the journal of a connected target belongs to."""
     access = target.access
     places = (access.cloud.endpoint, access.endpoint)
-    return FaultTarget(target.lab, tuple(dict.fromkeys(_place(one) for one in places)))
+    return FaultTarget(target.lab, tuple(dict.fromkeys(one.place for one in places)))
 
 
 def chosen_target(choice: TargetChoice) -> FaultTarget | None:
@@ -134,7 +133,7 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
         case NamedTarget(lab=str(name), cloud=None) | OwnLab(name=name, is_purged=False):
             return None if place_of(choice) is not None else lab_target(name)
         case NamedTarget(lab=None):
-            return FaultTarget(None, (_place(cloud_of(choice).endpoint),))
+            return FaultTarget(None, (cloud_of(choice).endpoint.place,))
         case _:
             return None
 
@@ -151,7 +150,7 @@ def run_target(run: Run) -> FaultTarget:
     facts = dict(run.environment.target)
     endpoints: tuple[str, ...] = ()
     with suppress(ValueError):  # imported from elsewhere
-        endpoints = (_place(Endpoint.parse(facts.get("url", ""))),)
+        endpoints = (Endpoint.parse(facts.get("url", "")).place,)
     try:
         lab = lab_target(facts[LAB]).lab if LAB in facts and LAB_HOST not in facts else None
     except InvalidInput:
@@ -163,10 +162,6 @@ def hosts_of(commands: FaultCommands | None) -> tuple[str, ...]:
     """Return the other machines of a file with commands."""
     services = () if commands is None else commands.services.values()
     return tuple(host for service in services for host in service.hosts if host != HERE)
-
-
-def _place(of: Endpoint) -> str:
-    return endpoint(of.host, of.port)
 
 
 def _insists(choice: TargetChoice) -> bool:

@@ -66,7 +66,9 @@ class Requests:
             plan = replace(plan, retries=self.retries)
             if terms.file is None:
                 done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
-                samples = _marked(done.samples, limits) if request.time_left else done.samples
+                samples = (
+                    mark_abandoned(done.samples, limits) if request.time_left else done.samples
+                )
                 return Loaded(samples, done.health, done.interrupted, fresh.actions)
             on_samples = terms.on_samples
             rows_callback = (
@@ -90,7 +92,7 @@ def _limits(limits: Limits, request: TrialRequest) -> Limits:
     return limits
 
 
-def _marked(samples: Samples, limits: Limits) -> Samples:
+def mark_abandoned(samples: Samples, limits: Limits) -> Samples:
     """Return the samples; a request that was abandoned before its time-out is no failure."""
     took_s = (samples.done_ns - samples.sent_ns) / 1e9
     is_abandoned = np.isin(samples.outcome, LATE) & (took_s < limits.request_timeout_s)

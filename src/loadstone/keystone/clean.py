@@ -105,8 +105,12 @@ def list_leftovers(
             f"{domain_name(record.run_id)}*"
         )
     say(f"{len(leftovers)} left in {record.identity_url}; {remedy}")
+    by_reason: dict[str, list[str]] = {}
     for leftover in leftovers[:_NAMED]:
-        say(f"  {leftover.thing.kind} {leftover.thing.name}: {leftover.why}")
+        thing = f"{leftover.thing.kind} {leftover.thing.name}"
+        by_reason.setdefault(leftover.why, []).append(thing)
+    for why, things in by_reason.items():
+        say(f"  {', '.join(things)}: {why}")
     if len(leftovers) > _NAMED:
         say(f"  and {len(leftovers) - _NAMED} more")
 

@@ -252,7 +252,7 @@ class Identity:
         cloud = self.access.cloud
         hint = ""
         if response.status_code == _FORBIDDEN:
-            hint = f"; {cloud.who} needs the role admin to prepare users"
+            hint = f"; {cloud.lacks_role('to prepare users')}"
         refusal = Refused if response.status_code < 500 else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "

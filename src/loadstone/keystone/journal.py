@@ -5,15 +5,18 @@ One JSON object per line: the cloud, then for each resource `create` (before) an
 Incomplete lines are removed (full disk) or ignored (kill).
 """
 
+import errno
 import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import FileIO
 from pathlib import Path
 from typing import Self
 
+from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.resources import Resource, ResourceKind, domain_name
 from loadstone.lab import locks
@@ -77,11 +80,15 @@ class Journal:
         self._lock = threading.Lock()
         self._replay = _Replay()
         with _writing(path):
-            written = path.read_bytes() if path.exists() else b""
-            whole = written.rfind(b"\n") + 1
-            if whole < len(written):
-                # A kill truncated the last line before the resource was created.
-                os.truncate(path, whole)
+            try:
+                with _open(path, os.O_RDWR) as file:
+                    written = file.read()
+                    whole = written.rfind(b"\n") + 1
+                    if whole < len(written):
+                        # A kill truncated the last line before the resource was created.
+                        file.truncate(whole)
+            except FileNotFoundError:
+                written, whole = b"", 0
         for line in written[:whole].decode(errors="replace").splitlines():
             self._replay.apply(line)
 
@@ -135,8 +142,9 @@ class Journal:
             self._replay.apply(line.decode())
 
     def _write(self, line: bytes, *, waits: bool) -> None:
-        with _writing(self.path), self._lock, self.path.open("ab", buffering=0) as file:
-            before = file.tell()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with _writing(self.path), self._lock, _open(self.path, flags) as file:
+            before = file.seek(0, os.SEEK_END)
             try:
                 while line:
                     line = line[file.write(line) :]
@@ -147,6 +155,32 @@ class Journal:
                 # continue it.
                 file.truncate(before)
                 raise
+
+
+def _open(path: Path, flags: int) -> FileIO:
+    """Open a journal without a buffer.
+
+    A symbolic link is refused, because it may lead out of the store; but not one to the journal of
+    another run beside this one (see `resume`).
+    """
+    try:
+        place = _beside(path) if path.is_symlink() else path
+        handle = os.open(place, flags | os.O_NOFOLLOW | os.O_CLOEXEC, files.PRIVATE)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            problem.strerror = "it is a symbolic link"
+        raise
+    return FileIO(handle, "r" if flags == os.O_RDONLY else "r+" if flags & os.O_RDWR else "a")
+
+
+def _beside(path: Path) -> Path:
+    """Return the journal that a link leads to, if it is that of another run of the store."""
+    match path.readlink().parts:
+        case ("..", folder, name) if folder != ".." and name == JOURNAL:
+            found = path.parent.parent / folder / JOURNAL
+            return path if found.parent.is_symlink() else found
+        case _:
+            return path
 
 
 @contextmanager
@@ -161,7 +195,8 @@ def read(path: Path) -> JournalContents | None:
     """Read a journal; None if there is none or it is empty."""
     try:
         # Text after the last newline is incomplete: its action was not started.
-        *lines, _ = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        with _open(path, os.O_RDONLY) as file:
+            *lines, _ = file.read().decode(errors="replace").split("\n")
     except FileNotFoundError:
         return None
     except OSError as error:

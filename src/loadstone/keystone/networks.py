@@ -95,8 +95,8 @@ class Networks:
             raise EnvironmentUnusable(f"{url}: no connection") from None
 
     def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
-        who = self.identity.access.cloud.who
-        hint = f"; {who} needs the role admin for it" if response.status_code == _FORBIDDEN else ""
+        why = self.identity.access.cloud.lacks_role("for it")
+        hint = f"; {why}" if response.status_code == _FORBIDDEN else ""
         return EnvironmentUnusable(
             f"{self._url()}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
         )

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
+from urllib.parse import quote
 
+from loadstone import paths
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.contexts.users_file import existing_users, read_users
+from loadstone.keystone.local_service import lab_at, members_at
 from loadstone.keystone.resources import User
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.identity_requests import AccessLogs
@@ -29,6 +32,8 @@ from loadstone.target import (
     from_environment,
     require_permission,
 )
+from loadstone.target.cloud import Endpoint
+from loadstone.target.permission import is_loopback
 
 if TYPE_CHECKING:
     from loadstone.keystone.deploy.settings import LabSettings
@@ -47,7 +52,7 @@ class NamedTarget:
     lab: str | None = None
     cloud: str | None = None
     beyond_loopback: bool = False  # the user permits load on another machine
-    # Measure a lab that another measurement is at work on, or a target with a fault in force.
+    # Measure a target that another measurement is at work on, or with a fault in force.
     anyway: bool = False
     users_file: Path | None = None  # users that exist already
     watched: tuple[str, ...] = ()  # more to watch: --monitor
@@ -97,7 +102,7 @@ class Target:
     watch: Watch | None = None
     # Counts requests to Keystone; None: it writes no access log.
     access_log: AccessLogs | None = None
-    # Its lab's record of this measurement, and of others at the same time.
+    # The record of this measurement on it, and of others at the same time.
     reservation: "ActiveMeasurement | None" = None
     # Existing users, for targets on which no users are created: from LDAP or from a file.
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
@@ -130,7 +135,7 @@ def secrets_of(choice: TargetChoice) -> frozenset[str]:
 def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
     """Connect to a target for a measurement.
 
-    A lab is reserved, so that no other measurement falsifies this one. One of the run's own is
+    It is reserved, so that no other measurement falsifies this one. A lab of the run's own is
     started before and stopped afterwards.
     """
     # Imported here: only a lab on this machine needs them.
@@ -162,8 +167,12 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                     target, reservation=reservation, watch=watch, access_log=_logs(find(name), say)
                 )
         case NamedTarget():
-            with connected(choice, say) as target, watching(None, say, choice.watched) as watch:
-                yield replace(target, watch=watch)
+            with (
+                connected(choice, say) as target,
+                reserved(target.access.endpoint, anyway=choice.anyway) as reservation,
+                _watching_service(target.access.endpoint, say, choice.watched) as (members, watch),
+            ):
+                yield replace(target, members=members, watch=watch, reservation=reservation)
         case OwnLab():
             from loadstone.lab.measurement import measuring
 
@@ -184,6 +193,18 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 yield replace(target, watch=watch)
         case _:
             assert_never(choice)
+
+
+@contextmanager
+def reserved(endpoint: Endpoint, *, anyway: bool) -> "Iterator[ActiveMeasurement]":
+    """Reserve a target that was not chosen as a lab, by its host and port."""
+    from loadstone.lab.measurement import measuring
+
+    place, lab = endpoint.place, lab_at(endpoint)
+    folder = paths.targets() / quote(place, safe="") if lab is None else lab.folder
+    name = place if lab is None else ""
+    with measuring(folder, name, anyway=anyway, shares=True) as reservation:
+        yield reservation
 
 
 def _logs(lab: "Deployment", say: Say) -> AccessLogs | None:
@@ -207,6 +228,17 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
         )
     with _watching(sources, setup, say) as watch:
         yield watch
+
+
+@contextmanager
+def _watching_service(
+    endpoint: Endpoint, say: Say, more: tuple[str, ...]
+) -> Iterator[tuple[Members, Watch]]:
+    """Read resources of this machine and of a service that was not chosen as a lab."""
+    members = members_at(endpoint)
+    setup = Setup(is_elsewhere=not is_loopback(endpoint.host, endpoint.port))
+    with _watching(open_sources(members, (), more), setup, say) as watch:
+        yield members, watch
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Ensures that a deployment has one measurement at a time.
+"""Ensures that a target has one measurement at a time.
 
-Each measurement holds a lock on a file of its own in the deployment's folder. The kernel releases
+Each measurement holds a lock on a file of its own in the target's folder. The kernel releases
 it when the process ends, however it ends: a file without a lock is a leftover.
 """
 
@@ -33,8 +33,13 @@ class ActiveMeasurement:
         return f"run {run[-1]} ({process})" if run else process
 
     @property
+    def is_of_this_process(self) -> bool:
+        """Whether this process holds it."""
+        return self.path.name.startswith(f"{os.getpid()}-")
+
+    @property
     def beside(self) -> tuple[str, ...]:
-        """Names of the measurements that ran on the same deployment at the same time."""
+        """Names of the measurements that ran on the same target at the same time."""
         return self._noted(BESIDE)
 
     def set_run(self, run_id: str) -> None:
@@ -42,7 +47,7 @@ class ActiveMeasurement:
         self._note(f"{RUN}{run_id}")
 
     def add_beside(self, name: str) -> None:
-        """Record another measurement on the same deployment."""
+        """Record another measurement on the same target."""
         self._note(f"{BESIDE}{name}")
 
     def _note(self, line: str) -> None:
@@ -59,17 +64,25 @@ class ActiveMeasurement:
 
 
 @contextmanager
-def measuring(folder: Path, *, anyway: bool = False) -> Iterator[ActiveMeasurement]:
-    """Reserve a deployment for one measurement; `anyway` allows others at the same time."""
+def measuring(
+    folder: Path, name: str = "", *, anyway: bool = False, shares: bool = False
+) -> Iterator[ActiveMeasurement]:
+    """Reserve a target for one measurement; `anyway` allows others at the same time.
+
+    `folder` is that of a lab, or one that stands for the target `name`. With `shares`, this process
+    may measure it twice at once: two entries of clouds.yaml may be the same service.
+    """
     own = ActiveMeasurement(folder / FOLDER / f"{os.getpid()}-{secrets.token_hex(4)}")
     with ExitStack() as stack:
         with locks.held(folder / f"{FOLDER}.lock"):
-            others = _at_work(own.path.parent)
+            found = _at_work(own.path.parent)
+            others = [one for one in found if not (shares and one.is_of_this_process)]
             if others and not anyway:
                 names = " and ".join(other.name for other in others)
+                what = name or f"lab {folder.name}"
                 raise EnvironmentUnusable(
-                    f"lab {folder.name} is being measured by {names}, and measurements at the same "
-                    "time falsify each other: wait for it, or add --anyway"
+                    f"{what} is being measured by {names}, and measurements at the same time "
+                    "falsify each other: wait for it, or add --anyway"
                 )
             stack.enter_context(locks.held(own.path))
             stack.callback(own.path.unlink, missing_ok=True)

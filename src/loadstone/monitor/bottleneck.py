@@ -98,13 +98,20 @@ def generator(case: Case) -> FoundLimit | None:
         return None
     use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
     spent = f": it used {use.busy:.2f} of {use.capacity:.0f} cores" if use else ""
+    sentence = f"The load generator was the limit, not the service{spent}."
+    advice = "Give it cores of its own (--generator-cores), or a machine of its own."
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if use and machine and machine.utilisation >= FULL and others >= OTHERS * machine.capacity:
+        sentence = (
+            "The load generator sent late because this machine is busy, so that nothing is known "
+            f"of the service: {_of_others(case, others, machine)}, the load generator "
+            f"{use.busy:.2f}."
+        )
+        if not _may_be_the_service(case):
+            advice = "End the other programs, and measure again."
     return FoundLimit(
-        "load-generator",
-        BottleneckKind.GENERATOR,
-        Role.GENERATOR,
-        use,
-        f"The load generator was the limit, not the service{spent}.",
-        "Give it cores of its own (--generator-cores), or a machine of its own.",
+        "load-generator", BottleneckKind.GENERATOR, Role.GENERATOR, use, sentence, advice
     )
 
 
@@ -369,7 +376,7 @@ def workers_wait(case: Case) -> FoundLimit | None:
         Role.KEYSTONE,
         slots,
         f"Keystone's workers: {slots.busy:.1f} of {slots.capacity:.0f} worker threads are busy, "
-        f"and wait {waiting:.0%} of the time for {_awaited(case)}.",
+        f"and wait {waiting:.0%} of the time for {_awaited(case)}{_beside(case)}.",
         "Run more workers or threads; look at what they wait for: database, directory, network.",
         (
             ("worker_runnable", runnable),
@@ -436,6 +443,8 @@ RULES: tuple[Rule, ...] = (
 
 def _none(case: Case) -> FoundLimit:
     """Say that nothing is saturated, and what comes nearest."""
+    if (taken := _machine_taken(case)) is not None:
+        return taken
     shared = [one for one in case.seen.uses if one.is_time_shared]
     nearest = max(shared, key=lambda one: one.utilisation, default=None)
     sentence = "Nothing that was watched is saturated."
@@ -459,6 +468,50 @@ def _none(case: Case) -> FoundLimit:
         if case.is_overloaded or is_full
         else "Raise the load until something gives way.",
     )
+
+
+def _machine_taken(case: Case) -> FoundLimit | None:
+    """The machine has no core left, and other programs use much of it."""
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if machine is None or machine.utilisation < FULL or others < OTHERS * machine.capacity:
+        return None
+    parts = [_of_others(case, others, machine)]
+    for role, name in ((Role.KEYSTONE, "Keystone"), (Role.GENERATOR, "the load generator")):
+        if use := case.seen.use(BottleneckKind.CPU, role):
+            parts.append(f"{name} {use.busy:.2f}")
+    sentence = (
+        f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
+    )
+    advice = "End the other programs, and measure again."
+    if _may_be_the_service(case):
+        advice = (
+            "If other programs run on this machine, end them and measure again. Watch what was "
+            "not: --monitor adds services."
+        )
+    figures = (("others_cores", others),)
+    kind = BottleneckKind.NONE
+    return FoundLimit("no-bottleneck", kind, MACHINE, machine, sentence, advice, figures)
+
+
+def _beside(case: Case) -> str:
+    """Describe the work of other programs, if it may be what the workers wait for."""
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if machine is None or others < OTHERS * machine.capacity:
+        return ""
+    return f"; meanwhile {_of_others(case, others, machine)}"
+
+
+def _may_be_the_service(case: Case) -> bool:
+    """Return whether what is counted as other work may be the service itself."""
+    is_known = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE) is not None
+    return not is_known and not case.setup.is_elsewhere
+
+
+def _of_others(case: Case, others: float, machine: ResourceUse) -> str:
+    who = "the service and other programs" if _may_be_the_service(case) else "other programs"
+    return f"{who} took {others:.1f} of {machine.capacity:.0f} cores"
 
 
 def _server_cpu(case: Case, role: Role, advice: str) -> FoundLimit | None:
@@ -538,10 +591,17 @@ def _mostly_commit(case: Case, committing: float) -> bool:
 
 
 def _awaited(case: Case) -> str:
-    """Return what sleeping workers wait for: the database if most are in a transaction."""
+    """Return what sleeping workers wait for: the database if most are in a transaction.
+
+    Without another server in sight they wait for something on their own machine: SQLite's lock, a
+    disk.
+    """
     threads, open_ = _worker_threads(case), case.seen.figure("transactions_open") or 0.0
-    in_database = threads is not None and open_ >= WAITING * threads
-    return "the database" if in_database else "other servers"
+    if threads is not None and open_ >= WAITING * threads:
+        return "the database"
+    others = (Role.DATABASE, Role.CACHE, Role.DIRECTORY)
+    is_seen = any(case.seen.use(BottleneckKind.CPU, role) is not None for role in others)
+    return "other servers" if is_seen else "a lock, a disk or a server that was not watched"
 
 
 def _is_full(case: Case) -> bool:

@@ -59,6 +59,7 @@ class Setup:
     threads: int | None = None  # of each worker
     pool: int | None = None  # database connections that one worker may open
     cache: str | None = None  # as in `lab up --with cache=`
+    is_elsewhere: bool = False  # no part of the service is on this machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,23 @@ def parts(measurement: Measurement) -> Iterator[RenderableType]:
         yield Padding(Text("\n".join(sentences(summary, own))), (0, 0, 1, 2))
 
 
+def headlines(measurement: Measurement) -> Iterator[str]:
+    """Yield what each action did to clients, in one line: downtime, failures, recovery."""
+    for summary in summarize(effects(measurement)):
+        parts = [
+            f"{label} {_value(one.mean, unit)}"
+            for name, label, unit in (
+                ("downtime_s", "downtime", "s"),
+                ("failed_share", "failed", "%"),
+                ("mttr_s", "recovered after", "s"),
+            )
+            if (one := summary.figure(name)) is not None
+        ]
+        missing = summary.repeats - summary.recovered
+        parts += [f"not recovered {missing} of {summary.repeats} times"] if missing else []
+        yield f"{summary.action}: {', '.join(parts)} (mean of {summary.repeats})"
+
+
 def over_workloads(measurements: Sequence[Measurement]) -> Iterator[RenderableType]:
     """Yield a table of each action that occurs in several workloads, over these workloads.
 

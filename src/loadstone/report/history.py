@@ -1,7 +1,8 @@
 """The history of a figure over runs: its change points, and the settings that changed there."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -39,6 +40,20 @@ class CapacityTrend:
     title: str
     runs: tuple[PastSearch, ...]  # oldest first
     changes: tuple[Change, ...]
+    load: str = ""  # in what its load differs from that of other trends of this target and title
+
+    @property
+    def latest(self) -> str:
+        """The last N that was found, with its interval."""
+        found = [run.capacity for run in self.runs if run.capacity and run.capacity.rate_rps]
+        if not found:
+            return figures.NOT_FOUND
+        return f"{figures.n(found[-1])} per second ({figures.interval(found[-1])})"
+
+    @property
+    def subject(self) -> str:
+        """The target, and the load where several are known."""
+        return f"{self.target}, {self.load}" if self.load else self.target
 
     @property
     def known(self) -> int:
@@ -72,13 +87,28 @@ def capacity_trends(searches: Sequence[PastSearch]) -> tuple[CapacityTrend, ...]
     groups: dict[tuple[object, ...], list[PastSearch]] = {}
     for one in searches:
         groups.setdefault(_key(one), []).append(one)
-    found = [_trend(runs) for runs in groups.values()]
+    found = _with_loads([_trend(runs) for runs in groups.values()])
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
+
+
+def _with_loads(trends: Sequence[CapacityTrend]) -> list[CapacityTrend]:
+    """Say of trends with the same target and title in what their loads differ."""
+    alike: dict[tuple[str, str], list[CapacityTrend]] = {}
+    for trend in trends:
+        alike.setdefault((trend.target, trend.title), []).append(trend)
+    found = []
+    for group in alike.values():
+        differ = differences([trend.runs[-1].parameters for trend in group], _EFFORT)
+        for number, trend in enumerate(group):
+            values = ((one.name, one.values[number]) for one in differ)
+            load = ", ".join(f"{name} {value or 'not known'}" for name, value in values)
+            found.append(replace(trend, load=load))
+    return found
 
 
 def parts(trend: CapacityTrend) -> Iterator[RenderableType]:
     """Return a trend's heading, table and changes for a terminal."""
-    yield Text.assemble((f"N of {trend.title}", "bold"), f"  {trend.target}")
+    yield Text.assemble((f"N of {trend.title}", "bold"), f"  {trend.subject}")
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for head in HEADS:
         table.add_column(head, no_wrap=True, justify="left" if head in ("run", "") else "right")
@@ -132,6 +162,7 @@ def as_data(trend: CapacityTrend) -> dict[str, Any]:
     return {
         "kind": "capacity",
         "target": trend.target,
+        "load": trend.load,
         "scenario": trend.runs[-1].scenario,
         "title": trend.title,
         "runs": [
@@ -170,9 +201,10 @@ def _key(one: PastSearch) -> tuple[object, ...]:
 
 
 def _base(title: str) -> str:
-    """Return the title without the number of repeated searches."""
+    """Return the title without the number of repeated searches, or of one of them."""
     head, comma, tail = title.rpartition(", ")
-    return head if comma and tail.endswith(" searches") else title
+    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+", tail)
+    return head if comma and is_repeated else title
 
 
 def _target(one: PastSearch) -> str:

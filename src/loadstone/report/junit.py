@@ -9,6 +9,7 @@ from loadstone.analysis.model import TrialState
 from loadstone.printable import visible
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
+from loadstone.report.outcome import shortfalls
 from loadstone.result import Measurement, Run
 from loadstone.search.floor import FloorOutcome, floor_message, judge_floor
 
@@ -20,7 +21,8 @@ def render(run: Run) -> str:
     """Return the document. A search without a capacity is an error: nothing was measured.
 
     A degraded trial of a search is no failure, as a search looks for the rate at which the service
-    degrades. An N below the rate of --fail-below is a failure.
+    degrades. An N below the rate of --fail-below is a failure. Whatever else does not end with exit
+    code 0 is a failure if the service fell short, and an error if nothing valid was measured.
     """
     each = [one for measurement in run.measurements for one in measurement.each]
     cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
@@ -66,6 +68,8 @@ def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
         _add_floor(case, measurement)
     else:
         _add_failure(case, measurement)
+    if case.find("error") is None and case.find("failure") is None:
+        _add_shortfall(case, measurement)
     output = "\n".join(_output(measurement))
     if output:
         Xml.SubElement(case, "system-out").text = clean(output)
@@ -85,6 +89,14 @@ def _missing(measurement: Measurement, run: Run) -> str | None:
     reasons += capacity.words if capacity else ()
     reasons += generator.reasons if generator and not generator.is_valid else ()
     return "; ".join(reasons) or f"the run is {run.status}"
+
+
+def _add_shortfall(case: Xml.Element, measurement: Measurement) -> None:
+    """Add why the measurement does not end with exit code 0."""
+    worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
+    if worst is not None:
+        kind, message = "failure" if worst.is_failure else "error", clean(worst.reason)
+        Xml.SubElement(case, kind, type=f"exit code {worst.code}", message=message)
 
 
 def _add_floor(case: Xml.Element, measurement: Measurement) -> None:

@@ -63,8 +63,11 @@ def _configuration(entry: Entry) -> str:
 
 def _search(found: MeasurementSummary) -> tuple[str, str, str]:
     if found.stretch_rps is not None:
-        return found.title, f"{figures.rate(found.stretch_rps)} per s", "fixed load"
+        return found.title, f"{figures.rate(found.stretch_rps)} per s", found.load
     number = figures.n(found)
+    if found.is_interrupted:
+        known = "N" if number == figures.NOT_FOUND else f"N {number}"
+        return found.title, known, "interrupted, not confirmed"
     if number == figures.NOT_FOUND:
         return found.title, f"N {number}", ""
     return found.title, f"N {number}", f"interval {figures.interval(found)}"

@@ -127,7 +127,7 @@ def table(uses: Sequence[ResourceUse]) -> Table:
             Text(figures.percent(one.utilisation), _style(one)),
         ]
         if has_demand:
-            row += [cost(one), "-" if one.bound_rps is None else f"{one.bound_rps:.4g}/s"]
+            row += [cost(one), "-" if one.bound_rps is None else f"{figures.rate(one.bound_rps)}/s"]
         found.add_row(*row)
     return found
 

@@ -9,10 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.analysis.model import Trial, TrialState
+from loadstone.errors import MeasurementInvalid
 from loadstone.monitor.prediction import Prediction
 from loadstone.report import (
     faults,
     figures,
+    outcome,
     prediction,
     resources,
     streak,
@@ -32,6 +34,7 @@ STYLES = {
 }
 
 MOST_RESOURCES = 6
+CRITICAL = "critical"  # severity of findings of the audit that are shown with the result
 
 
 def show(run: Run, to: Console) -> None:
@@ -45,24 +48,37 @@ def show(run: Run, to: Console) -> None:
                 wide(to).print(part)
     for part in (*faults.over_workloads(run.measurements), *tables(run.measurements)):
         wide(to).print(part)
+    for line in _critical(run):
+        to.print(Text(line, "red"), soft_wrap=True)
     others = dict(run.environment.target).get(BESIDE)
     if run.workloads and others is not None:  # the sentences of a search mention it already
         to.print(Text(f"Measured at the same time as {others}.", "yellow"), soft_wrap=True)
-    to.print(f"Run {run.run_id}, {run.status}{_fell_short(run)}.", style="dim")
+    workloads = outcome.summary(run)
+    to.print(f"Run {run.run_id}, {run.status}{f': {workloads}' if workloads else ''}.", style="dim")
+    for line in _shortfalls(run):
+        to.print(Text(line, "red"), soft_wrap=True)
     if run.failure:
         to.print(f"It ended early: {run.failure}", style="red")
 
 
-def _fell_short(run: Run) -> str:
-    """Describe how many workloads of a task missed their SLA."""
-    count = len(run.workloads)
-    failed = sum(one.failure is not None for one in run.workloads)
-    broken = sum(one.failure is None and not one.checks_passed for one in run.workloads)
-    phrases = [
-        *([f"{failed} of {count} workloads could not be carried out"] if failed else []),
-        *([f"{broken} of {count} workloads broke their SLA"] if broken else []),
-    ]
-    return f": {', '.join(phrases)}" if phrases else ""
+def _critical(run: Run) -> Iterator[str]:
+    """Yield the critical findings of the audit of what was measured."""
+    for finding in run.environment.audit if run.searches else ():
+        if finding.severity == CRITICAL:
+            yield f"{finding.rule}, critical: {finding.sentence} Try: {finding.advice}"
+
+
+OUTCOMES = {1: "fell short", 3: "could not be carried out", 4: "not decided"}
+
+
+def _shortfalls(run: Run) -> Iterator[str]:
+    """Yield why a run did not end with exit code 0; failures of an SLA are in its tables."""
+    for measurement in () if run.status == "running" else run.measurements:
+        for short in outcome.shortfalls(measurement):
+            if measurement.spec and short.code != MeasurementInvalid.exit_code:
+                continue
+            what = f"{OUTCOMES[short.code]} (exit {short.code})"
+            yield words.sentence(f"{what}: {measurement.title}: {short.reason}")
 
 
 def show_environment(run: Run, to: Console) -> None:

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.listing import Performed
 from loadstone.report import figures
 from loadstone.report.history import Change, changes, changes_as_data, facts, sentences
@@ -36,13 +37,52 @@ class Trend:
         return sum(bool(run.median_s) for run in self.runs)
 
 
-def trends(history: Sequence[Performed], run_of: Callable[[str], Run]) -> tuple[Trend, ...]:
-    """Group workloads by configuration, the one with the latest run first."""
+def trends(
+    history: Sequence[Performed],
+    run_of: Callable[[str], Run],
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[Trend, ...]:
+    """Group workloads by configuration, the one with the latest run first.
+
+    Runs that cannot be read are left out; `say` gets a line for each.
+    """
     groups: dict[str, list[Performed]] = {}
     for performed in history:
         groups.setdefault(performed.config_id, []).append(performed)
-    found = [_trend(config_id, runs, run_of) for config_id, runs in groups.items()]
+    found = []
+    for config_id, runs in groups.items():
+        if (trend := _readable(config_id, runs, run_of, say)) is not None:
+            found.append(trend)
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads runs, and remembers which it read last."""
+
+    run_of: Callable[[str], Run]
+    last: str = ""
+
+    def __call__(self, run_id: str) -> Run:
+        self.last = run_id
+        return self.run_of(run_id)
+
+
+def _readable(
+    config_id: str,
+    runs: list[Performed],
+    run_of: Callable[[str], Run],
+    say: Callable[[str], None],
+) -> Trend | None:
+    """Return the trend of the runs that can be read; None without any."""
+    reader = _Reader(run_of)
+    while runs:
+        try:
+            return _trend(config_id, runs, reader)
+        except EnvironmentUnusable as damaged:
+            say(str(damaged))
+            runs = [run for run in runs if run.run_id != reader.last]
+    return None
 
 
 def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) -> Trend:

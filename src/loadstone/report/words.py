@@ -1,5 +1,6 @@
 """Describes a search's results in sentences."""
 
+import math
 from collections.abc import Iterator
 from typing import assert_never
 
@@ -319,9 +320,17 @@ def paced(measurement: Measurement) -> list[Trial]:
 
 
 def last_sustained(measurement: Measurement) -> Trial | None:
-    """Return the sustained trial with the highest rate."""
+    """Return the sustained trial with the highest rate up to N at which no other trial failed.
+
+    Without one, the sustained trial with the highest rate.
+    """
     found = [t for t in paced(measurement) if t.verdict.state is TrialState.SUSTAINED]
-    return found[-1] if found else None
+    degraded = first_degraded(measurement)
+    n_rps = measurement.capacity.rate_rps if measurement.capacity else None
+    most_rps = math.inf if n_rps is None else n_rps
+    failed_rps = math.inf if degraded is None else degraded.rate_rps or math.inf
+    held = [t for t in found if (t.rate_rps or 0.0) <= most_rps and (t.rate_rps or 0) < failed_rps]
+    return next(reversed(held or found), None)
 
 
 def first_degraded(measurement: Measurement) -> Trial | None:

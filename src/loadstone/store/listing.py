@@ -141,7 +141,11 @@ def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummar
     """Return the list entry of a search or a fixed load."""
     stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    return MeasurementSummary(row["scenario"], row["title"], *n, stretch_rps)
+    load = "low load, to predict N" if row["policy"] == "prediction" else "fixed load"
+    is_interrupted = row["status"] == "interrupted"
+    return MeasurementSummary(
+        row["scenario"], row["title"], *n, stretch_rps, load, is_interrupted=is_interrupted
+    )
 
 
 def _workloads(

@@ -237,14 +237,18 @@ class Store:
     def past_searches(self) -> list[PastSearch]:
         """List the searches of `capacity` and `demo`, oldest first; repeated ones as combined.
 
-        Searches of studies are left out, as cells differ on purpose. Damaged runs are left out, and
-        named in `notices`.
+        Searches of studies are left out, as cells differ on purpose, and so are those that did not
+        end. Damaged runs are left out, and named in `notices`.
         """
         with database.reading(self._engine) as connection:
             query = (
                 select(measurements, runs.c.started_at, runs.c.environment)
                 .join(runs, runs.c.run_id == measurements.c.run_id)
-                .where(measurements.c.policy == "search", runs.c.kind.in_(("capacity", "demo")))
+                .where(
+                    measurements.c.policy == "search",
+                    measurements.c.status.not_in(("interrupted", "failed")),
+                    runs.c.kind.in_(("capacity", "demo")),
+                )
                 .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
             )
             found = {}

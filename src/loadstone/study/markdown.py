@@ -12,6 +12,7 @@ from loadstone.study.wording import (
     cells,
     comparison_lines,
     heads,
+    overview,
     published,
     reasons,
     when_and_where,
@@ -34,6 +35,7 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
             for part in (
                 reasons(lines),
                 published(lines),
+                overview(study, lines),
                 comparison_lines(study, outcomes),
                 count_lines(study, outcomes),
                 first_failures(study, outcomes),

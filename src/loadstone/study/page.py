@@ -21,6 +21,7 @@ from loadstone.study.wording import (
     cells,
     comparison_lines,
     heads,
+    overview,
     published,
     reasons,
     when_and_where,
@@ -84,6 +85,7 @@ def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
         cells=[_section(journal, study, cell, outcomes) for cell in study.cells],
         reasons=reasons(lines),
         published=list(published(lines)),
+        answers=list(overview(study, lines)),
         compared=[
             *comparison_lines(study, outcomes),
             *count_lines(study, outcomes),
@@ -141,11 +143,16 @@ def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart |
     if not values:
         return None
     others = tuple((row.published.value, y) for y, row in named if row.published)
+    most = max(x for x, _ in values)
+    # A published value of another machine may be so far away that all cells look the same.
+    far = tuple(one for one in others if one[0] > MOST_TIMES * most)
+    others = tuple(one for one in others if one not in far)
     limit = MOST_TIMES * max(x for x, _ in (*values, *others))
     name, unit = study.figure
     shown = "N" if name == "N" else name
     cut = any(((row.estimate and row.estimate.high) or 0.0) > limit for row in own)
     note = " Intervals that end at the edge reach further." if cut else ""
+    note += " Published values far beyond are in the table only." if far else ""
     series = [
         ChartSeries("interval", "intervals", "p50", _intervals(named, limit)),
         ChartSeries(shown, "points", "p50", values),

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,10 @@ def find(name: str) -> StudySource:
         return StudySource(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
     path = Path(name).expanduser()
     if not path.exists():
+        near = get_close_matches(name, builtin(), 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidInput(
-            f"{name}: no such study and no such file; built in are {', '.join(builtin())}; "
+            f"{name}: no such study and no such file{meant}; built in are {', '.join(builtin())}; "
             "`loadstone study list` names those that have begun"
         )
     try:

@@ -12,6 +12,7 @@ from loadstone.observer import Display
 from loadstone.result import Run
 from loadstone.run import hidden, run
 from loadstone.store.store import Store
+from loadstone.study import needs
 from loadstone.study.cell import config_of
 from loadstone.study.estimate import about, turn_s
 from loadstone.study.figure import is_valid
@@ -91,6 +92,8 @@ def _run_here(
     backend: Backend,
 ) -> None:
     study = journal.begun.study()
+    if backend.is_real:
+        needs.require(study)
 
     def measure(turn: Turn) -> Run:
         config = replace(config_of(study, journal.study_id, turn, command), fleet=sending.fleet)

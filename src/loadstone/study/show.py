@@ -12,6 +12,7 @@ from rich.table import Table
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
+from loadstone.study import needs
 from loadstone.study.counted import count_lines
 from loadstone.study.disturbance import disturbance_lines
 from loadstone.study.estimate import about, estimate_s
@@ -32,6 +33,7 @@ from loadstone.study.wording import (
     cells,
     comparison_lines,
     heads,
+    overview,
     published,
     reasons,
     when_and_where,
@@ -66,8 +68,10 @@ def describe_builtin(source: StudySource) -> str:
     """Return one line: title and duration of a study and of its quick form."""
     full = source.study(quick=False)
     quick = source.study(quick=True)
+    needed = needs.packages(full)
+    servers = f"; needs {', '.join(needed)}" if needed else ""
     times = f"about {about(estimate_s(full))}; --quick: {about(estimate_s(quick))}"
-    return f"{source.file}: {full.title} ({times})"
+    return f"{source.file}: {full.title} ({times}{servers})"
 
 
 def describe_started(store: Path | StoreLocation, study_id: str) -> str:
@@ -100,6 +104,7 @@ def print_results(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Co
     for line in published(lines):
         to.print(line, style="dim")
     below = (
+        *overview(study, lines),
         *comparison_lines(study, outcomes),
         *count_lines(study, outcomes),
         *first_failures(study, outcomes),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 
 from loadstone.compare.answer import Answer
 from loadstone.report import figures
@@ -22,6 +23,9 @@ from loadstone.study.table import (
     rows,
     settings_that_differ,
 )
+
+FEWEST_ALIKE = 3  # cells; of two, their ratio says it
+UNTESTED = "(*)"  # of a ratio without a test; a line below says why
 
 _WORDS = {
     Answer.FASTER: "faster",
@@ -92,19 +96,59 @@ def published(lines: Sequence[TableRow]) -> Iterator[str]:
             yield f"Published {one.value:g}: {one.words}"
 
 
+def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
+    """Say of which cells no difference was shown, because all their intervals overlap."""
+    for step in study.steps:
+        own = [row for row in lines if row.step == step]
+        found = [row.estimate for row in own if row.estimate is not None]
+        lows = [one.low for one in found if one.low is not None]
+        highs = [one.high for one in found if one.high is not None]
+        values = [one.value for one in found if one.value is not None]
+        is_whole = len(values) == len(own) == len(lows) == len(highs)
+        if not is_whole or len(own) < FEWEST_ALIKE or max(lows) > min(highs):
+            continue
+        mean = fmean(values)
+        within = figures.percent(max(abs(value - mean) for value in values) / mean)
+        unit = f" {study.figure[1]}" if study.figure[1] else ""
+        factors = _listed([factor.name for factor in study.factors])
+        what = f"{step}: " if step else ""
+        yield (
+            f"{what}No difference was shown between the {len(own)} cells ({factors}): "
+            f"{figures.rate(min(values))} to {figures.rate(max(values))}{unit}, each within "
+            f"{within} of their mean, and all intervals overlap{_common_limit(own)}."
+        )
+
+
+def _common_limit(lines: Sequence[TableRow]) -> str:
+    """Name the limit that was found in every measurement of these rows."""
+    found = {limit for row in lines for limit in row.limits or ("",)}
+    one = found.pop()
+    return f"; the limit was {one} in all of them" if not found and one else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def comparison_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Describe the requested ratios, each with its test."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
     for comparison, differ in settings_that_differ(study, outcomes):
         if differ:
-            listed = "; ".join(
-                f"{s.name} {s.values[0] or 'none'} -> {s.values[1] or 'none'}" for s in differ
-            )
-            yield f"{comparison.base} and {comparison.other} differ in: {listed}"
+            both = [one for one in differ if None not in one.values]
+            listed = [f"{one.name} {one.values[0]} -> {one.values[1]}" for one in both]
+            if alone := len(differ) - len(both):
+                count = "1 setting" if alone == 1 else f"{alone} settings"
+                listed.append(f"{count} that only one of them has")
+            yield f"{comparison.base} and {comparison.other} differ in: {'; '.join(listed)}"
     found = differences(study, outcomes)
     for one in found:
         yield f"{one}{_conclusion(one, study)}"
+    if any(one.ratio.low is not None and one.p_holm is None for one in found):
+        within = "its interval is that within the measurements"
+        yield f"{UNTESTED} of one pair there is no test; {within}"
     tests = sum(one.p is not None for one in found)
     if tests > 1:
         yield (
@@ -154,6 +198,5 @@ def _conclusion(one: Difference, study: Study) -> str:
         return ": of one alone there is no test"
     word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
     if one.p_holm is None:
-        within = "of one pair, whose interval is that within the measurements"
-        return f": {word}; {within}" if study.is_counted else f": no test {within}"
+        return f": {word} {UNTESTED}" if study.is_counted else f": no test {UNTESTED}"
     return f": {word}, p = {one.p_holm:.2g}"

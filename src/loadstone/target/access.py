@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -117,7 +118,14 @@ def _discover(cloud: Cloud, session: "Session") -> Endpoint:
 
     try:
         versions = Discover(session, cloud.auth_url, authenticated=False).version_data()
-    except (DiscoveryFailure, HttpError) as error:
+    except HttpError as error:
+        if error.http_status is not None and error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise EnvironmentUnusable(
+                f"{cloud.auth_url}: answers HTTP {error.http_status}: Keystone, or a server that "
+                "it needs, is down or overloaded; look at its log and at that of its proxy"
+            ) from error
+        raise _no_keystone(cloud, _first_line(error)) from error
+    except DiscoveryFailure as error:
         raise _no_keystone(cloud, _first_line(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _no_keystone(cloud, "its versions are not in OpenStack's form") from error

@@ -18,6 +18,9 @@ class TlsFiles:
     key_file: str | None = None
 
 
+_LOOPBACK = ("localhost", "::1")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An http(s) URL in parts; `host` has no brackets, `path` no trailing slash."""
@@ -42,6 +45,12 @@ class Endpoint:
         return cls(scheme, parts.hostname, port, parts.path.rstrip("/"))
 
     @property
+    def place(self) -> str:
+        """HOST:PORT, which is the same for all URLs of one service on this machine."""
+        host = self.host.lower().strip("[]").rstrip(".")
+        return f"{'127.0.0.1' if host in _LOOPBACK else host}:{self.port}"
+
+    @property
     def url(self) -> str:
         """The URL, with its port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -59,3 +68,12 @@ class Cloud:
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
     tls: TlsFiles = TlsFiles()
     region: str | None = None
+    # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".
+    missing_scope: str = ""
+
+    def lacks_role(self, purpose: str) -> str:
+        """Say why the identity may not do something for which it needs the role admin."""
+        needed = f"{self.who} needs the role admin {purpose}"
+        if self.missing_scope:
+            return f"{needed}, but no project is chosen: {self.missing_scope} is missing"
+        return needed

@@ -68,7 +68,9 @@ def from_clouds_yaml(name: str) -> Cloud:
             yaml_file.require_finite(file)
         config = OpenStackConfig()
         path = config.config_filename
-        names = sorted(config.cloud_config["clouds"])
+        # The loader adds an entry of this name for the OS_* variables.
+        of_variables = str(getattr(config, "envvar_key", "envvars"))
+        names = sorted(set(config.cloud_config["clouds"]) - {of_variables})
         if path is None or name not in names:
             _require_clouds(name, path)
             raise InvalidInput(_unknown(name, path, names, skipped))
@@ -184,7 +186,31 @@ def _cloud(
         auth=plugin,
         tls=_tls(region, where),
         region=region.get_region_name("identity") or None,
+        missing_scope="" if _has_scope(region, auth) else _missing_scope(where),
     )
+
+
+# An application credential belongs to a project. What other plugins do is not known.
+_SCOPES = (
+    "project_id",
+    "project_name",
+    "tenant_id",
+    "tenant_name",
+    "domain_id",
+    "domain_name",
+    "system_scope",
+    "trust_id",
+)
+
+
+def _has_scope(region: "CloudRegion", auth: Mapping[str, Any]) -> bool:
+    """Return whether a token will be for a project, a domain or the system."""
+    is_password = region.config["auth_type"] in {"password", "v3password"}
+    return not is_password or any(auth.get(name) for name in _SCOPES)
+
+
+def _missing_scope(where: Where) -> str:
+    return f"{where('project_name')} (or a domain, or system_scope)"
 
 
 def _endpoint(url: str, where: Where) -> Endpoint:

@@ -112,4 +112,10 @@ def _system(document: Document) -> dict[str, Value]:
         clock, _ = service.part(document, "clock")
         if isinstance(clock.get("max_error_us"), int):
             values["host.clock_is_synchronised"] = clock["max_error_us"] < MAX_CLOCK_ERROR_US
+    if "host.clock_is_synchronised" in values:
+        offset_s = values.get("host.clock_offset_s")
+        off = "" if offset_s is None else f", {offset_s:g} s off"
+        values["host.clock"] = (
+            f"{'' if values['host.clock_is_synchronised'] else 'not '}synchronised{off}"
+        )
     return values

@@ -24,6 +24,7 @@ from loadstone.lab.environment import ServiceEnvironment
 from loadstone.lab.haproxy import Haproxy
 from loadstone.lab.part import Part
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.programs import Program
 from loadstone.lab.server import Site
 from loadstone.lab.server_certificates import ServerCertificates
 
@@ -43,6 +44,29 @@ class Blueprint:
     database_password: str = field(repr=False)
     directory_password: str = field(repr=False)
     services_password: str = field(repr=False)  # of the compute cloud's
+
+
+class _NoPorts(Ports):
+    """Gives every purpose the same port and reserves none, for parts that are never started."""
+
+    def allocate(self, purpose: str, requested: int | None = None, host: str = HOST) -> int:  # noqa: ARG002
+        """Return a port."""
+        return 1
+
+
+def programs(settings: LabSettings) -> tuple[Program, ...]:
+    """Return the programs that a deployment with these settings needs on the machine."""
+    # The release needs no program, and to look at one may run git or another Python.
+    usual = LabSettings()
+    plain = replace(
+        settings,
+        release=usual.release,
+        token=usual.token,
+        expired_tokens=usual.expired_tokens,
+    )
+    nowhere = Blueprint(Path("/"), plain, _NoPorts({}), 1, "http://127.0.0.1:1/v3", *[""] * 4)
+    found = (program for part in parts(nowhere) for program in part.programs)
+    return tuple(dict.fromkeys(found))
 
 
 def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:

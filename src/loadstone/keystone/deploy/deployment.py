@@ -15,6 +15,7 @@ from loadstone.lab.state import DeploymentState, Phase, secret_folder
 from loadstone.lab.uwsgi import Uwsgi
 from loadstone.monitor.demand import Setup
 from loadstone.monitor.service import ServiceProcess
+from loadstone.target.cloud import Endpoint
 
 WEB = "web"  # the port that clients use
 # Parts whose processes come and go with the load: PostgreSQL starts one per connection, and
@@ -52,6 +53,11 @@ class Deployment:
         """URL of the Identity v3 endpoint."""
         host = dict(self.state.settings).get("address", HOST)
         return url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
+
+    @property
+    def place(self) -> str:
+        """Host and port of the endpoint, in the form that tells targets apart."""
+        return Endpoint.parse(self.url).place
 
     @property
     def has_tls(self) -> bool:

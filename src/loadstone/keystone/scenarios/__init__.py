@@ -1,5 +1,6 @@
 """Scenarios by their names on the command line."""
 
+from difflib import get_close_matches
 from math import inf, nan
 
 from loadstone.errors import InvalidInput
@@ -61,7 +62,10 @@ def _scenario(name: str) -> Scenario:
     if scenario := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
         return scenario
     names = ", ".join(sorted(SCENARIOS))
-    raise InvalidInput(f"no scenario {name!r}; there are {names}, and mix:issue=1,validate=9")
+    near = get_close_matches(name, SCENARIOS, 1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    known = f"{names}, and mix:issue=1,validate=9"
+    raise InvalidInput(f"no scenario {name!r}; {meant}there are {known}")
 
 
 def _weight(part: str) -> tuple[str, float]:

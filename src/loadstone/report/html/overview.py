@@ -121,7 +121,7 @@ def of_workload(anchor: str, measurement: Measurement) -> MeasurementRow:
         about=measurement.subtask,
         load=load_in_words(measurement),
         throughput=f"{figures.rate(stats.throughput_rps)} per s" if stats else figures.MISSING,
-        p95=_seconds(total.p95_s) if total else figures.MISSING,
+        p95=_as_in_table(total.p95_s) if total else figures.MISSING,
         failures=_of(total.count - total.ok, total.count) if total else figures.MISSING,
         verdict=of_sla(measurement),
     )
@@ -142,7 +142,9 @@ def of_curve(anchor: str, curve: Curve) -> MeasurementRow:
         about=curve.steps[0].measurement.subtask,
         load=f"{curve.setting} {first:g} to {last:g}, {len(curve.steps)} steps",
         throughput=f"at most {figures.rate(peak)} per s",
-        p95=f"{_seconds(min(p95s))} to {_seconds(max(p95s))}" if p95s else figures.MISSING,
+        p95=f"{figures.plain_s(min(p95s))} to {_as_in_table(max(p95s))}"
+        if p95s
+        else figures.MISSING,
         failures=_of(count - sum(total.ok for total in totals), count),
         verdict=(
             RowVerdict("degraded", f"broken from {curve.setting} {broken[0].value:g} on")
@@ -166,6 +168,11 @@ def of_sla(measurement: Measurement) -> RowVerdict:
 
 def _of(failed: int, count: int) -> str:
     return f"{failed:,} of {count:,}"
+
+
+def _as_in_table(time_s: float) -> str:
+    """Return a time of a workload in the unit and digits of its table."""
+    return f"{figures.plain_s(time_s)} s" if math.isfinite(time_s) else figures.MISSING
 
 
 def _seconds(time_s: float) -> str:

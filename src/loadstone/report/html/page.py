@@ -12,7 +12,19 @@ from markupsafe import Markup
 
 from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.report import figures, names, prediction, profile, streak, trial_figures, words
+from loadstone.findings import AuditFinding
+from loadstone.report import faults as fault_words
+from loadstone.report import (
+    figures,
+    names,
+    outcome,
+    prediction,
+    profile,
+    streak,
+    trial_figures,
+    words,
+)
+from loadstone.report.comparison import ComparisonSection
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.html import charts, faults, overview, steps, svg, workload
 from loadstone.report.html.charts import Chart, SamplesOf, Tone
@@ -24,6 +36,7 @@ from loadstone.report.workload import HEADS
 from loadstone.result import Measurement, Run
 from loadstone.search.model import Capacity
 
+CRITICAL = "critical"  # severity of findings of the audit that the page begins with
 BADGE = 6.0  # half the size of a verdict's mark in its table
 
 
@@ -48,6 +61,7 @@ class Section:
     charts: tuple[Chart, ...]
     generator: Generator | None
     faults: tuple[FaultTable, ...] = ()
+    headlines: tuple[str, ...] = ()  # what each fault did to clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,7 @@ class RunSection:
     tasks: tuple[TaskSection, ...]
     overview: tuple[MeasurementRow, ...]
     summary: RowVerdict | None  # of a task's SLA
+    critical: tuple[AuditFinding, ...]  # of the audit
 
 
 def write(run: Run, samples_of: SamplesOf, path: Path) -> None:
@@ -70,9 +85,11 @@ def write(run: Run, samples_of: SamplesOf, path: Path) -> None:
     write_runs(((run, samples_of),), path)
 
 
-def write_runs(runs: Sequence[tuple[Run, SamplesOf]], path: Path) -> None:
+def write_runs(
+    runs: Sequence[tuple[Run, SamplesOf]], path: Path, comparison: ComparisonSection | None = None
+) -> None:
     """Write the report."""
-    files.write(path, render_runs(runs))
+    files.write(path, render_runs(runs, comparison))
 
 
 def render(run: Run, samples_of: SamplesOf) -> str:
@@ -80,20 +97,27 @@ def render(run: Run, samples_of: SamplesOf) -> str:
     return render_runs(((run, samples_of),))
 
 
-def render_runs(runs: Sequence[tuple[Run, SamplesOf]]) -> str:
-    """Return the page as text; each run comes with the function that reads its samples."""
+def render_runs(
+    runs: Sequence[tuple[Run, SamplesOf]], comparison: ComparisonSection | None = None
+) -> str:
+    """Return the page as text; each run comes with the function that reads its samples.
+
+    With `comparison` of two runs, the page begins with it.
+    """
     parts = [
         _part(f"run-{number}-" if number > 1 else "", run, samples_of)
         for number, (run, samples_of) in enumerate(runs, 1)
     ]
     only = parts[0].run
     kind = "Task report" if parts[0].tasks else "Capacity report"
+    several = comparison.title if comparison else f"Report of {len(parts)} runs"
     return rendered(
         "page.html.j2",
         [chart for part in parts for chart in _charts(part)],
         parts=parts,
         heads=HEADS,
-        title=f"{kind} {only.run_id}" if len(parts) == 1 else f"Report of {len(parts)} runs",
+        comparison=comparison,
+        title=f"{kind} {only.run_id}" if len(parts) == 1 else several,
     )
 
 
@@ -139,6 +163,7 @@ def _part(prefix: str, run: Run, samples_of: SamplesOf) -> RunSection:
             ),
         ),
         summary=_of_slas(run),
+        critical=tuple(one for one in run.environment.audit if one.severity == CRITICAL),
     )
 
 
@@ -147,12 +172,10 @@ def _of_slas(run: Run) -> RowVerdict | None:
     count = len(run.workloads)
     if not count:
         return None
-    passed = sum(one.checks_passed and not one.failure for one in run.workloads)
-    workloads = "workload" if count == 1 else "workloads"
-    if passed == count:
-        each = "its" if count == 1 else "their"
-        return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
-    return RowVerdict("degraded", f"{count - passed} of {count} {workloads} broke the SLA")
+    if fell_short := outcome.summary(run):
+        return RowVerdict("degraded", fell_short)
+    workloads, each = ("workload", "its") if count == 1 else ("workloads", "their")
+    return RowVerdict("sustained", f"{count} {workloads} held {each} SLA")
 
 
 def _charts(part: RunSection) -> Iterator[Chart]:
@@ -205,6 +228,7 @@ def _section(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> Se
         ),
         generator=generator_of(measurement),
         faults=faults.tables(measurement),
+        headlines=tuple(fault_words.headlines(measurement)),
     )
 
 
@@ -263,7 +287,7 @@ def _latency_tiles(trial: Trial | None) -> list[Tile]:
     latency = trial.stats.total
     values = (1000 * latency.median_s, 1000 * latency.p95_s, 1000 * latency.p99_s)
     value = " / ".join(figures.plain_ms(value_ms) for value_ms in values)
-    note = f"at {figures.rate(trial.rate_rps)} per second, the highest sustained trial"
+    note = f"at {figures.rate(trial.rate_rps)} per second, which it sustained"
     return [Tile("Latency p50 / p95 / p99", value, "ms", note)]
 
 

@@ -16,6 +16,8 @@ from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 from loadstone.report.workload import load_of_spec
 from loadstone.result import PastSearch
 
+MOST_LISTED = 6  # targets and scenarios with a line each at the top of the page
+
 
 @dataclass(frozen=True, slots=True)
 class TrendSection:
@@ -55,6 +57,7 @@ def write_trends(searched: Sequence[CapacityTrend], trends: Sequence[Trend], pat
         sections=[section for section in sections if len(section.rows) > 1],
         singles=[section for section in sections if len(section.rows) == 1],
         heads=HEADS,
+        most_listed=MOST_LISTED,
         title="Trends",
     )
     files.write(path, page)
