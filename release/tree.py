@@ -33,6 +33,12 @@ def version() -> str:
     return found[1]
 
 
+def tracked(*paths: str) -> list[str]:
+    """Return the files that git tracks and that are here."""
+    names = _git("ls-files", "-z", *paths).split("\0")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
 def export(folder: Path, repository: str) -> None:
     """Copy what git tracks to a folder, and prepare it for a package index.
 
@@ -40,12 +46,10 @@ def export(folder: Path, repository: str) -> None:
     (https://HOST/OWNER/loadstone); without an address they become plain text.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    for name in _git("ls-files", "-z").split("\0"):
-        source = ROOT / name
-        if name and source.is_file():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
+    for name in tracked():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
     (folder / COMMIT_FILE).write_text(f"{commit().name}\n")
     readme = folder / "README.md"
     readme.write_text(for_index(readme.read_text(encoding="utf-8"), repository), encoding="utf-8")
@@ -79,6 +83,16 @@ def _urls(repository: str) -> str:
         "Source": repository,
     }
     return "\n".join(("[project.urls]", *(f'{name} = "{url}"' for name, url in pages.items()), ""))
+
+
+def has_tag(name: str) -> bool:
+    """Return whether the repository has a tag."""
+    return bool(_git("tag", "--list", name))
+
+
+def make_tag(name: str, message: str) -> None:
+    """Tag the commit that is checked out."""
+    _git("tag", "--annotate", "--message", message, name)
 
 
 def _git(*words: str) -> str:
