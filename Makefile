@@ -6,7 +6,7 @@ UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
 .PHONY: install toolchain demo check lint types pure test rust docs parts verify requirements golden \
-    slowest clean release-tools licenses wheels wheelhouse release
+    slowest clean release-tools licenses wheels reproduce wheelhouse release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: toolchain $(filter .uv/bin/uv,$(UV))
@@ -92,6 +92,10 @@ release-tools: toolchain $(filter .uv/bin/uv,$(UV))
 # of the README absolute and names the project's pages in the metadata.
 wheels: release-tools
 	@$(RELEASE) wheels $(if $(REPOSITORY),--repository '$(REPOSITORY)')
+
+# Builds a second time, elsewhere and from nothing, and compares the hashes.
+reproduce: wheels
+	@$(RELEASE) reproduce $(if $(REPOSITORY),--repository '$(REPOSITORY)')
 
 # dist/wheelhouse: all that an installation without internet needs. EXTRAS=fleet,monitor adds optional
 # dependencies, LAB=1 what `loadstone demo` installs.

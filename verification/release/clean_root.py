@@ -24,6 +24,9 @@ MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "python3,python3-venv,ca-certificates"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 USER = "visitor"
+LEFT_OUT = "left out: the wheelhouse is for another Python |"
+CP = """python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])'"""
+HAS_WHEELS = f"ls /wheelhouse/numpy-*-$({CP})-*"
 ABSENT = ("cargo", "rustc", "cc", "gcc", "make", "uv")
 # Installers' settings of this machine hold in the root as well; the wheelhouse is for one of them.
 INSTALLERS = ("PIP_", "UV_", "http_proxy", "https_proxy", "no_proxy")
@@ -90,10 +93,10 @@ def main() -> None:
     parser.add_argument("--wheels", type=Path, default=ROOT / "dist")
     parser.add_argument("--wheelhouse", type=Path, default=ROOT / "dist/wheelhouse")
     parser.add_argument("--budget", default="75s", help="of each search of the demo")
-    parser.add_argument("--way", action="append", default=[], help="a part of a way's name")
+    parser.add_argument("--way", default="", help="only this one")
     given = parser.parse_args()
     archive = made(given.suite, given.mirror)
-    chosen = [w for w in ways(given.budget) if all(word in w.name for word in given.way)]
+    chosen = [way for way in ways(given.budget) if given.way in ("", way.name)]
     failed = False
     print("| system | way | install s | MB | demo s | page | result |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -103,7 +106,7 @@ def main() -> None:
             unpack(archive, root, given.wheels, given.wheelhouse)
             row = carry_out(root, way)
         print(f"| Debian {given.suite} | {way.name} | {row}", flush=True)
-        failed |= not row.endswith("| removed |")
+        failed |= not row.endswith(("| removed |", LEFT_OUT))
     sys.exit(1 if failed else 0)
 
 
@@ -138,6 +141,8 @@ def carry_out(root: Path, way: Way) -> str:
     present = inside(root, way.user, f"command -v {' '.join(ABSENT)}; true").stdout.split()
     if present:
         return f"not a clean root: {', '.join(present)} |"
+    if way.is_offline and inside(root, way.user, HAS_WHEELS).returncode:
+        return LEFT_OUT
     inside(root, way.user, way.tools)
     before_s = time.monotonic()
     ended = inside(root, way.user, way.install, is_offline=way.is_offline)
