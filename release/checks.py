@@ -12,7 +12,7 @@ from release import contents, licenses, tree, wheels
 SUMS = "SHA256SUMS"
 NOTES = "RELEASE-NOTES.md"
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
-WORKFLOWS = ".github/workflows/*.yml"
+WORKFLOWS = (".github/workflows/*.yml", "docs/examples/github-*.yml")
 
 
 def check(files: Sequence[Path]) -> None:
@@ -35,7 +35,7 @@ def lint_workflows() -> None:
     if go is None:
         print("left out: actionlint (needs Go)")
         return
-    files = sorted(tree.ROOT.glob(WORKFLOWS))
+    files = sorted(path for pattern in WORKFLOWS for path in tree.ROOT.glob(pattern))
     subprocess.run([go, "run", ACTIONLINT, *files], cwd=tree.ROOT, check=True)
 
 
