@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install toolchain demo check lint types pure test rust docs parts verify requirements golden \
+.PHONY: install toolchain demo check lint types pure test rust docs man parts verify requirements golden \
     slowest clean release-tools licenses wheels reproduce wheelhouse release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
@@ -80,6 +80,11 @@ golden: install
 docs: install
 	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
 	@echo target/docs/index.html
+
+# The manual page of all commands, from the same source.
+man: install
+	.venv/bin/sphinx-build -q -b man docs target/man
+	@echo target/man/loadstone.1
 
 # The tools that make wheels (maturin, zig, ...) have an environment of their own.
 RELEASE_ENVIRONMENT := target/release-environment

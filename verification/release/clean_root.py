@@ -42,14 +42,13 @@ class Way:
     install: str
     folder: str  # whose size is counted
     command: str
-    measure: str
     remove: str
+    variables: str = ""  # of the demo
     is_offline: bool = False
 
 
-def ways(budget: str) -> tuple[Way, ...]:
+def ways() -> tuple[Way, ...]:
     """Return the ways that docs/install.md describes."""
-    demo = f"demo --budget {budget}"
     return (
         Way(
             "root, uv tool install",
@@ -58,7 +57,6 @@ def ways(budget: str) -> tuple[Way, ...]:
             "/opt/uv/bin/uv tool install --quiet /wheels/loadstone-*.whl",
             "/root/.local/share/uv/tools/loadstone",
             "/root/.local/bin/loadstone",
-            demo,
             "/opt/uv/bin/uv tool uninstall loadstone",
         ),
         Way(
@@ -68,7 +66,6 @@ def ways(budget: str) -> tuple[Way, ...]:
             "loadstone/bin/pip install --quiet /wheels/loadstone-*.whl",
             f"/home/{USER}/loadstone",
             f"/home/{USER}/loadstone/bin/loadstone",
-            demo,
             "rm -r loadstone",
         ),
         Way(
@@ -78,8 +75,8 @@ def ways(budget: str) -> tuple[Way, ...]:
             "loadstone/bin/pip install --quiet --no-index --find-links /wheelhouse loadstone",
             f"/home/{USER}/loadstone",
             f"/home/{USER}/loadstone/bin/loadstone",
-            f"PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheelhouse {demo}",
             "rm -r loadstone",
+            "PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheelhouse",
             is_offline=True,
         ),
     )
@@ -95,7 +92,7 @@ def main() -> None:
     parser.add_argument("--way", default="", help="only this one")
     given = parser.parse_args()
     archive = made(given.suite)
-    chosen = [way for way in ways(given.budget) if given.way in ("", way.name)]
+    chosen = [way for way in ways() if given.way in ("", way.name)]
     failed = False
     print("| system | way | install s | MB | demo s | page | result |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -103,7 +100,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="loadstone-root-") as name:
             root = Path(name)
             unpack(archive, root, given.wheels, given.wheelhouse)
-            row = carry_out(root, way)
+            row = carry_out(root, way, given.budget)
         print(f"| Debian {given.suite} | {way.name} | {row}", flush=True)
         failed |= not row.endswith(("| removed |", LEFT_OUT))
     sys.exit(1 if failed else 0)
@@ -139,7 +136,7 @@ def unpack(archive: Path, root: Path, wheels: Path, wheelhouse: Path) -> None:
     os.chown(home, USER_ID, USER_ID)
 
 
-def carry_out(root: Path, way: Way) -> str:
+def carry_out(root: Path, way: Way, budget: str) -> str:
     """Install, measure and remove; return the figures, or the step that failed."""
     present = inside(root, way.user, f"command -v {' '.join(ABSENT)}; true").stdout.split()
     if present:
@@ -154,9 +151,8 @@ def carry_out(root: Path, way: Way) -> str:
         return f"failed: {way.install}: {last_line(ended)} |"
     size_mb = int(inside(root, "root", f"du -s --block-size=1M {way.folder}").stdout.split()[0])
     figures = f"{installed_s:.0f} | {size_mb}"
-    variables, _, words = way.measure.rpartition(" demo")
     before_s = time.monotonic()
-    command = f"env {variables} {way.command} demo{words}"
+    command = f"{way.variables} {way.command} demo --budget {budget}"
     ended = inside(root, way.user, command, is_offline=way.is_offline)
     page = Path(ended.stdout.strip().rpartition("\n")[2].strip() or "/none")
     # 4: the searches were too short, or other work on this machine was in the way.
