@@ -46,7 +46,8 @@ def of_files(files: Mapping[str, bytes]) -> Iterator[str]:
 def package() -> set[str]:
     """Return the files that a wheel has of the package, as git knows them, and what is built."""
     tracked = tree.tracked("src/loadstone")
-    return {name.removeprefix("src/") for name in tracked} | {"loadstone/_engine.abi3.so"}
+    built = ("loadstone/_engine.abi3.so", tree.COMMIT_FILE.removeprefix("src/"))
+    return {*(name.removeprefix("src/") for name in tracked), *built}
 
 
 def _metadata(text: str) -> Iterator[str]:
