@@ -36,7 +36,8 @@ def commit(package: Path = PACKAGE) -> str:
     checkout = package.parents[1]
     if not (checkout / ".git").exists():
         return ""
-    words = ["git", "-C", checkout, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty"]
+    git = ("git", "-C", str(checkout))
+    words = (*git, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty")
     try:
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
