@@ -49,7 +49,7 @@ def export(folder: Path, repository: str) -> None:
     for name in tracked():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target)
+        shutil.copy2(ROOT / name, target)  # with its time, so that cargo compiles what changed
     (folder / COMMIT_FILE).write_text(f"{commit().name}\n")
     readme = folder / "README.md"
     readme.write_text(for_index(readme.read_text(encoding="utf-8"), repository), encoding="utf-8")
