@@ -5,16 +5,19 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install demo check lint types pure test rust docs parts verify requirements golden slowest clean
+.PHONY: install toolchain demo check lint types pure test rust docs man parts verify requirements golden \
+    slowest clean release-tools licenses wheels reproduce wheelhouse release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
-install: $(filter .uv/bin/uv,$(UV))
-	@command -v cargo >/dev/null || { echo "loadstone: no Rust toolchain (cargo); get one from your distribution or rustup" >&2; exit 3; }
-	@command -v cc >/dev/null || { echo "loadstone: no C compiler (cc); install one: apt-get install gcc libc6-dev" >&2; exit 3; }
+install: toolchain $(filter .uv/bin/uv,$(UV))
 	$(UV) sync --locked --quiet --compile-bytecode
 	@.venv/bin/python -m compileall -q src/loadstone
 
-.uv/bin/uv:
+# Before anything is fetched or built.
+toolchain:
+	@release/toolchain.sh
+
+.uv/bin/uv: | toolchain
 	python3 -m venv .uv
 	.uv/bin/pip install --quiet 'uv>=0.13'
 
@@ -77,6 +80,40 @@ golden: install
 docs: install
 	.venv/bin/sphinx-build -W --keep-going -n -q -b html docs target/docs
 	@echo target/docs/index.html
+
+# The manual page of all commands, from the same source.
+man: install
+	.venv/bin/sphinx-build -q -b man docs target/man
+	@echo target/man/loadstone.1
+
+# The tools that make wheels (maturin, zig, ...) have an environment of their own.
+RELEASE_ENVIRONMENT := target/release-environment
+RELEASE := $(RELEASE_ENVIRONMENT)/bin/python -m release
+
+release-tools: toolchain $(filter .uv/bin/uv,$(UV))
+	@UV_PROJECT_ENVIRONMENT=$(RELEASE_ENVIRONMENT) $(UV) sync --locked --quiet --only-group release
+
+# Wheels and the source distribution, in dist/. REPOSITORY=https://HOST/OWNER/loadstone makes the links
+# of the README absolute and names the project's pages in the metadata.
+wheels: release-tools
+	@$(RELEASE) wheels $(if $(REPOSITORY),--repository '$(REPOSITORY)')
+
+# Builds a second time, elsewhere and from nothing, and compares the hashes.
+reproduce: wheels
+	@$(RELEASE) reproduce $(if $(REPOSITORY),--repository '$(REPOSITORY)')
+
+# dist/wheelhouse: all that an installation without internet needs. EXTRAS=fleet,monitor adds optional
+# dependencies, LAB=1 what `loadstone demo` installs.
+wheelhouse: release-tools
+	@$(RELEASE) wheelhouse --uv $(UV) $(if $(EXTRAS),--extras '$(EXTRAS)') $(if $(LAB),--lab)
+
+# Licences of the Rust crates that a wheel contains.
+licenses: release-tools
+	@$(RELEASE) licenses
+
+# Everything that is handed out, checked. Publishes nothing, and says what is left to do.
+release: release-tools
+	@$(RELEASE) release --repository '$(REPOSITORY)' --make '$(MAKE)'
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so

@@ -38,8 +38,30 @@ html_title = "Loadstone"
 html_copy_source = False
 html_show_sphinx = False
 
+man_pages = [("commands", "loadstone", "measure how much load a service sustains", author, 1)]
+
+
+def write_plain_text(app: Sphinx, problem: Exception | None) -> None:
+    """Write the plain text of each page beside it, and llms.txt, which lists them."""
+    if problem is not None or app.builder.format != "html":
+        return
+    lines = [
+        f"# {project}",
+        "",
+        "> Each page as plain text. The words are explained in glossary.md.",
+        "",
+    ]
+    for name in sorted(app.env.found_docs):
+        source = Path(app.env.doc2path(name))
+        target = Path(app.outdir) / f"{name}.md"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+        lines.append(f"- [{app.env.titles[name].astext()}]({name}.md)")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
 
 def setup(app: Sphinx) -> None:
     """Warn of measured figures without a claim, and of claims that differ from the docs."""
+    app.connect("build-finished", write_plain_text)
     for problem in check.every_problem():
         logging.getLogger(app.config.project).warning(problem)

@@ -16,6 +16,7 @@ TOPICS = {
     "fleet": "one load from several hosts: counts, agreement, cost, losses",
     "lab": "starts of the lab, audits over ssh, proofs of audit rules",
     "studies": "the built-in studies in their quick forms",
+    "release": "two builds with the same hashes; installation on systems with Python alone",
     TESTS: "tests marked `verify`: the full matrix with real services",
 }
 MINUTE_S, HOUR_S = 60.0, 3600.0
@@ -389,6 +390,32 @@ STUDIES = {
 }
 
 
+CLEAN_ROOT = "{python} -m verification.release.clean_root --suite"
+RELEASE = (
+    Part(
+        "release-wheels",
+        "release",
+        "wheels and source distribution, built twice: the same hashes",
+        15 * MINUTE_S,
+        "make reproduce wheelhouse LAB=1",
+        "make toolchain",
+        ("cargo", "git"),
+    ),
+    *(
+        Part(
+            f"release-{suite}",
+            "release",
+            f"installation without Rust on Debian {number}: seconds, megabytes, demo, removal",
+            15 * MINUTE_S,
+            f"{CLEAN_ROOT} {suite}",
+            f"{CLEAN_ROOT} {suite} --help",
+            ("root", "mmdebstrap"),
+        )
+        for suite, number in (("bookworm", 12), ("trixie", 13))
+    ),
+)
+
+
 def studies() -> tuple[Part, ...]:
     """Return the quick form of each study as a part."""
     return tuple(
@@ -433,7 +460,7 @@ def marked(root: Path) -> tuple[Part, ...]:
 
 def fixed() -> tuple[Part, ...]:
     """Return the parts that are no marked tests."""
-    return (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *FLEET, *LAB, *studies())
+    return (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *FLEET, *LAB, *RELEASE, *studies())
 
 
 def every() -> tuple[Part, ...]:

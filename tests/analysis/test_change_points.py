@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from loadstone.analysis.change_points import ALPHA, change_points
 
@@ -59,3 +60,12 @@ def test_exact_levels_have_their_exact_ratio() -> None:
 def test_values_that_are_not_positive_are_refused() -> None:
     with pytest.raises(ValueError, match="positive"):
         change_points([1.0, 0.0])
+
+
+def test_the_interval_of_a_ratio_is_that_of_welch() -> None:
+    values = series(np.random.default_rng(4), (100.0, 9), (130.0, 6))
+    [found] = change_points(values)
+    logs = np.log(values)
+    before, after = logs[: found.index], logs[found.index :]
+    expected = stats.ttest_ind(after, before, equal_var=False).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))

@@ -1,9 +1,11 @@
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import TypeAliasType
 
 from loadstone.analysis.model import Durations, TrialState, Verdict
 from loadstone.monitor.usage import Usage
@@ -56,3 +58,13 @@ def test_columns_come_back_as_whole_numbers():
     again = codec.from_plain(Counts, {"n": [1, 2**40]})
     assert again.n.dtype == np.int64
     assert again.n.tolist() == [1, 2**40]
+
+
+def test_an_array_is_read_whose_type_is_an_alias() -> None:
+    """NumPy's NDArray is one (PEP 695) from Python 3.12 on."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    shape = tuple[Any, ...]
+    array = TypeAliasType("array", np.ndarray[shape, np.dtype[scalar]], type_params=(scalar,))
+    counts = codec.from_plain(array[np.int64], [1, 2])
+    assert isinstance(counts, np.ndarray)
+    assert counts.tolist() == [1, 2]

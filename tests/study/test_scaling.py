@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize
 from study_files import result_of
 
 from loadstone.errors import InvalidInput
@@ -131,3 +132,23 @@ def test_raw_results_are_a_line_for_each_repeat(tmp_path: Path) -> None:
     known = dict(zip(head, one, strict=True))
     assert (known["run"], float(known["value"]), known["unit"]) == ("run-1", 20.0, "per s")
     assert dict(zip(head, other, strict=True))["failure"] == "no, broken"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fit_is_that_of_scipy(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    counts = np.repeat(np.array([1.0, 2.0, 4.0, 6.0, 8.0]), 3)
+    noise = np.exp(random.normal(0.0, 0.05, len(counts)))
+    rates = 30.0 * counts / (1 + 0.1 * seed * (counts - 1)) * noise  # a bound where seed is 0
+
+    def residuals(values: np.ndarray) -> np.ndarray:
+        rate, contention, coherence = values
+        slowdown = 1 + contention * (counts - 1) + coherence * counts * (counts - 1)
+        return np.log(rate * counts / slowdown / rates)
+
+    expected = optimize.least_squares(
+        residuals, (30.0, 0.05, 0.0), bounds=((1e-9, -0.9, 0.0), (np.inf, 1.5, 1.0)), x_scale="jac"
+    )
+    law = fit(list(zip(counts.tolist(), rates.tolist(), strict=True)))
+    fitted = (law.rate_rps.value, law.contention.value, law.coherence.value)
+    assert fitted == pytest.approx(expected.x.tolist(), rel=1e-4, abs=1e-4)

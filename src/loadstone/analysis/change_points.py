@@ -1,20 +1,23 @@
 """Change points of a series of measurements: where its level changed, and by how much.
 
 The split of the series into two or three segments with the least squared deviation of the
-logarithms is found by dynamic programming (ruptures, KernelCPD). It counts as a change if few
-permutations of the same values can be split as well: a permutation test of the largest F over all
-splits, as in e-divisive (Matteson and James, J. Am. Stat. Assoc. 109, 2014), which MongoDB and
-Apache Otava use on benchmark histories. Splits into three segments are included because a search
-for one split misses a level that returns. Each segment is then searched in the same way.
+logarithms is found by trying all of them. It counts as a change if few permutations of the same
+values can be split as well: a permutation test of the largest F over all splits, as in e-divisive
+(Matteson and James, J. Am. Stat. Assoc. 109, 2014), which MongoDB and Apache Otava use on benchmark
+histories. Splits into three segments are included because a search for one split misses a level
+that returns. Each segment is then searched in the same way.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from math import exp, log
+from math import exp, log, sqrt
 
 import numpy as np
 import numpy.typing as npt
+
+from loadstone.analysis.interval import student_t
 
 ALPHA = 0.05  # probability of any change point in a series without changes
 # With fewer values, no split can be rarer than ALPHA among the permutations.
@@ -22,11 +25,11 @@ FEWEST_VALUES = 8
 MOST_VALUES = 300  # the newest are searched; the time grows with the square of their number
 PERMUTATIONS = 499
 SHORTEST = 2  # values of a segment: a single value is an outlier, not a level
-MOST_SPLITS = 2  # at once
 ROUNDING = 1e-12  # share of the squared deviation that is rounding error
 SEED = 20261122
 
 Column = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +79,52 @@ def _splits(logs: Column, offset: int, random: np.random.Generator) -> Iterator[
 
 def _best_split(logs: Column) -> tuple[float, tuple[int, ...]]:
     """Return the largest F of a split into two or three segments, and its positions."""
-    from ruptures import KernelCPD  # type: ignore[import-untyped]  # it has none
-
-    search = KernelCPD(kernel="linear", min_size=SHORTEST).fit(logs.reshape(-1, 1))
-    total = float(np.sum((logs - logs.mean()) ** 2))
+    centred = logs - logs.mean()
+    total = float(np.sum(centred**2))
+    sums = np.concatenate(([0.0], np.cumsum(centred)))
     found: list[tuple[float, tuple[int, ...]]] = []
-    for count in range(1, MOST_SPLITS + 1):
-        *places, _ = search.predict(n_bkps=count)
-        parts = np.split(logs, places)
-        left = sum(float(np.sum((part - part.mean()) ** 2)) for part in parts)
+    for places in _every_split(len(logs)):
+        # The squared deviation that a split explains: of each segment, sum ** 2 / length.
+        explained = np.diff(sums[places], axis=0) ** 2 / np.diff(places, axis=0)
+        gains = explained.sum(axis=0)
+        best = int(gains.argmax())
+        count = len(places) - 2
+        left = total - float(gains[best])
         free = len(logs) - count - 1
         is_exact = left <= ROUNDING * total
-        f = float("inf") if is_exact else (total - left) / count / (left / free)
-        found.append((f, tuple(places)))
+        f = float("inf") if is_exact else float(gains[best]) / count / (left / free)
+        found.append((f, tuple(places[1:-1, best].tolist())))
     return max(found, key=lambda one: one[0])  # the first of equal ones has fewer splits
 
 
-def _change(index: int, p: float, before: Column, after: Column) -> ChangePoint:
-    from scipy.stats import ttest_ind
+@lru_cache(maxsize=8)
+def _every_split(length: int) -> tuple[Positions, Positions]:
+    """Return the bounds of segments for each split into two and into three, a column per split."""
+    one = np.arange(SHORTEST, length - SHORTEST + 1)
+    first, second = np.triu_indices(length - SHORTEST + 1, k=SHORTEST)
+    is_long = first >= SHORTEST
+    both = (first[is_long], second[is_long])
+    return _bounded(length, one), _bounded(length, *both)
 
+
+def _bounded(length: int, *places: Positions) -> Positions:
+    start = np.zeros_like(places[0])
+    return np.stack([start, *places, np.full_like(start, length)])
+
+
+def _change(index: int, p: float, before: Column, after: Column) -> ChangePoint:
     difference = float(after.mean() - before.mean())
     if np.ptp(before) == 0 and np.ptp(after) == 0:
         ratio = exp(difference)
         return ChangePoint(index, ratio, ratio, ratio, p)
-    interval = ttest_ind(after, before, equal_var=False).confidence_interval()
-    return ChangePoint(index, exp(difference), exp(interval.low), exp(interval.high), p)
+    half = _welch(before, after)
+    low, high = exp(difference - half), exp(difference + half)
+    return ChangePoint(index, exp(difference), low, high, p)
+
+
+def _welch(before: Column, after: Column) -> float:
+    """Return half the 95 % interval of the difference of two means, of any variances."""
+    terms = [(float(one.var(ddof=1)) / len(one), len(one) - 1) for one in (before, after)]
+    variance = sum(square for square, _ in terms)
+    degrees = variance**2 / sum(square**2 / free for square, free in terms)
+    return student_t(degrees) * sqrt(variance)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from statistics import fmean, stdev
 
+from loadstone.analysis import student
+
 CONFIDENCE = 0.95
 
 
@@ -29,6 +31,4 @@ def of_logs(logs: Sequence[float]) -> Interval:
 
 def student_t(degrees: float) -> float:
     """Return the factor of a 95 % interval: Student's t of so many degrees of freedom."""
-    from scipy.special import stdtrit  # heavy, and not needed for one value
-
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+    return student.quantile((1 + CONFIDENCE) / 2, degrees)

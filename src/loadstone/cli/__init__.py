@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone import interrupts
-from loadstone.cli import stderr, stdout
+from loadstone.cli import stderr, stdout, version
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
 from loadstone.errors import LoadstoneError
 from loadstone.printable import printable_stderr
@@ -69,7 +69,14 @@ class Lazy(click.Group):
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="loadstone")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=version.show,
+    help="Show the version, the commit and the engine's version, and exit.",
+)
 def loadstone() -> None:
     """Find how much load a cloud's identity service sustains.
 

@@ -16,8 +16,8 @@ DISK_NEEDED_GIB = 1.0
 # One descriptor per connection, and some for the rest of the process.
 DESCRIPTORS_NEEDED = 1024
 PROGRAMS = (
-    ("cargo", "builds the engine", "install Rust 1.85 or newer (rustup, or your system)"),
-    ("cc", "links the engine", "apt-get install gcc libc6-dev"),
+    ("cargo", "builds the engine of a checkout", "install Rust 1.88 or newer with rustup"),
+    ("cc", "links the engine of a checkout", "apt-get install gcc libc6-dev"),
     ("wrk", "`make verify` compares with it", "apt-get install wrk"),
     ("h2load", "`make verify` compares with it", "apt-get install nghttp2-client"),
     ("wrk2", "`make verify` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
@@ -101,7 +101,7 @@ def engine() -> Requirement:
     try:
         from loadstone.engine.version import version
     except ImportError as missing:
-        return Requirement("engine", False, True, str(missing), "make install")
+        return Requirement("engine", False, True, str(missing), "make install; or the wheel again")
     return Requirement("engine", True, True, version())
 
 

@@ -116,6 +116,32 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
         click.echo(f"exported {bundle.export(store, run, file)} to {file}")
 
 
+@results.command()
+@click.argument("run", default="latest")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    default="-",
+    help="File to write. Default: stdout.",
+)
+@STORE
+def badge(run: str, output: Path, location: "StoreLocation") -> None:
+    """Write RUN as a badge (SVG): N with its interval, green, red or grey by its exit code."""
+    from loadstone import files
+    from loadstone.exit_code import exit_code
+    from loadstone.report import badge as drawn
+
+    with open_to_read(location) as store:
+        found = store.get(run)
+    picture = drawn.render(found, exit_code(found))
+    if output == Path("-"):
+        click.echo(picture, nl=False)
+    else:
+        files.write(output, picture)
+        click.echo(output)
+
+
 @results.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @STORE

@@ -18,7 +18,9 @@ from functools import lru_cache
 from math import ceil, inf, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from loadstone.analysis import student
 
 FEWEST_PAIRS = 4  # three degrees of freedom; with fewer, intervals are too wide to be useful
 _SPENDING_POWER = 1.5  # error spent after k of n pairs: alpha * (k / n) ** 1.5
@@ -63,16 +65,14 @@ def pairs_needed(deviation: float, difference: float, alpha: float) -> int:
     `deviation` is the standard deviation of the pairs' differences. The normal approximation, with
     quantiles of Student's t to correct for few degrees of freedom.
     """
-    from scipy import stats
 
-    chances = (1 - alpha / 2, _POWER)
-
-    def required(quantiles: ArrayLike) -> int:
-        return ceil((float(np.sum(quantiles)) * deviation / difference) ** 2)
+    def required(degrees: float) -> int:
+        quantiles = (student.quantile(chance, degrees) for chance in (1 - alpha / 2, _POWER))
+        return ceil((sum(quantiles) * deviation / difference) ** 2)
 
     # Normal quantiles are smaller, so this is a lower bound of the number of pairs.
-    count = max(FEWEST_PAIRS, required(stats.norm.ppf(chances)))
-    while required(stats.t.ppf(chances, count - 1)) > count:
+    count = max(FEWEST_PAIRS, required(inf))
+    while required(count - 1) > count:
         count += 1
     return count
 

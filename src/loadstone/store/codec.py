@@ -56,6 +56,9 @@ def from_plain(kind: type[T], plain: object) -> T:
 
 def _read(kind: Any, plain: object) -> object:
     origin = get_origin(kind)
+    # NumPy's NDArray is a `type` alias from Python 3.12 on.
+    if (alias := getattr(origin, "__value__", None)) is not None:
+        origin = get_origin(alias)
     if origin in (Union, UnionType):
         options = [option for option in get_args(kind) if option is not NoneType]
         return None if plain is None else _read(options[0], plain)

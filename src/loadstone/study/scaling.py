@@ -13,6 +13,7 @@ from math import inf, isfinite, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis import student
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.study.table import TableRow
@@ -20,6 +21,10 @@ from loadstone.study.table import TableRow
 LEAST_LEVELS = 4  # three parameters, and one more for the residual
 LAW_POINTS = 40  # in the drawn curve
 FACTORS = ("workers", "nodes")  # factors that count parallel servers
+MOST_STEPS = 500  # of the fit, which usually ends within 20
+CLOSE_ENOUGH = 1e-12  # a step, in proportion to the parameters' scales, that ends the fit
+
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +130,6 @@ def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
     Raises InvalidInput if a fit is impossible: fewer than four different counts, a capacity of
     zero, or fewer than five points.
     """
-    from scipy import optimize, stats
-
     counts = np.array([count for count, _ in points], dtype=np.float64)
     rates = np.array([rate for _, rate in points], dtype=np.float64)
     levels = len(set(counts.tolist()))
@@ -137,33 +140,65 @@ def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
         )
     if not (rates > 0).all():
         raise InvalidInput("a capacity of 0 does not fit a scaling law")
-    start = (float((rates / counts).max()), 0.05, 0.0)
-    bounds = ((1e-9, -0.9, 0.0), (inf, 1.5, 1.0))
-    found = optimize.least_squares(
-        _residuals, start, bounds=bounds, x_scale="jac", args=(counts, rates)
-    )
+    values = _least_squares(counts, rates)
     freedom = len(points) - 3
-    residual = float(np.sqrt((found.fun**2).sum() / freedom))
-    slopes = np.asarray(found.jac, dtype=np.float64)
+    residual = float(np.sqrt((_residuals(values, counts, rates) ** 2).sum() / freedom))
+    slopes = _slopes(values, counts)
     covariance = np.linalg.pinv(slopes.T @ slopes) * residual**2
-    half = stats.t.ppf(0.975, freedom) * np.sqrt(np.diag(covariance))
+    half = student.quantile(0.975, freedom) * np.sqrt(np.diag(covariance))
     rate, contention, coherence = (
         Parameter(float(value), float(value - reach), float(value + reach))
-        for value, reach in zip(found.x, half, strict=True)
+        for value, reach in zip(values, half, strict=True)
     )
     return ScalingLaw(rate, contention, coherence, residual)
 
 
-def _law(
-    counts: NDArray[np.float64], rate: float, contention: float, coherence: float
-) -> NDArray[np.float64]:
+def _least_squares(counts: Vector, rates: Vector) -> Vector:
+    """Return rate, contention and coherence by Levenberg and Marquardt's method, within bounds.
+
+    A parameter at its bound whose cost falls beyond it stays there. Steps are relative to
+    `scales`, so that the parameters weigh alike.
+    """
+    scales = np.array([float((rates / counts).max()), 1.0, 1.0])
+    values = np.array([scales[0], 0.05, 0.0])
+    low, high = np.array([1e-9, -0.9, 0.0]), np.array([inf, 1.5, 1.0])
+    damping = 1e-3
+    for _ in range(MOST_STEPS):
+        left = _residuals(values, counts, rates)
+        slopes = _slopes(values, counts) * scales
+        downhill = -slopes.T @ left
+        is_free = ~(((values <= low) & (downhill < 0)) | ((values >= high) & (downhill > 0)))
+        squares = (slopes.T @ slopes)[np.ix_(is_free, is_free)]
+        damped = squares + damping * np.diag(np.diag(squares))
+        step = np.zeros(3)
+        step[is_free] = np.linalg.pinv(damped) @ downhill[is_free]
+        tried = np.clip(values + step * scales, low, high)
+        cost, before = (float((one**2).sum()) for one in (_residuals(tried, counts, rates), left))
+        moved = float(np.abs((tried - values) / scales).max())
+        if cost < before:
+            values, damping = tried, max(damping / 10, 1e-12)
+        else:
+            damping *= 10
+        if moved < CLOSE_ENOUGH:
+            break
+    return values
+
+
+def _slopes(values: Vector, counts: Vector) -> Vector:
+    """Return the derivatives of the residuals by each parameter, a column each."""
+    rate, contention, coherence = values
+    pairs = counts * (counts - 1)
+    slowdown = np.maximum(1 + contention * (counts - 1) + coherence * pairs, 1e-9)
+    by_rate = np.full_like(counts, 1 / rate)
+    return np.stack([by_rate, -(counts - 1) / slowdown, -pairs / slowdown], axis=1)
+
+
+def _law(counts: Vector, rate: float, contention: float, coherence: float) -> Vector:
     slowdown = 1 + contention * (counts - 1) + coherence * counts * (counts - 1)
-    capacity: NDArray[np.float64] = rate * counts / np.maximum(slowdown, 1e-9)
+    capacity: Vector = rate * counts / np.maximum(slowdown, 1e-9)
     return capacity
 
 
-def _residuals(
-    values: NDArray[np.float64], counts: NDArray[np.float64], rates: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    difference: NDArray[np.float64] = np.log(_law(counts, *values.tolist())) - np.log(rates)
+def _residuals(values: Vector, counts: Vector, rates: Vector) -> Vector:
+    difference: Vector = np.log(_law(counts, *values.tolist())) - np.log(rates)
     return difference

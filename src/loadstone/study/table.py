@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, log
-from statistics import fmean
+from math import exp, hypot, log, sqrt
+from statistics import fmean, stdev
 
+from loadstone.analysis import student
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs
 from loadstone.compare.answer import Answer, Metric, answer_of
@@ -233,13 +234,12 @@ def _difference(
 
 def _p(logs: Sequence[float]) -> float | None:
     """Return the p of a two-sided t test that the logarithms' mean is 0; None below two values."""
-    from scipy.stats import ttest_1samp
-
     if len(logs) < 2:
         return None
     if min(logs) == max(logs):
         return 1.0 if logs[0] == 0 else 0.0
-    return float(ttest_1samp(logs, 0.0).pvalue)
+    t = fmean(logs) / stdev(logs) * sqrt(len(logs))
+    return student.two_sided_p(t, len(logs) - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,87 @@
+"""Runs `loadstone compare --fail-if-slower` for a merge request, and says what came out.
+
+    python3 ci/guard.py --out FOLDER -- --release A --release B --fail-if-slower 5%
+
+Needs the standard library alone. FOLDER/guard.md begins with what came out, also where the guard
+did not run: that must not look like a guard that held. FOLDER/state holds one word: same, changed,
+undecided or failed. All but `same` are worth a comment. Ends with the exit code of Loadstone.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+MARK = "<!-- loadstone guard -->"  # finds the comment again
+HEADS = {
+    "same": "Not slower.",
+    "faster": "This change makes it faster.",
+    "slightly slower": "This change makes it slower, by less than the guard allows.",
+    "slower": "**This change makes it slower** than the guard allows.",
+    "undecided": "**Undecided**: the measurement cannot tell whether this change is slower.",
+    "failed": "**The guard did not run**: nothing is known about this change.",
+}
+
+
+def main() -> int:
+    """Compare, write the summary and the state, and return Loadstone's exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--loadstone", default="loadstone", help="the command")
+    parser.add_argument("--out", type=Path, required=True, help="folder for what is written")
+    parser.add_argument("words", nargs="+", help="options of `loadstone compare`")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    table, data = given.out / "compare.md", given.out / "compare.json"
+    for old in (table, data):
+        old.unlink(missing_ok=True)
+    wanted = ["--markdown", table, "--json", data, "--junit", given.out / "compare.xml"]
+    code, stderr = compare([given.loadstone, "compare", *given.words, *map(str, wanted)])
+    answer = answer_of(code, data)
+    state = answer if answer in ("same", "undecided", "failed") else "changed"
+    (given.out / "state").write_text(f"{state}\n")
+    (given.out / "guard.md").write_text(summary(answer, code, table, stderr))
+    if output := os.environ.get("GITHUB_OUTPUT"):
+        with Path(output).open("a", encoding="utf-8") as file:
+            file.write(f"state={state}\n")
+    return code
+
+
+def compare(command: list[str]) -> tuple[int, str]:
+    """Run the command; return its exit code and what it wrote to stderr, which is shown too."""
+    try:
+        ended = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    except OSError as problem:
+        return 3, str(problem)
+    sys.stderr.write(ended.stderr)
+    return ended.returncode, ended.stderr
+
+
+def answer_of(code: int, data: Path) -> str:
+    """Return what came out: a key of HEADS."""
+    if code == 4:
+        return "undecided"
+    if code not in (0, 1) or not data.exists():
+        return "failed"
+    if code == 1:
+        return "slower"
+    metrics = json.loads(data.read_text())["metrics"]
+    answers = [row["answer"] for rows in metrics.values() for row in rows.values()]
+    primary = answers[0] if answers else "unknown"
+    return {"faster": "faster", "slower": "slightly slower"}.get(primary, "same")
+
+
+def summary(answer: str, code: int, table: Path, stderr: str) -> str:
+    """Return the Markdown: what came out first, then Loadstone's table or its message."""
+    parts = [MARK, f"{HEADS[answer]} (`loadstone compare` ended with {code})"]
+    if table.exists() and table.read_text().strip():
+        parts.append(table.read_text().strip())
+    elif stderr.strip():
+        last = "\n".join(stderr.strip().splitlines()[-5:])
+        parts.append(f"```\n{last}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

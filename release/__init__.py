@@ -1,0 +1,1 @@
+"""Makes and checks what is handed out: wheels, source distribution, wheelhouse, licences."""
