@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from loadstone import interrupts
-from loadstone.interrupts import Interrupts
+from loadstone.system import interrupts
+from loadstone.system.interrupts import Interrupts
 
 
 @pytest.fixture(autouse=True)

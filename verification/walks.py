@@ -10,7 +10,11 @@ from types import FrameType
 
 from loadstone.cli import main
 
-ENGINE = {("loadstone.gate", "run"), ("loadstone.gate", "run_to_file"), ("loadstone.gate", "call")}
+ENGINE = {
+    ("loadstone.engine.gate", "run"),
+    ("loadstone.engine.gate", "run_to_file"),
+    ("loadstone.engine.gate", "call"),
+}
 entered: list[str] = []
 
 

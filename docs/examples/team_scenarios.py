@@ -1,14 +1,14 @@
 """Own scenarios: one that is a function over openstacksdk, one that is data."""
 
-from loadstone.functions.plugin import scenario
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.script import Column, Step, text
+from loadstone.rally.functions.plugin import scenario
 
 
 @scenario("Team.list_servers")
 def list_servers(context, times: int = 1, detailed: bool = True):
     """List the user's servers, so many times."""
-    from loadstone.functions.cloud import connect
+    from loadstone.rally.functions.cloud import connect
 
     cloud = connect(context)
     for _ in range(times):

@@ -22,7 +22,7 @@ def main() -> None:
         sys.stderr.write("loadstone: interrupted\n")
         sys.exit(INTERRUPTED)
     except Exception as error:
-        from loadstone import crash
+        from loadstone.system import crash
 
         line, exit_code = crash.report(error, lambda: "loadstone")
         sys.stderr.write(f"loadstone: {line}\n")

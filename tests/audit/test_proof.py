@@ -9,11 +9,11 @@ from loadstone.audit import kept, proof
 from loadstone.audit import rule as rules
 from loadstone.audit.evaluate import RuleState
 from loadstone.audit.extract import extract
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import MeasurementInvalid
-from loadstone.keystone.deploy import settings
 from loadstone.keystone.scenarios import is_named
 from loadstone.keystone.target import NamedTarget
-from loadstone.target.cloud import Endpoint
+from loadstone.lab.keystone import settings
 
 LAB = (("workers", "2"), ("port", "5000"), ("cache", "local"))
 PROVABLE = [rule for rule in rules.every() if rule.proof]

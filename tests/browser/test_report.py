@@ -15,9 +15,9 @@ from simulator.simulator import Simulator
 from study_files import TWO_BY_TWO, result_of
 
 from loadstone.analysis.sla import Check
+from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.errors import EnvironmentUnusable
-from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html, trial_figures
 from loadstone.search.curve import SHARES

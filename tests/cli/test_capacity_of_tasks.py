@@ -6,9 +6,9 @@ import pytest
 from command_line import PASSWORD
 from known_service import known_service
 
-from loadstone.config.capacity import of_task
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import parse
+from loadstone.workload.capacity import of_task
 
 TASK = """
 version: 2

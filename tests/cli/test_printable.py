@@ -9,9 +9,9 @@ from fake_server import answering, serving
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.printable import visible
 from loadstone.report.console import PrintableConsole, console
 from loadstone.report.junit import clean
+from loadstone.system.printable import visible
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202egnp.exe\u2066\x08\x7f\x00"
 SIGNS = sorted(set(HOSTILE) - set("0123456789;[]mJownedgpx."))

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator
 
 from loadstone.cli.screen import Screen
+from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.resources import Watch
 from loadstone.engine.progress import Progress
 from loadstone.lab import state
 from loadstone.lab.state import DeploymentState, Phase, Record
-from loadstone.monitor.demand import Setup
 from loadstone.monitor.metrics import Reading
-from loadstone.monitor.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Source
 from loadstone.plan.load import OpenLoad

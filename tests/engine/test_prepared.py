@@ -11,7 +11,7 @@ from known_service import ISSUE, NAME, serving
 from loopback import OK, Connection, Serve, answering
 from part_process import ALLOWED, parts_of
 
-from loadstone import gate
+from loadstone.engine import gate
 from loadstone.engine.limits import merged
 from loadstone.engine.local import prepare
 from loadstone.engine.samples import Outcome, Samples

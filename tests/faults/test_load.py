@@ -2,11 +2,11 @@
 
 import pytest
 
-from loadstone.config.capacity import by_name
-from loadstone.config.fault import FaultTerms, fault_groups, load_s, most_load_s
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoad, StagedLoad
 from loadstone.plan.model import Placement
+from loadstone.workload.capacity import by_name
+from loadstone.workload.fault import FaultTerms, fault_groups, load_s, most_load_s
 
 KILL = "kill keystone service on one node"
 WANTED = by_name("issue", 0)

@@ -8,8 +8,8 @@ import pytest
 from loadstone.engine.callables.context import Context
 from loadstone.engine.callables.model import ITERATION, WAIT, CallPlan
 from loadstone.engine.callables.run import run
-from loadstone.functions.catalogue import function_of
 from loadstone.plan.load import ClosedLoad
+from loadstone.rally.functions.catalogue import function_of
 
 
 def call(name, times=1, **arguments):

@@ -9,13 +9,13 @@ from fake_cloud import PASSWORD, fake_cloud
 from loadstone.engine.callables.model import CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.errors import InvalidInput
-from loadstone.functions import plugin
-from loadstone.functions.actor import rows
-from loadstone.functions.catalogue import FUNCTIONS, function_of
-from loadstone.functions.plugin import load_plugins
 from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
 from loadstone.rally import scenarios
+from loadstone.rally.functions import plugin
+from loadstone.rally.functions.actor import rows
+from loadstone.rally.functions.catalogue import FUNCTIONS, function_of
+from loadstone.rally.functions.plugin import load_plugins
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -93,12 +93,13 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
         ("def f(:", "cannot be loaded: SyntaxError"),
         ("import no_such_module", "cannot be loaded: ModuleNotFoundError"),
         (
-            "from loadstone.functions.plugin import scenario\n"
+            "from loadstone.rally.functions.plugin import scenario\n"
             "@scenario('Dummy.dummy')\ndef f(context): pass",
             "there is a scenario Dummy.dummy already",
         ),
         (
-            "from loadstone.functions.plugin import scenario\n@scenario('A.b')\ndef f(): pass",
+            "from loadstone.rally.functions.plugin import scenario\n"
+            "@scenario('A.b')\ndef f(): pass",
             "must take the iteration's context",
         ),
     ],
@@ -119,7 +120,7 @@ def test_a_plugin_that_is_not_there_is_refused():
 def test_annotations_that_only_type_checkers_see_are_no_hindrance(tmp_path):
     text = """from __future__ import annotations
 from typing import TYPE_CHECKING
-from loadstone.functions.plugin import scenario
+from loadstone.rally.functions.plugin import scenario
 if TYPE_CHECKING:
     from loadstone.engine.callables.context import Context
 

@@ -9,10 +9,10 @@ from fake_cloud import PASSWORD, fake_cloud
 
 from loadstone.engine.callables.model import ITERATION, PAUSE, CallPlan
 from loadstone.engine.callables.run import run
-from loadstone.functions.actor import rows
-from loadstone.functions.catalogue import FUNCTIONS, function_of, sweep_of
 from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
+from loadstone.rally.functions.actor import rows
+from loadstone.rally.functions.catalogue import FUNCTIONS, function_of, sweep_of
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
 ANN = User("u", "ann", PASSWORD, "p", "P", "d", "D")

@@ -174,7 +174,7 @@ def test_ctrl_c_while_servers_are_removed_ends_the_run_and_leaves_nothing(cloud,
 
 
 PLUGIN = """
-from loadstone.functions.plugin import scenario
+from loadstone.rally.functions.plugin import scenario
 
 
 @scenario("Tiny.count")

@@ -7,8 +7,8 @@ import pytest
 from realistic import keystone
 
 from loadstone.engine.samples import Outcome, Samples
-from loadstone.generator.requests import mark_abandoned
 from loadstone.plan.model import Limits
+from loadstone.workload.requests import mark_abandoned
 
 _, SAMPLES = keystone()
 LIMITS = Limits(request_timeout_s=10.0)

@@ -2,7 +2,7 @@ import pytest
 from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
 
-from loadstone.target import connect, from_environment
+from loadstone.cloud import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
 

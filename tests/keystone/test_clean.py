@@ -1,11 +1,11 @@
 import pytest
 
+from loadstone.cloud import connect, from_environment
 from loadstone.errors import InvalidInput
 from loadstone.keystone.clean import clean, list_leftovers, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.journal import Journal, JournalContents, read
 from loadstone.keystone.resources import Leftover, Resource, ResourceKind
-from loadstone.target import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"

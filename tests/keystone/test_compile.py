@@ -83,7 +83,7 @@ def test_tokens_are_issued_for_each_user_and_validated_by_the_admin(fake, access
 
 
 def test_the_prefix_of_the_service_stands_in_every_path(fake, url, variables):
-    from loadstone.target import connect, from_environment
+    from loadstone.cloud import connect, from_environment
 
     fake.prefix = "/identity"
     with connect(from_environment({**variables, "OS_AUTH_URL": f"{url}/identity"})) as access:

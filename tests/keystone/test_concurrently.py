@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from loadstone.keystone.concurrently import each
+from loadstone.system.concurrently import each
 
 
 def test_results_come_in_the_order_of_the_items():
@@ -47,7 +47,7 @@ def test_calls_on_their_way_end_before_the_failure_is_raised():
 
 
 def test_it_is_said_how_far_it_is(monkeypatch):
-    monkeypatch.setattr("loadstone.keystone.concurrently.PROGRESS_S", 0.001)
+    monkeypatch.setattr("loadstone.system.concurrently.PROGRESS_S", 0.001)
     enough, said = threading.Event(), []
 
     def tell(line):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from loadstone.cloud import connect, from_environment
 from loadstone.keystone.clean import clean, remaining
-from loadstone.target import connect, from_environment
 
 RUN = "int1"
 NAME = f"loadstone-{RUN}"
@@ -20,7 +20,7 @@ MAKE_USERS = """
 import os, sys
 from pathlib import Path
 from loadstone.keystone.contexts.users import UsersSettings, users
-from loadstone.target import connect, from_environment
+from loadstone.cloud import connect, from_environment
 with connect(from_environment(os.environ, "--lab test")) as access:
     with users(access, "int1", UsersSettings(2, 3), Path(sys.argv[1]), print):
         print("made", flush=True)

@@ -6,13 +6,13 @@ import subprocess
 import pytest
 from fake_server import serving
 
+from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.load import ClosedLoad
-from loadstone.target import connect, from_environment
 
 
 def openssl(folder, *words):

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from loadstone.cloud.cloud import Endpoint
 from loadstone.keystone.local_service import members_at
 from loadstone.monitor.service import ServiceProcess
-from loadstone.target.cloud import Endpoint
 
 URL = Endpoint.parse("http://localhost:5000/v3")
 

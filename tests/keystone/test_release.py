@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.deploy.release import SourceTree, read
+from loadstone.lab.keystone.release import SourceTree, read
 
 
 def git(tree: Path, *words: str) -> str:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from loadstone import paths
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.target import reserved
 from loadstone.lab.measurement import FOLDER
-from loadstone.target.cloud import Endpoint
+from loadstone.system import paths
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ import threading
 import pytest
 from fake_server import handled, serving
 
+from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Resource, ResourceKind, Token, User
-from loadstone.target import connect, from_environment
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"

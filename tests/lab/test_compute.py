@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.compute.cloud import CloudLayout
-from loadstone.keystone.deploy.compute.compose import environment
-from loadstone.keystone.deploy.compute.database import ComputeDatabase
-from loadstone.keystone.deploy.compute.services import nova_services
-from loadstone.lab import composition, diskspace, processes, state
+from loadstone.lab import composition, deployment, diskspace, processes, state
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.compute.cloud import CloudLayout
+from loadstone.lab.keystone.compute.compose import environment
+from loadstone.lab.keystone.compute.database import ComputeDatabase
+from loadstone.lab.keystone.compute.services import nova_services
+from loadstone.lab.parts.server import Site
 from loadstone.lab.programs import Program
-from loadstone.lab.server import Site
 from loadstone.lab.state import DeploymentState, Phase
 
 

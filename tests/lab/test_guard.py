@@ -12,9 +12,9 @@ from lab_client import until
 HOLDS = """
 import sys
 from loadstone.engine.progress import Progress
-from loadstone.hooks import Hooks
+from loadstone.observers.hooks import Hooks
 from loadstone.plan.hooks import Event, Hook, SysCall
-from loadstone.redaction import Redaction
+from loadstone.system.redaction import Redaction
 action = SysCall(("sh", "-c", f"setsid sleep 600 & echo $! $$ > {sys.argv[1]}; wait"))
 hooks = Hooks((Hook(action, Event("time", (0,))),), Redaction(), 600.0)
 hooks.on_progress(Progress(1.0, 1, 1, 1, 0, 1.0))

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.keystone import deployment
-from loadstone.lab import processes, state
+from loadstone.lab import deployment, processes, state
 from loadstone.lab.state import DeploymentState, Phase
 
 

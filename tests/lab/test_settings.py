@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import conf, settings
-from loadstone.keystone.deploy.database import (
+from loadstone.lab import deployment
+from loadstone.lab.keystone import conf, settings
+from loadstone.lab.keystone.database import (
     data_folder,
     rename_data,
     require_not_upgraded,
     storage_folder,
 )
-from loadstone.keystone.deploy.settings import Cache, DatabaseBackend, LabSettings
+from loadstone.lab.keystone.settings import Cache, DatabaseBackend, LabSettings
 
 
 def test_settings_are_read_as_they_are_written() -> None:

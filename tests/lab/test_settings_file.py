@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.settings import DatabaseBackend
-from loadstone.keystone.deploy.settings_file import read_file
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.settings import DatabaseBackend
+from loadstone.lab.keystone.settings_file import read_file
 
 
 def written(folder: Path, text: str) -> Path:

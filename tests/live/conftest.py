@@ -9,9 +9,9 @@ import shared_labs
 from lab_client import quietly, skipping_without_servers
 from rally_files import unpacked
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from loadstone.audit import lab, rule
 from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.transport import collect
-from loadstone.keystone.deployment import Deployment
 from loadstone.lab import processes
+from loadstone.lab.deployment import Deployment
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(240)]
 

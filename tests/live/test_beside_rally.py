@@ -16,9 +16,9 @@ from lab_client import quietly, until
 from real_rally import Rally
 from stated import stated
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.lab import uwsgi
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
+from loadstone.lab.parts import uwsgi
 
 # Rally starts and prepares for minutes where the machine is busy.
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab.deployment import Deployment
 
 pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(300)]
 

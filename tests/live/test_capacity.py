@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from loadstone import cli
-from loadstone.exit_code import exit_code, leftovers
+from loadstone.cloud import connect, from_environment
 from loadstone.keystone.contexts import users
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
+from loadstone.run.exit_code import exit_code, leftovers
 from loadstone.store.store import Store
-from loadstone.target import connect, from_environment
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
 from loadstone.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(600)]

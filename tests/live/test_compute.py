@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from realistic import keystone
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deployment import Deployment
-from loadstone.lab import processes
+from loadstone.cloud import connect, from_environment
+from loadstone.lab import deployment, processes
+from loadstone.lab.deployment import Deployment
 from loadstone.store.store import Store
-from loadstone.target import connect, from_environment
 
 pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 

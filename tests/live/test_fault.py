@@ -17,8 +17,8 @@ from loadstone.faults import balancer
 from loadstone.faults.inject import LabInjector
 from loadstone.faults.journal import of_lab
 from loadstone.faults.sentence import read
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

@@ -13,14 +13,13 @@ import requests
 import yaml
 from lab_client import quietly, token_of, until, validation_of
 
-from loadstone import paths
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.manage import CommandContext
-from loadstone.keystone.deploy.options import CheckedOptions
-from loadstone.keystone.deployment import Deployment, LabSettings
-from loadstone.lab import locks, processes, watcher
+from loadstone.lab import deployment, processes, watcher
+from loadstone.lab.deployment import Deployment, LabSettings
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.manage import CommandContext
+from loadstone.lab.keystone.options import CheckedOptions
+from loadstone.system import locks, paths
 
 pytestmark = pytest.mark.live
 
@@ -195,7 +194,7 @@ def test_an_unknown_lab_is_answered_with_the_known_ones(lab_keystone: Deployment
 OWNER = """
 import sys, time
 from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab.keystone import settings
 chosen = settings.read([("workers", "1"), ("hash-rounds", "4")])
 deployment.up(sys.argv[1], chosen, print, owned=True)
 print("up", flush=True)

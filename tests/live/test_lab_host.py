@@ -5,9 +5,9 @@ import time
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment, lab_host
-from loadstone.keystone.deployment import Deployment
-from loadstone.keystone.lab_host import LabHost
+from loadstone.lab import deployment, lab_host
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.lab_host import LabHost
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

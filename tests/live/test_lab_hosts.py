@@ -16,9 +16,9 @@ import pytest
 from network_hosts import HERE, network
 from running_fleet import begun, fleet_of, loadstone
 
-from loadstone import paths
 from loadstone.engine.fleet import daemons
 from loadstone.store.store import Store
+from loadstone.system import paths
 
 pytestmark = [
     pytest.mark.live,

@@ -15,11 +15,10 @@ from lab_client import (
     validation_of,
 )
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deployment import Deployment
-from loadstone.lab import composition, ports, processes, state
-from loadstone.lab.rabbitmq import PortMapper, RabbitMq
-from loadstone.lab.server import Site
+from loadstone.lab import composition, deployment, ports, processes, state
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.parts.rabbitmq import PortMapper, RabbitMq
+from loadstone.lab.parts.server import Site
 from loadstone.lab.state import DeploymentState, Phase
 
 pytestmark = pytest.mark.live

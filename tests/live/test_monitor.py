@@ -12,19 +12,19 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadstone.config.model import RunConfig
 from loadstone.engine.progress import Progress
-from loadstone.keystone.deployment import Deployment
 from loadstone.keystone.target import NamedTarget, connected_lab
+from loadstone.lab.deployment import Deployment
 from loadstone.monitor.service import ServiceProcess
-from loadstone.observer import Display
-from loadstone.redaction import Redaction
 from loadstone.report import words
-from loadstone.result import Measurement
-from loadstone.run import run_on
+from loadstone.result.model import Measurement
+from loadstone.result.observer import Display
+from loadstone.run.flow import run_on
 from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
+from loadstone.system.redaction import Redaction
+from loadstone.workload.model import RunConfig
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 

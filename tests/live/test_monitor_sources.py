@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from lab_client import skipping_without_servers, token_of, until, validation_of
 
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.parts.server import Site, listens
 from loadstone.lab.ports import choose
 from loadstone.lab.programs import Program, check
-from loadstone.lab.server import Site, listens
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.sources.open import open_source, open_sources

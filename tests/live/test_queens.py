@@ -8,10 +8,9 @@ import pytest
 from lab_client import assert_serves, quietly, token_of
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import queens, settings
-from loadstone.keystone.deployment import Deployment
-from loadstone.lab import interpreters
+from loadstone.lab import deployment, interpreters
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import queens, settings
 
 pytestmark = [pytest.mark.live, pytest.mark.verify]
 

@@ -10,9 +10,9 @@ import pytest
 from rally_files import NEW, OLD, RALLY
 
 from loadstone.cli import main
+from loadstone.cloud import connect, from_environment
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
-from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 

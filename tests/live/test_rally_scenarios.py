@@ -2,6 +2,7 @@
 
 import pytest
 
+from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.clean import remaining
@@ -14,7 +15,6 @@ from loadstone.keystone.resources import ResourceKind
 from loadstone.plan.load import ClosedLoad
 from loadstone.rally.scenarios import BuildContext, scenario
 from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
-from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 

@@ -10,9 +10,9 @@ import pytest
 from lab_client import quietly, token_of, validation_of
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
 
 pytestmark = pytest.mark.live
 

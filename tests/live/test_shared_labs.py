@@ -9,7 +9,8 @@ import pytest
 import shared_labs
 from lab_client import assert_serves, until
 
-from loadstone.lab import locks, processes
+from loadstone.lab import processes
+from loadstone.system import locks
 
 pytestmark = pytest.mark.live
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from lab_client import token_of
 
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab.deployment import Deployment
 
 pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(300)]
 LOGINS = 150

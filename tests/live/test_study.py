@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from loadstone.cli.study import study
-from loadstone.keystone import deployment
+from loadstone.lab import deployment
 from loadstone.store.store import Store
 from loadstone.study import journal
 

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from lab_client import until
 
-from loadstone import paths
-from loadstone.keystone import deployment
-from loadstone.keystone.deployment import Deployment
-from loadstone.lab import processes
+from loadstone.lab import deployment, processes
+from loadstone.lab.deployment import Deployment
 from loadstone.study import journal
+from loadstone.system import paths
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.verify]
 

@@ -3,8 +3,8 @@
 import pytest
 import requests
 
+from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable
-from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 

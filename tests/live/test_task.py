@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from loadstone.cloud import connect, from_environment
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
-from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 

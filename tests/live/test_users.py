@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.clean import clean, remaining
@@ -23,7 +24,6 @@ from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.load import ClosedLoad
-from loadstone.target import connect, from_environment
 
 pytestmark = pytest.mark.live
 
@@ -35,7 +35,7 @@ MAKE_USERS = """
 import os, sys
 from pathlib import Path
 from loadstone.keystone.contexts.users import UsersSettings, users
-from loadstone.target import connect, from_environment
+from loadstone.cloud import connect, from_environment
 settings = UsersSettings(2, int(sys.argv[2]))
 with connect(from_environment(os.environ, "--lab test")) as access:
     with users(access, sys.argv[3], settings, Path(sys.argv[1]), print):

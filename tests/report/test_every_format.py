@@ -21,8 +21,8 @@ from virtual import VirtualCommandLine
 
 from loadstone.cli.screen import Screen
 from loadstone.report import figures
-from loadstone.result import Measurement, Run
-from loadstone.run import run
+from loadstone.result.model import Measurement, Run
+from loadstone.run.flow import run
 from loadstone.store.store import Store
 from loadstone.study.cell import config_of
 from loadstone.study.order import turns

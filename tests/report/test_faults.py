@@ -12,12 +12,12 @@ from scripted import Scripted, made, simulated
 
 from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
+from loadstone.diagnosis.finding import Confidence, Finding
 from loadstone.engine.outcome import Outcome
-from loadstone.exit_code import exit_code
-from loadstone.findings import Confidence, Finding
 from loadstone.report import faults, html, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
+from loadstone.run.exit_code import exit_code
 from loadstone.store import codec
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())

@@ -11,8 +11,8 @@ import pytest
 from realistic import keystone
 
 from loadstone.analysis.sla import Check
+from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
-from loadstone.findings import AuditFinding
 from loadstone.report import figures, html, words
 from loadstone.report.html.scale import written
 from loadstone.report.html.workload import bars

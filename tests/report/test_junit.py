@@ -6,8 +6,8 @@ from made_workloads import workload
 from realistic import keystone
 
 from loadstone.analysis.model import Cause, TrialState, Verdict
-from loadstone.exit_code import exit_code
 from loadstone.report import junit
+from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity
 
 RESULT, SAMPLES = keystone()

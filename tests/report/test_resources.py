@@ -11,16 +11,16 @@ from made_workloads import workload
 from realistic import keystone
 
 from loadstone.analysis.model import NOT_JUDGED
-from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.cpu_profile import CpuProfile, flame, parts, read_folded
-from loadstone.monitor.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
-from loadstone.monitor.resources import Resources, Timeline
+from loadstone.diagnosis.bottleneck import Case, name_bottleneck
+from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts, read_folded
+from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import html, terminal, trial_figures, words
 from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.report.html import charts
-from loadstone.result import Run
+from loadstone.result.model import Run
 from loadstone.search.low_load import PURPOSE
 from loadstone.store import codec
 

@@ -11,7 +11,7 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html, streak, terminal
 from loadstone.report.console import console
-from loadstone.result import Run
+from loadstone.result.model import Run
 
 RESULT, _ = keystone()
 KIND = "429 Too Many Requests"

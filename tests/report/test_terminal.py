@@ -6,10 +6,10 @@ from realistic import keystone
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
-from loadstone.findings import AuditFinding
-from loadstone.listing import Entry, MeasurementSummary
+from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import terminal
 from loadstone.report.listing import listing
+from loadstone.result.listing import Entry, MeasurementSummary
 
 RESULT, SAMPLES = keystone()
 

@@ -13,7 +13,7 @@ from secret_watch import files_with, watched
 
 LEAST = 200
 PLUGIN = """
-from loadstone.functions.plugin import scenario
+from loadstone.rally.functions.plugin import scenario
 
 
 @scenario("Canaries.fail")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.hooks import moments
+from loadstone.observers.hooks import moments
 from loadstone.plan.hooks import Event, Periodic
 
 CHART = {"title": "Nodes", "chart_plugin": "Pie", "data": [["up", 3]]}
@@ -139,7 +139,7 @@ FIRST = {"event": {"unit": "iteration", "at": [1]}}
 def test_a_hook_that_never_ends_is_ended_with_its_whole_group(
     loadstone, write, tmp_path, monkeypatch, command
 ):
-    monkeypatch.setattr("loadstone.hooks.GRACE_S", 0.2)
+    monkeypatch.setattr("loadstone.observers.hooks.GRACE_S", 0.2)
     write("echo $$ > group\n" + command, "never.sh")
     write(hooked(("sh never.sh", FIRST), ("echo well", FIRST)))
     told = loadstone("run", "task.yaml", "--hook-timeout", "1s")
@@ -178,7 +178,7 @@ def test_so_many_hooks_run_at_once_and_the_others_wait(loadstone, write):
 
 
 def test_of_too_many_hook_runs_one_line_says_that_there_are_no_more(loadstone, write, monkeypatch):
-    monkeypatch.setattr("loadstone.hooks.MOST_RUNS", 5)
+    monkeypatch.setattr("loadstone.observers.hooks.MOST_RUNS", 5)
     write(hooked(("echo well", {"periodic": {"unit": "iteration", "step": 1}})))
     assert loadstone("run", "task.yaml").returncode == 0
     ((*begun, last),) = hook_runs(loadstone)

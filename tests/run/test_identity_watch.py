@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 from realistic import keystone
 
-from loadstone.identity_watch import IdentityWatch, capacities
-from loadstone.listing import Entry, MeasurementSummary
 from loadstone.monitor.identity_requests import AccessLogs, RequestKind
+from loadstone.observers.identity_requests import IdentityWatch, capacities
+from loadstone.result.listing import Entry, MeasurementSummary
 
 HERE = {"lab": "c", "url": "http://127.0.0.1:1/v3", "workers": "2"}
 

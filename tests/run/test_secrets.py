@@ -52,7 +52,7 @@ subtasks:
     sla: {failure_rate: {max: 100}}
 """
 PLUGIN = """
-from loadstone.functions.plugin import scenario
+from loadstone.rally.functions.plugin import scenario
 
 @scenario("Secretive.fail")
 def fail(context, admin_pass: str, url: str):

@@ -5,9 +5,9 @@ import pytest
 from made_stats import stats_of
 
 from loadstone.analysis.model import NOT_JUDGED, Ticks, Trial
-from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
-from loadstone.monitor.resources import Resources
+from loadstone.diagnosis.bottleneck import Case, name_bottleneck
+from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.resources import Resources
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.low_load import LOW_S, PACE, SHARE, low_load
 

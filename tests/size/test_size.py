@@ -9,13 +9,13 @@ import pytest
 from realistic import keystone
 
 from loadstone.cli import main
+from loadstone.diagnosis.bottleneck import Bottleneck
+from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse
+from loadstone.diagnosis.resources import Resources
 from loadstone.errors import EnvironmentUnusable
-from loadstone.monitor.bottleneck import Bottleneck
-from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse
 from loadstone.monitor.identity_requests import IdentityRequests, KindCount, RequestKind
-from loadstone.monitor.resources import Resources
 from loadstone.monitor.roles import Role
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.size.demand import demands
 from loadstone.size.sizing import Load, Sizing, size
 from loadstone.store.store import Store

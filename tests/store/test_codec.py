@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType
 
 from loadstone.analysis.model import Durations, TrialState, Verdict
 from loadstone.monitor.usage import Usage
-from loadstone.result import Environment
+from loadstone.result.model import Environment
 from loadstone.search.model import Capacity
 from loadstone.store import codec
 

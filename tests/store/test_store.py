@@ -15,7 +15,7 @@ from realistic import keystone
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Run
+from loadstone.result.model import Run
 from loadstone.store import codec, database, location
 from loadstone.store.store import Store
 

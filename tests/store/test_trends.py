@@ -9,11 +9,11 @@ from realistic import keystone
 
 from loadstone.cli import main
 from loadstone.errors import EnvironmentUnusable
-from loadstone.listing import Performed
 from loadstone.report.history import CapacityTrend, capacity_trends
 from loadstone.report.html.trends import write_trends
 from loadstone.report.trends import trends as workload_trends
-from loadstone.result import Run
+from loadstone.result.listing import Performed
+from loadstone.result.model import Run
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from study_files import STEPS, result_with, stretch_of
 
-from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.demand import Observation, Setup
-from loadstone.monitor.resources import Resources
+from loadstone.diagnosis.bottleneck import Case, name_bottleneck
+from loadstone.diagnosis.demand import Observation, Setup
+from loadstone.diagnosis.resources import Resources
 from loadstone.study import wording
 from loadstone.study.counted import count_lines
 from loadstone.study.order import turns

@@ -6,7 +6,7 @@ import pytest
 from study_files import TWO_BY_TWO, result_of
 
 from loadstone.errors import InvalidInput
-from loadstone.result import LAB_HOST
+from loadstone.result.model import LAB_HOST
 from loadstone.study import placing
 from loadstone.study.order import Turn, turns
 from loadstone.study.read import StudySource

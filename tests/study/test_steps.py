@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from study_files import STEPS, result_with, stretch_of
 
-from loadstone.exit_code import exit_code
 from loadstone.report import words
 from loadstone.report.console import console
+from loadstone.run.exit_code import exit_code
 from loadstone.store.store import Store
 from loadstone.study import journal, show
 from loadstone.study.cell import steps_group

@@ -13,7 +13,7 @@ from loadstone.analysis.interval import of_logs
 from loadstone.compare.answer import Answer
 from loadstone.monitor.usage import Usage
 from loadstone.report.console import console
-from loadstone.result import Environment
+from loadstone.result.model import Environment
 from loadstone.study import journal, markdown, page, read, show, wording
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource

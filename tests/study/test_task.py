@@ -11,7 +11,7 @@ from loadstone.analysis.model import NOT_JUDGED, Durations, Stats, Ticks, Trial
 from loadstone.analysis.sla import Check
 from loadstone.errors import InvalidInput
 from loadstone.report.figures import MISSING
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.study.cell import config_of, task_of
 from loadstone.study.first_failure import first_failures
 from loadstone.study.order import turns

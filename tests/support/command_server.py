@@ -36,7 +36,7 @@ IMPORTED = (
     "loadstone.cli.results",
     "loadstone.cli.run",
     "loadstone.cli.study",
-    "loadstone.run",
+    "loadstone.run.flow",
     "loadstone.store.store",
 )
 LOCK = threading.Lock()  # one command at a time

@@ -10,7 +10,7 @@ from pathlib import Path
 import requests
 from lab_client import until
 
-from loadstone.lab.haproxy import HAPROXY
+from loadstone.lab.parts.haproxy import HAPROXY
 from loadstone.lab.ports import HOST, choose
 
 CONF = """\

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab.deployment import Deployment
 
 
 @contextlib.contextmanager

@@ -21,14 +21,14 @@ from loadstone.audit.facts import HostFacts
 from loadstone.compare.answer import Criteria, compare
 from loadstone.compare.metrics import P95, P99, THROUGHPUT
 from loadstone.compare.show import Compared
+from loadstone.diagnosis.bottleneck import Case, name_bottleneck
+from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.engine.samples import Samples
-from loadstone.monitor.bottleneck import Case, name_bottleneck
-from loadstone.monitor.demand import BottleneckKind, Observation, ResourceUse, Setup
-from loadstone.monitor.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.plan.hooks import HookRun
 from loadstone.report.settings import SettingDifference
-from loadstone.result import Run
+from loadstone.result.model import Run
 from loadstone.search.model import Capacity
 from loadstone.store.location import StoreLocation
 from loadstone.study.journal import Begun, StudyJournal

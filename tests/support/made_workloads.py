@@ -8,7 +8,7 @@ from loadstone.analysis.model import NOT_JUDGED, Trial
 from loadstone.analysis.sla import Check
 from loadstone.analysis.stats import compute_stats
 from loadstone.engine.samples import Samples
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 ACTIONS = ("authenticate.keystone",)
 SPEC = {"runner": {"constant": {"times": 9, "concurrency": 2}}, "hooks": []}

@@ -8,7 +8,7 @@ from known_service import ISSUE
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Trial
 from loadstone.analysis.trial import alarm, assess
-from loadstone.gate import LOCAL, Engine
+from loadstone.engine.gate import LOCAL, Engine
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.search.model import Capacity, Measure, TrialRequest
 from loadstone.search.run import search

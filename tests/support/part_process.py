@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
-from loadstone import gate
+from loadstone.engine import gate
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.model import Plan
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 
 from loadstone.lab import ports
-from loadstone.lab.postgres import INITDB, SERVER
+from loadstone.lab.parts.postgres import INITDB, SERVER
 from loadstone.lab.programs import check, unprivileged
 
 USER = "team"

@@ -13,10 +13,16 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = {
-    *("analysis", "audit", "cli", "compare", "faults", "keystone", "lab", "monitor", "plan"),
-    *("rally", "report", "search", "size", "store", "study", "target", "virtual", "golden"),
+    *("analysis", "audit", "cli", "cloud", "compare", "diagnosis", "faults", "keystone", "lab"),
+    *("monitor", "plan", "rally", "report", "search", "serve", "size", "store", "study", "system"),
+    *("virtual", "golden"),
 }
-FILES = {"engine/test_limits.py", "engine/test_parquet.py"}
+FILES = {
+    "engine/test_limits.py",
+    "engine/test_parquet.py",
+    "observers/test_resources.py",
+    "run/test_exit_code.py",
+}
 EXCEPT = {
     "audit/test_containers.py",
     "cli/test_entry.py",
@@ -37,7 +43,7 @@ EXCEPT = {
     "report/test_every_format.py",
     "study/test_reference.py",
     "test_fakes.py",
-    "test_reference.py",
+    "serve/test_service.py",
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}

@@ -5,8 +5,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from loadstone.lab import locks
 from loadstone.lab.environment import ServiceEnvironment
+from loadstone.system import locks
 
 # Name and version -> file, SHA-256. rally-openstack 3.0.0 has its samples in the old form.
 SOURCES = {

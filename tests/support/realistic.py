@@ -15,7 +15,7 @@ from loadstone.analysis.trial import assess
 from loadstone.engine.health import Health
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.monitor.usage import Usage
-from loadstone.result import Environment, Measurement, Run
+from loadstone.result.model import Environment, Measurement, Run
 from loadstone.search.model import Capacity
 
 CORES = 2

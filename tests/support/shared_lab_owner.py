@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.lab import locks
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
+from loadstone.system import locks
 
 SESSION, UP = "session.lock", "up\n"  # as in shared_labs.py, which needs pytest
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone import deployment
-from loadstone.keystone.deployment import Deployment
-from loadstone.lab import locks
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.system import locks
 
 SESSION = "session.lock"
 UP = "up\n"

@@ -14,7 +14,7 @@ from loadstone.analysis.model import (
     Verdict,
 )
 from loadstone.engine.health import Health
-from loadstone.result import Environment, Measurement, Run
+from loadstone.result.model import Environment, Measurement, Run
 from loadstone.search.model import Capacity
 
 TWO_BY_TWO = """\

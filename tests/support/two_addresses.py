@@ -27,7 +27,7 @@ subtasks:
 USERS = "users: {tenants: 1, users_per_tenant: 1}"
 PLUGIN = """
 import requests
-from loadstone.functions.plugin import scenario
+from loadstone.rally.functions.plugin import scenario
 
 
 @scenario("Tests.get")

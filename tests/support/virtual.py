@@ -24,8 +24,9 @@ from simulator.service import Service
 from simulator.time import VirtualTime
 
 from loadstone.audit.kept import Kept
-from loadstone.backend import Backend
 from loadstone.cli import main
+from loadstone.cloud import Access, from_clouds_yaml, from_environment
+from loadstone.cloud.cloud import Cloud
 from loadstone.keystone.target import (
     NamedTarget,
     OwnLab,
@@ -34,8 +35,7 @@ from loadstone.keystone.target import (
     Target,
     TargetChoice,
 )
-from loadstone.target import Access, from_clouds_yaml, from_environment
-from loadstone.target.cloud import Cloud
+from loadstone.run.backend import Backend
 
 FIRST_PORT = 5000
 

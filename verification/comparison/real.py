@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 from command_line import PASSWORD

@@ -24,9 +24,9 @@ from pathlib import Path
 import psutil
 import pymysql
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
 
 TASK = """\
 version: 2

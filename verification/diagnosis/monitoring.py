@@ -22,20 +22,20 @@ from pathlib import Path
 
 from scipy import stats
 
-from loadstone.config.model import RunConfig
 from loadstone.engine.progress import Progress
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
 from loadstone.keystone.target import NamedTarget, connected_lab, watching
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
 from loadstone.monitor.roles import Role
 from loadstone.monitor.service import ServiceProcess
-from loadstone.observer import Display
-from loadstone.redaction import Redaction
-from loadstone.run import run_on
+from loadstone.result.observer import Display
+from loadstone.run.flow import run_on
 from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
+from loadstone.system.redaction import Redaction
+from loadstone.workload.model import RunConfig
 
 SETTINGS = ("workers=2", "hash-rounds=10", "database=mariadb", "cache=memcached")
 V1 = Path("/sys/fs/cgroup/cpuacct")

@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 LABS = {
     "2 workers, MariaDB, memcached": (

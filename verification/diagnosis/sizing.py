@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 COMMON = ("hash-rounds=10", "database=mariadb", "cache=memcached")
 FITTED = ("workers=2", *COMMON)

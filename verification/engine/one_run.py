@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
-from loadstone import gate
+from loadstone.engine import gate
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import Step, text

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.gate import Allowance
+from loadstone.engine.gate import Allowance
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadstone import gate
 from loadstone.analysis.stats import stats_of_blocks, whole
+from loadstone.engine import gate
+from loadstone.engine.gate import Spilled
 from loadstone.engine.progress import Progress
-from loadstone.gate import Spilled
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Origin, Placement, Plan
 from loadstone.plan.script import Step, text

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from loadstone import gate
 from loadstone.analysis.stats import Aggregator, compute_stats
-from loadstone.engine import parquet
+from loadstone.engine import gate, parquet
 from loadstone.engine.samples import Samples
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Origin, Placement, Plan

@@ -25,11 +25,11 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.cloud import connect, from_environment
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
-from loadstone.target import connect, from_environment
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 MARK = "LOADSTONE_BENCH_KILLS"  # in the environment of all that an attempt starts
 STAGES = ("start", "making", "load", "cleaning")

@@ -34,9 +34,9 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling
 from loadstone.faults.journal import of_lab
 from loadstone.faults.undo import FAULT
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deployment import Deployment
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
 
 SENTENCES = (
     "kill keystone service on one node",

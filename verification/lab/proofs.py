@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 SHARED = (("workers", "1"),)
 

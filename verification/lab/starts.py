@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.keystone import deployment
-from loadstone.keystone.deploy import settings
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
 
 NAME = "starts"
 CONFIGURATIONS = (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.findings import Finding
+from loadstone.diagnosis.finding import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.sla import Check
+from loadstone.diagnosis.cpu_profile import CpuProfile
+from loadstone.diagnosis.resources import Resources
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
-from loadstone.monitor.cpu_profile import CpuProfile
 from loadstone.monitor.identity_requests import IdentityRequests
-from loadstone.monitor.resources import Resources
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
 

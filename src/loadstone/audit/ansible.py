@@ -15,7 +15,7 @@ from typing import Any
 from loadstone.audit.document import UnreadableFacts, parse
 from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected
 from loadstone.errors import EnvironmentUnusable
-from loadstone.interrupts import Interrupts
+from loadstone.system.interrupts import Interrupts
 
 EXTRA = "--via ansible needs: pip install ansible-core ansible-runner"
 _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")

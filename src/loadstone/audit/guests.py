@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.audit.facts import HostFacts
+from loadstone.cloud.access import Access, unusable
 from loadstone.errors import EnvironmentUnusable
-from loadstone.target.access import Access, unusable
 
 RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
 # The last microversion in which Nova reports memory; from 2.88 on Placement does.

@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from loadstone import yaml_file
 from loadstone.errors import InvalidInput
+from loadstone.system import yaml_file
 
 Hosts = dict[str, dict[str, str]]  # name -> variables that begin with ansible_
 MOST_HOSTS = 1000

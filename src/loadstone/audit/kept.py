@@ -12,9 +12,9 @@ from loadstone.audit.extract import extract
 from loadstone.audit.facts import HostFacts
 from loadstone.audit.rule import format_value, select
 from loadstone.audit.transport import Host, collect, local
-from loadstone.findings import AuditFinding
+from loadstone.cloud.cloud import Endpoint
+from loadstone.diagnosis.finding import AuditFinding
 from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice, place_of
-from loadstone.target.cloud import Endpoint
 
 TIMEOUT_S = 10.0
 QUICK = {"AUDIT_QUICK": "1"}  # skips slow sections that hold no setting
@@ -90,7 +90,7 @@ def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
             from loadstone.audit.lab import host
-            from loadstone.keystone.deployment import find
+            from loadstone.lab.deployment import find
 
             of_lab = host(find(name))
             return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})

@@ -1,7 +1,7 @@
 """A deployment of the lab as a host to collect from."""
 
 from loadstone.audit.transport import Host, local
-from loadstone.keystone.deploy.deployment import Deployment
+from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.state import secret_folder
 
 

@@ -7,7 +7,7 @@ from loadstone.audit.evaluate import RuleState
 from loadstone.audit.facts import MissingFact, Value
 from loadstone.audit.rule import Rule, every, filled
 from loadstone.errors import MeasurementInvalid
-from loadstone.keystone.deploy.settings import OF_ITS_OWN
+from loadstone.lab.keystone.settings import OF_ITS_OWN
 
 Pair = tuple[str, str]  # of `lab up --with`
 DEFAULT = "its default"

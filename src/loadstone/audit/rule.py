@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from loadstone.audit import expression
 from loadstone.audit.facts import MissingFact
+from loadstone.diagnosis.finding import Confidence
 from loadstone.errors import InvalidInput
-from loadstone.findings import Confidence
 
 FOLDER = Path(__file__).parent / "rules"
 CORE = "core"

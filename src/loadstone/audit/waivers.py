@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from loadstone import yaml_file
 from loadstone.audit import rule as rules
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.errors import InvalidInput
+from loadstone.system import yaml_file
 
 FIELDS = {"rule", "host", "reason", "expires"}
 

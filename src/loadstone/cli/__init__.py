@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone import interrupts
 from loadstone.cli import stderr, stdout, version
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
 from loadstone.errors import LoadstoneError
-from loadstone.printable import printable_stderr
+from loadstone.system import interrupts
+from loadstone.system.printable import printable_stderr
 
 if TYPE_CHECKING:
-    from loadstone.backend import Backend
+    from loadstone.run.backend import Backend
 
 # Command -> help. Each is a click command in a module of the same name, which --help does not
 # import, to be fast.
@@ -148,8 +148,8 @@ def _run(backend: "Backend | None") -> int:
 
 def _internal_error(error: Exception) -> int:
     """Write a crash file, name it in one line, and return the exit code."""
-    from loadstone import crash
     from loadstone.cli.output import command_line
+    from loadstone.system import crash
 
     line, exit_code = crash.report(error, command_line)
     click.echo(f"loadstone: {line}", err=True)

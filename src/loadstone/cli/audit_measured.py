@@ -7,7 +7,7 @@ from loadstone.cli.stored import open_to_read
 
 if TYPE_CHECKING:
     from loadstone.audit.gain import Gain
-    from loadstone.result import Run
+    from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 
@@ -24,7 +24,7 @@ def service_s(location: "StoreLocation", lab: str | None, run: str | None) -> fl
 
 
 def _newest(store: "Store", lab: str | None) -> "Run | None":
-    from loadstone.keystone.deployment import find
+    from loadstone.lab.deployment import find
 
     url = find(str(lab)).url
     for entry in store.every(MOST_RUNS):

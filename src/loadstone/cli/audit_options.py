@@ -182,7 +182,7 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
         if len(_sources(options)) > 1:
             raise InvalidInput("give --lab or other hosts, not both")
         from loadstone.audit import lab
-        from loadstone.keystone.deployment import find
+        from loadstone.lab.deployment import find
 
         return (lab.host(find(options["lab"])),)
     config = options["ssh_config"]
@@ -203,7 +203,7 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
 
 def _mention_labs() -> None:
     """Say that the machine's own audit is not that of the labs that run on it."""
-    from loadstone.keystone import deployment
+    from loadstone.lab import deployment
 
     for lab in deployment.every():
         if lab.is_running:

@@ -45,8 +45,8 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     can show the rule's effect ("not measured"); 70 after an internal error.
     """
     from loadstone.audit import proof, rule
-    from loadstone.keystone import deployment
-    from loadstone.keystone.deploy import settings
+    from loadstone.lab import deployment
+    from loadstone.lab.keystone import settings
 
     chosen = rule.find(rule_id)
     current = deployment.load(options["lab"]).state.settings
@@ -72,7 +72,7 @@ def _state(chosen: "Rule", name: str) -> "RuleState | None":
     from loadstone.audit.lab import host
     from loadstone.audit.transport import Host, collect
     from loadstone.errors import EnvironmentUnusable
-    from loadstone.keystone.deployment import find
+    from loadstone.lab.deployment import find
 
     try:
         of_lab = host(find(name))

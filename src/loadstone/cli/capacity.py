@@ -30,8 +30,8 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.config.capacity import Searched, SearchTerms
     from loadstone.store.location import StoreLocation
+    from loadstone.workload.capacity import Searched, SearchTerms
 
 # Options for --scenario only, and for --task only.
 _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
@@ -172,11 +172,11 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       4  RATE lies between the two bounds
     """
     from loadstone.cli.screen import Screen
-    from loadstone.config.capacity import search_group
-    from loadstone.config.model import RunConfig
-    from loadstone.exit_code import exit_code, leftovers
     from loadstone.keystone.target import NamedTarget
-    from loadstone.run import run
+    from loadstone.run.exit_code import exit_code, leftovers
+    from loadstone.run.flow import run
+    from loadstone.workload.capacity import search_group
+    from loadstone.workload.model import RunConfig
 
     searched = _searched(ctx, options)
     config = RunConfig(
@@ -217,8 +217,8 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
 
 
 def _terms(options: CapacityOptions) -> "SearchTerms":
-    from loadstone.config.capacity import SearchTerms
     from loadstone.plan.model import Placement
+    from loadstone.workload.capacity import SearchTerms
 
     if options["prediction"] == "only" and options["least_rps"] is not None:
         raise click.UsageError("--fail-below needs a measured N; use --predict first")
@@ -241,7 +241,7 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
 
 def _searched(ctx: click.Context, options: CapacityOptions) -> "Searched":
     """Return what to search N of: --scenario, or a workload of --task."""
-    from loadstone.config.capacity import by_name, of_task
+    from loadstone.workload.capacity import by_name, of_task
 
     file = options["task"]
     if file is None:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from loadstone.backend import Backend
     from loadstone.faults.model import FaultCommands
     from loadstone.keystone.target import Target
+    from loadstone.run.backend import Backend
 
 Command = Callable[..., object]
 
 
 def backend_of(ctx: click.Context) -> "Backend":
     """Return the backend given to `cli.main`; the default connects and loads for real."""
-    from loadstone.backend import REAL, Backend
+    from loadstone.run.backend import REAL, Backend
 
     return ctx.find_object(Backend) or REAL
 

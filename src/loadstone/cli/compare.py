@@ -24,11 +24,11 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.backend import Backend
     from loadstone.compare.answer import Criteria
     from loadstone.compare.measure import MeasuredComparison, Side
     from loadstone.compare.show import Compared
-    from loadstone.keystone.deploy.settings import LabSettings
+    from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
 
 
@@ -279,9 +279,9 @@ def measure(
     """Measure two targets in pairs; `parameters` are stored with both runs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import ComparisonConfig, measure
-    from loadstone.config.capacity import by_name
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
+    from loadstone.workload.capacity import by_name
 
     rate, seconds = options["rate_rps"], options["seconds"]
     load = (
@@ -334,8 +334,8 @@ def comparison_of(
 
 def _sides(options: CompareOptions) -> "tuple[Side, Side]":
     from loadstone.compare.measure import Side
-    from loadstone.keystone.deploy import settings
     from loadstone.keystone.target import NamedTarget
+    from loadstone.lab.keystone import settings
 
     labs, clouds = options["labs"], options["clouds"]
     named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]

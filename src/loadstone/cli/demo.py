@@ -35,13 +35,13 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyw
     per core, measures it and stops it. Prints the path of the HTML report last.
     """
     from loadstone.cli.screen import Screen
-    from loadstone.config.capacity import SearchTerms, by_name, search_group
-    from loadstone.config.model import RunConfig
-    from loadstone.exit_code import exit_code, leftovers
-    from loadstone.keystone.deploy.settings import LabSettings
     from loadstone.keystone.target import OwnLab
+    from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
-    from loadstone.run import run
+    from loadstone.run.exit_code import exit_code, leftovers
+    from loadstone.run.flow import run
+    from loadstone.workload.capacity import SearchTerms, by_name, search_group
+    from loadstone.workload.model import RunConfig
 
     searched = [by_name(name, USERS) for name in ("issue", "validate")]
     config = RunConfig(

@@ -77,7 +77,7 @@ def requirements() -> Iterator[Requirement]:
 
 def servers() -> Iterator[Requirement]:
     """Check for the servers that a lab can use."""
-    from loadstone.lab.postgres import FOLDERS
+    from loadstone.lab.parts.postgres import FOLDERS
     from loadstone.lab.programs import Program
 
     for name, packages in SERVERS:
@@ -107,7 +107,7 @@ def engine() -> Requirement:
 
 def disk() -> Requirement:
     """Check the free space in Loadstone's folder."""
-    from loadstone import paths
+    from loadstone.system import paths
 
     folder = paths.home()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())

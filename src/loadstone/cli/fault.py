@@ -27,8 +27,8 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.config.model import RunConfig
     from loadstone.store.location import StoreLocation
+    from loadstone.workload.model import RunConfig
 
 
 class Options(TypedDict):
@@ -177,8 +177,8 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
         _undo(options)
         return
     from loadstone.cli.screen import Screen
-    from loadstone.exit_code import exit_code
-    from loadstone.run import run
+    from loadstone.run.exit_code import exit_code
+    from loadstone.run.flow import run
 
     config = _config(options)
     with open_store(options["location"]) as store:
@@ -231,11 +231,11 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 
 
 def _config(options: Options) -> "RunConfig":
-    from loadstone.config.capacity import by_name
-    from loadstone.config.fault import FaultTerms, fault_groups, most_load_s
-    from loadstone.config.model import RunConfig
     from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
+    from loadstone.workload.capacity import by_name
+    from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s
+    from loadstone.workload.model import RunConfig
 
     terms = FaultTerms(
         sentences=options["sentences"],

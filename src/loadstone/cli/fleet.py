@@ -122,7 +122,7 @@ def status(
 
     from rich.table import Table
 
-    from loadstone import gate
+    from loadstone.engine import gate
     from loadstone.report.console import console
 
     found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)

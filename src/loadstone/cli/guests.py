@@ -125,7 +125,7 @@ def _from_cloud(
     cloud: str | None, memory: dict[str, float]
 ) -> "tuple[tuple[Node, ...], tuple[Flavor, ...]]":
     from loadstone.audit.guests import of_cloud
-    from loadstone.target import connect, from_clouds_yaml, from_environment
+    from loadstone.cloud import connect, from_clouds_yaml, from_environment
 
     named = from_environment(os.environ) if cloud is None else from_clouds_yaml(cloud)
     # Reading two lists is no load, so any host is permitted.

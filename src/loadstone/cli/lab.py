@@ -14,7 +14,7 @@ from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
-    from loadstone.keystone.remote_lab import RemoteRecord
+    from loadstone.lab.remote_lab import RemoteRecord
 
 
 @click.group()
@@ -64,9 +64,9 @@ class UpOptions(TypedDict):
 def up(name: str, **options: Unpack[UpOptions]) -> None:
     """Start the deployment NAME and print its URL."""
     from loadstone.errors import InvalidInput
-    from loadstone.keystone import deployment, remote_lab
-    from loadstone.keystone.deploy import settings
-    from loadstone.keystone.deploy.settings_file import read_file
+    from loadstone.lab import deployment, remote_lab
+    from loadstone.lab.keystone import settings
+    from loadstone.lab.keystone.settings_file import read_file
 
     from_file = read_file(Path(options["file"])) if options["file"] is not None else ()
     short = (
@@ -93,7 +93,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
 def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options: UpOptions) -> str:
     """Start a deployment on a lab host and record it; return its URL."""
     from loadstone.errors import InvalidInput, LoadstoneError
-    from loadstone.keystone import deployment, remote_lab
+    from loadstone.lab import deployment, remote_lab
 
     if options["fleet"] is None:
         raise click.UsageError("--on HOST needs --fleet: the fleet that HOST is in")
@@ -137,7 +137,7 @@ def down(name: str, purge: bool, anyway: bool) -> None:
     are undone.
     """
     from loadstone.faults.pending import lab_target, require_undone
-    from loadstone.keystone import deployment, remote_lab
+    from loadstone.lab import deployment, remote_lab
 
     record = remote_lab.recorded(name)
     if record is None:
@@ -170,7 +170,7 @@ def _forget_faults(name: str, *, purge: bool) -> None:
 @JSON
 def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
-    from loadstone.keystone import deployment, remote_lab
+    from loadstone.lab import deployment, remote_lab
 
     local = deployment.every(lambda message: click.echo(message, err=True))
     rows: list[dict[str, Any]] = [asdict(one.summary()) for one in local]
@@ -188,8 +188,8 @@ def list_(to: TextIO | None) -> None:
 def _summary_there(record: "RemoteRecord") -> dict[str, Any]:
     """Ask another host for the row of its deployment."""
     from loadstone.errors import LoadstoneError
-    from loadstone.keystone import remote_lab
-    from loadstone.keystone.deploy.deployment import DeploymentSummary
+    from loadstone.lab import remote_lab
+    from loadstone.lab.keystone.deployment import DeploymentSummary
 
     try:
         with remote_lab.connected(record.place, is_alone=False) as there:
@@ -206,8 +206,8 @@ def _summary_there(record: "RemoteRecord") -> dict[str, Any]:
 @click.option("--clouds-yaml", is_flag=True, help="Print a clouds.yaml with NAME as its entry.")
 def env(name: str, clouds_yaml: bool) -> None:
     """Print NAME's OS_* variables for a shell: eval "$(loadstone lab env NAME)"."""
-    from loadstone.keystone import deployment, remote_lab
-    from loadstone.keystone.deploy.deployment import cloud
+    from loadstone.lab import deployment, remote_lab
+    from loadstone.lab.keystone.deployment import cloud
 
     record = remote_lab.recorded(name)
     if record is None:
@@ -231,7 +231,7 @@ def env(name: str, clouds_yaml: bool) -> None:
 def logs(name: str, part: str | None, lines: int) -> None:
     """Show the last lines of NAME's logs, of all parts or of one."""
     from loadstone.errors import InvalidInput
-    from loadstone.keystone import deployment
+    from loadstone.lab import deployment
     from loadstone.lab.logs import tail
 
     found = deployment.load(name).logs()

@@ -13,7 +13,7 @@ from loadstone.cli.stored import JSON, write_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from loadstone.monitor.demand import Observation, ResourceUse, Setup
+    from loadstone.diagnosis.demand import Observation, ResourceUse, Setup
     from loadstone.monitor.sampler import Monitor
     from loadstone.monitor.service import Members
 
@@ -36,7 +36,7 @@ def monitor(
 
     The live table shows the last 5 seconds; the table at the end shows the whole time.
     """
-    from loadstone.monitor.demand import observe
+    from loadstone.diagnosis.demand import observe
     from loadstone.monitor.sampler import Monitor
     from loadstone.monitor.sources.open import open_sources
     from loadstone.report import resources
@@ -74,11 +74,11 @@ def _others(observation: "Observation") -> "tuple[ResourceUse, ...]":
 
 
 def _target(lab: str | None) -> "tuple[Members, tuple[str, ...], Setup]":
-    from loadstone.monitor.demand import Setup
+    from loadstone.diagnosis.demand import Setup
 
     if lab is None:
         return (lambda: None), (), Setup()
-    from loadstone.keystone.deployment import find
+    from loadstone.lab.deployment import find
 
     deployment = find(lab)
     return deployment.members, deployment.statistics(), deployment.setup()
@@ -88,7 +88,7 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
     """Show the live table until the time is over or Ctrl-C."""
     from rich.live import Live
 
-    from loadstone.monitor.demand import observe
+    from loadstone.diagnosis.demand import observe
     from loadstone.report import resources
     from loadstone.report.console import PrintableConsole
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from loadstone.result import Run
+    from loadstone.result.model import Run
 
 TASK_ARGS = "--task-args"
 
@@ -37,7 +37,7 @@ def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def command_line() -> str:
     """Return the command for the record, without secrets."""
-    from loadstone.redaction import masked_command
+    from loadstone.system.redaction import masked_command
 
     arguments = masked_command(sys.argv[1:])
     for at, word in enumerate(sys.argv[1:]):
@@ -55,7 +55,7 @@ def _masked_arguments(raw: str) -> str:
 
     from loadstone.rally.task.arguments import merge
     from loadstone.rally.task.problem import TaskInvalid
-    from loadstone.redaction import MASK, masked
+    from loadstone.system.redaction import MASK, masked
 
     if raw == "-":
         return raw

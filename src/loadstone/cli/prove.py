@@ -19,8 +19,8 @@ from loadstone.cli.output import command_line
 from loadstone.cli.stored import JSON, STORE, OutputFile
 
 if TYPE_CHECKING:
-    from loadstone.backend import Backend
     from loadstone.compare.measure import Side
+    from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
 
 
@@ -71,8 +71,8 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     Exit code 0 if the answer is known, whatever it is; 4 if it is not; 70 after an internal error.
     """
     from loadstone.errors import InvalidInput
-    from loadstone.keystone import deployment
-    from loadstone.keystone.deploy import settings
+    from loadstone.lab import deployment
+    from loadstone.lab.keystone import settings
 
     known = deployment.load(options["lab"]).state.settings
     pairs = [pair for pair in known if pair[0] not in settings.OF_ITS_OWN]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone import files
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.system import files
 
 if TYPE_CHECKING:
     from loadstone.report.comparison import ComparisonSection
-    from loadstone.result import Run
+    from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 

@@ -88,7 +88,7 @@ def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
 @STORE
 def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool) -> None:
     """Delete one run with all its files."""
-    from loadstone.exit_code import leftovers
+    from loadstone.run.exit_code import leftovers
     from loadstone.store.run_id import is_run_id
 
     with open_to_read(location) as store:
@@ -128,9 +128,9 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 @STORE
 def badge(run: str, output: Path, location: "StoreLocation") -> None:
     """Write RUN as a badge (SVG): N with its interval, green, red or grey by its exit code."""
-    from loadstone import files
-    from loadstone.exit_code import exit_code
     from loadstone.report import badge as drawn
+    from loadstone.run.exit_code import exit_code
+    from loadstone.system import files
 
     with open_to_read(location) as store:
         found = store.get(run)

@@ -29,17 +29,17 @@ from loadstone.cli.output import command_line, show
 from loadstone.cli.stdout import ReaderGone
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
-from loadstone.crash import InternalError
 from loadstone.errors import FELL_SHORT, LoadstoneError
 from loadstone.plan.model import Http
+from loadstone.system.crash import InternalError
 
 if TYPE_CHECKING:
-    from loadstone.backend import Backend
-    from loadstone.config.model import RunConfig
     from loadstone.rally.task.checked import Checked
-    from loadstone.result import Run
+    from loadstone.result.model import Run
+    from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
+    from loadstone.workload.model import RunConfig
 
 # Rally's exit codes: 2 if an SLA failed, 1 if a task could not run.
 RALLY_SLA, RALLY_ERROR = 2, 1
@@ -182,13 +182,13 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
 
 
 def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
-    from loadstone.config.model import RunConfig
-    from loadstone.config.task import TaskTerms, task_groups
     from loadstone.errors import InvalidInput
     from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
     from loadstone.rally.steps import rising_load
     from loadstone.rally.task.at_most import at_most, reduced
+    from loadstone.workload.model import RunConfig
+    from loadstone.workload.task import TaskTerms, task_groups
 
     if options["http"] == "2" and options["rally_requests"]:
         raise InvalidInput("Rally speaks no HTTP/2: --http2 or --rally-requests, not both")
@@ -231,8 +231,8 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
 
 def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -> int:
     from loadstone.cli.screen import Screen
-    from loadstone.exit_code import exit_code, leftovers
-    from loadstone.run import run as run_config
+    from loadstone.run.exit_code import exit_code, leftovers
+    from loadstone.run.flow import run as run_config
 
     with open_store(options["location"]) as store:
         try:

@@ -9,19 +9,19 @@ from typing import Self
 from rich.live import Live
 from rich.text import Text
 
-from loadstone import crash
 from loadstone.analysis.model import NOT_JUDGED, Trial, TrialState
 from loadstone.cli.stderr import unfailing
-from loadstone.clock import SYSTEM, Clock
+from loadstone.diagnosis.resources import Watch
 from loadstone.engine.progress import Progress
-from loadstone.monitor.resources import Watch
-from loadstone.observer import Display
 from loadstone.plan.load import BandLoad, ClosedLoad
-from loadstone.printable import styled
-from loadstone.redaction import Redaction
 from loadstone.report import moment
 from loadstone.report.console import PrintableConsole
+from loadstone.result.observer import Display
 from loadstone.search.model import TrialRequest
+from loadstone.system import crash
+from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.printable import styled
+from loadstone.system.redaction import Redaction
 
 # Without a terminal, an occasional line shows progress.
 LINE_EVERY_S = 5.0

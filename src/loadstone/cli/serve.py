@@ -12,9 +12,10 @@ from typing import Any, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone import files, reference
 from loadstone.cli.duration import RateRange, Span
 from loadstone.errors import InvalidInput
+from loadstone.serve import service
+from loadstone.system import files
 
 Command = Callable[..., object]
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
@@ -167,7 +168,7 @@ def serve(**options: Unpack[ServeOptions]) -> None:
         _print_environment(chosen, port)
         _write(options["port_file"], str(port))
 
-    counts = reference.serve(chosen, ready, lambda: not ended.is_set())
+    counts = service.serve(chosen, ready, lambda: not ended.is_set())
     _write(options["counts"], counts + "\n")
     for warning in _warnings(json.loads(counts), chosen.max_tokens):
         click.echo(f"loadstone: warning: {warning}.", err=True)
@@ -185,12 +186,12 @@ def _await_end_of_stdin(ended: threading.Event) -> None:
     ended.set()
 
 
-def _settings(options: ServeOptions) -> reference.ServiceSettings:
+def _settings(options: ServeOptions) -> service.ServiceSettings:
     """Return the settings from the options; InvalidInput if they are contradictory."""
     _refuse_options_without_effect(click.get_current_context())
     password = os.environ.get(PASSWORD) or secrets.token_urlsafe(24)
-    return reference.ServiceSettings(
-        admin=reference.Admin(options["user"], password, options["project"]),
+    return service.ServiceSettings(
+        admin=service.Admin(options["user"], password, options["project"]),
         host=options["host"],
         port=options["port"],
         threads=options["threads"],
@@ -202,17 +203,17 @@ def _settings(options: ServeOptions) -> reference.ServiceSettings:
         limit=_limit(options),
         lockout=_lockout(options),
         connections=_connections(options),
-        script=() if options["script"] is None else reference.read_script(options["script"]),
+        script=() if options["script"] is None else service.read_script(options["script"]),
     )
 
 
-def _capacity(options: ServeOptions) -> reference.FixedCapacity | None:
+def _capacity(options: ServeOptions) -> service.FixedCapacity | None:
     if options["capacity_rps"] is None:
         return None
-    return reference.FixedCapacity(
+    return service.FixedCapacity(
         workers=options["workers"],
         service_s=options["workers"] / options["capacity_rps"],
-        law=reference.Law(options["law"]),
+        law=service.Law(options["law"]),
         even_over=options["even_over"],
         stall_every_s=options["stall_every_s"],
         stall_s=options["stall_s"],
@@ -223,28 +224,28 @@ def _capacity(options: ServeOptions) -> reference.FixedCapacity | None:
     )
 
 
-def _limit(options: ServeOptions) -> reference.RateLimit | None:
+def _limit(options: ServeOptions) -> service.RateLimit | None:
     if options["limit_rps"] is None:
         return None
-    return reference.RateLimit(
+    return service.RateLimit(
         rate_rps=options["limit_rps"],
         burst_s=options["burst_s"],
-        mode=reference.LimitMode(options["limit_mode"]),
-        per=reference.LimitPer(options["limit_per"]),
+        mode=service.LimitMode(options["limit_mode"]),
+        per=service.LimitPer(options["limit_per"]),
     )
 
 
-def _lockout(options: ServeOptions) -> reference.Lockout | None:
+def _lockout(options: ServeOptions) -> service.Lockout | None:
     if options["lockout_after"] is None:
         return None
-    return reference.Lockout(options["lockout_after"], options["lockout_s"])
+    return service.Lockout(options["lockout_after"], options["lockout_s"])
 
 
-def _connections(options: ServeOptions) -> reference.Connections | None:
+def _connections(options: ServeOptions) -> service.Connections | None:
     if options["max_connections"] is None:
         return None
-    over = reference.OverConnections(options["over_connections"])
-    return reference.Connections(options["max_connections"], over)
+    over = service.OverConnections(options["over_connections"])
+    return service.Connections(options["max_connections"], over)
 
 
 def _refuse_options_without_effect(ctx: click.Context) -> None:
@@ -260,9 +261,9 @@ def _refuse_options_without_effect(ctx: click.Context) -> None:
             raise InvalidInput(f"{', '.join(used)} {verb} {flags[needed]}: {reason}")
 
 
-def _print_environment(chosen: reference.ServiceSettings, port: int) -> None:
+def _print_environment(chosen: service.ServiceSettings, port: int) -> None:
     """Print OS_* for a shell; a password from the environment appears as its variable."""
-    for name, value in reference.environment_variables(chosen, port).items():
+    for name, value in service.environment_variables(chosen, port).items():
         if name == "OS_PASSWORD" and os.environ.get(PASSWORD):
             click.echo(f'export {name}="${PASSWORD}"')
         else:

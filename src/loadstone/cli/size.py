@@ -12,7 +12,7 @@ from loadstone.keystone.scenarios import SCENARIOS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loadstone.result import Run
+    from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
 
 NEWEST = 200  # the number of newest runs to search
@@ -121,8 +121,8 @@ def _rates(logins: float | None, validations: float | None, mix: Path | None) ->
 
 
 def _of_file(path: Path) -> dict[str, float]:
-    from loadstone import yaml_file
     from loadstone.errors import InvalidInput
+    from loadstone.system import yaml_file
 
     tree = yaml_file.read(path)
     if not isinstance(tree, dict) or not tree:
@@ -144,7 +144,7 @@ def _runs(
     store: Any, named: tuple[str, ...], lab: str | None, is_wanted: "Callable[[str], bool]"
 ) -> "list[Run]":
     """Return the runs that may contain the costs of the wanted scenarios, newest first."""
-    from loadstone.result import LAB
+    from loadstone.result.model import LAB
 
     if named:
         runs = [store.get(name) for name in named]

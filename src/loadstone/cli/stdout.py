@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.printable import Printable, visible
+from loadstone.system.printable import Printable, visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -104,8 +104,8 @@ def show_notices(notices: Iterable[str]) -> None:
 
 def existing(location: "StoreLocation") -> "StoreLocation":
     """Return the chosen location; InvalidInput if its folder does not exist."""
-    from loadstone import paths
     from loadstone.errors import InvalidInput
+    from loadstone.system import paths
 
     folder = location.folder
     if location.database is None and folder != paths.store() and not folder.exists():

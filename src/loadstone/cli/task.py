@@ -17,7 +17,7 @@ Command = Callable[..., object]
 
 
 def _load(_ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
-    from loadstone.functions.plugin import load_plugins
+    from loadstone.rally.functions.plugin import load_plugins
 
     load_plugins(files)
 

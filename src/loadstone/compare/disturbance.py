@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from loadstone.compare.pairs import is_usable
-from loadstone.result import Run
+from loadstone.result.model import Run
 
 MOST_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
 

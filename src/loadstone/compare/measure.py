@@ -9,25 +9,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from loadstone.analysis.model import Trial
-from loadstone.backend import REAL, Backend
 from loadstone.compare.answer import Criteria
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_answered
-from loadstone.config.capacity import Searched
-from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.engine.fleet.address import FleetAddress
 from loadstone.faults.pending import undone_target
-from loadstone.generator.requests import Requests
 from loadstone.keystone.target import Target, TargetChoice
-from loadstone.observer import Display
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
-from loadstone.policy import Interleaved
-from loadstone.redaction import secrets_of_environment
-from loadstone.result import Measurement, Run
-from loadstone.run import hidden, run_on
+from loadstone.result.model import Measurement, Run
+from loadstone.result.observer import Display
+from loadstone.run.backend import REAL, Backend
+from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
+from loadstone.system.redaction import secrets_of_environment
+from loadstone.workload.capacity import Searched
+from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.policy import Interleaved
+from loadstone.workload.requests import Requests
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 SIDE = "side"  # parameter: the name of the run's side

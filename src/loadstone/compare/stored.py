@@ -12,7 +12,7 @@ from loadstone.compare.pairs import is_usable, of_trials
 from loadstone.compare.show import Compared
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.store.store import Store
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from loadstone._engine import EngineUnusable, InvalidPlan
 from loadstone._engine import prepare as prepare_in_rust
-from loadstone.clock import SYSTEM
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.iteration_buffer import IterationBuffer
@@ -21,6 +20,7 @@ from loadstone.engine.progress import OnProgress, Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.model import Plan
+from loadstone.system.clock import SYSTEM
 
 if TYPE_CHECKING:
     from loadstone._engine import Prepared as _Prepared

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.keystone.deploy.deployment import Deployment
-from loadstone.lab.haproxy import HANDSHAKE_FAILED, REQUEST, Haproxy
+from loadstone.lab.keystone.deployment import Deployment
+from loadstone.lab.parts.haproxy import HANDSHAKE_FAILED, REQUEST, Haproxy
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.server_certificates import ServerCertificates

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loadstone.clock import SYSTEM, Clock
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import pending
 from loadstone.faults.journal import Owner, UndoJournal
@@ -19,6 +18,7 @@ from loadstone.faults.observer import Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.keystone.target import Target
 from loadstone.plan.hooks import FaultInjection, Hook
+from loadstone.system.clock import SYSTEM, Clock
 
 Say = Callable[[str], None]
 HELD_S = 3600.0  # longer than any measurement

@@ -9,18 +9,18 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from loadstone import yaml_file
 from loadstone.analysis.fault import FaultEffect
-from loadstone.clock import SYSTEM, Clock
+from loadstone.diagnosis.finding import Finding
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, Service
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import FAULT, undo_steps
-from loadstone.findings import Finding
-from loadstone.lab.part import Say
-from loadstone.redaction import masked
+from loadstone.lab.parts.part import Say
+from loadstone.system import yaml_file
+from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.redaction import masked
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"

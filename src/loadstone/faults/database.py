@@ -8,9 +8,9 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.database import data_folder
 from loadstone.lab import state
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.database import data_folder
 from loadstone.lab.programs import Program
 from loadstone.lab.state import DeploymentState
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import IO, Self
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.redaction import is_secret, masked
+from loadstone.system.redaction import is_secret, masked
 
 HERE = "here"  # this machine, without ssh
 PATIENCE_S = 120.0  # of one command

@@ -15,7 +15,7 @@ from random import Random
 from threading import Event, Thread
 
 from loadstone.analysis.fault import FaultEffect, FaultPhase
-from loadstone.clock import SYSTEM, Clock
+from loadstone.diagnosis.finding import Finding
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
@@ -23,14 +23,14 @@ from loadstone.faults.model import FaultRecord
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo_steps
-from loadstone.findings import Finding
-from loadstone.keystone.deploy import manage, settings
-from loadstone.keystone.deploy.settings import TokenProvider
 from loadstone.lab import composition, processes, state
-from loadstone.lab.part import Say
+from loadstone.lab.keystone import manage, settings
+from loadstone.lab.keystone.settings import TokenProvider
+from loadstone.lab.parts.part import Say
 from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
+from loadstone.system.clock import SYSTEM, Clock
 
 ANSWER_S = 5.0  # of memcached
 PROXY = (sys.executable, "-P", "-m", "loadstone.faults.proxy")

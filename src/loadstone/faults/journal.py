@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from loadstone import files, paths
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults.host import HERE, HostCommand
-from loadstone.lab import locks, processes
-from loadstone.redaction import masked
+from loadstone.lab import processes
+from loadstone.system import files, locks, paths
+from loadstone.system.redaction import masked
 
 SUFFIX = ".json"
 _LOCK = "lock"  # held while a journal is read and rewritten

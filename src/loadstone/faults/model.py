@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.analysis.fault import FaultPhase
 from loadstone.errors import InvalidInput
 from loadstone.faults.sentence import Fault
-from loadstone.redaction import secrets_in
+from loadstone.system.redaction import secrets_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
-from loadstone.clock import SYSTEM, Clock
+from loadstone.diagnosis.finding import Finding
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
@@ -18,9 +18,9 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults.model import FaultRecord, Planned
 from loadstone.faults.sentence import ROLLING, Fault, read
-from loadstone.findings import Finding
-from loadstone.observer import TrialObserver
+from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
+from loadstone.system.clock import SYSTEM, Clock
 
 Say = Callable[[str], None]
 AFTER_S = 15.0  # load after a rolling change; later effects are not attributed to it

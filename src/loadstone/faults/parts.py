@@ -8,13 +8,14 @@ from random import Random
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.sentence import Fault, Verb
-from loadstone.keystone.deploy import compose, settings
-from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.deployment import WEB, url_of
-from loadstone.lab import composition, locks, processes, state, watcher
-from loadstone.lab.part import Part
+from loadstone.lab import composition, processes, state, watcher
+from loadstone.lab.keystone import compose, settings
+from loadstone.lab.keystone.compose import Blueprint
+from loadstone.lab.keystone.deployment import WEB, url_of
+from loadstone.lab.parts.part import Part
 from loadstone.lab.ports import Ports
 from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.system import locks
 
 # Keystone's, and the compute cloud's: in a cloud these are one server.
 _MARIADB = ("mariadb", "compute-database")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.host import HERE, HostCommand
 from loadstone.faults.journal import (
@@ -28,8 +29,7 @@ from loadstone.keystone.target import (
     measured_target,
     place_of,
 )
-from loadstone.result import LAB, LAB_HOST, Run
-from loadstone.target.cloud import Endpoint
+from loadstone.result.model import LAB, LAB_HOST, Run
 
 Say = Callable[[str], None]
 UNDO = "loadstone fault --undo"
@@ -140,7 +140,7 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
 
 def lab_target(name: str) -> FaultTarget:
     """Return what the journal of a lab belongs to."""
-    from loadstone.keystone.deployment import folder_of
+    from loadstone.lab.deployment import folder_of
 
     return FaultTarget(folder_of(name))
 

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from loadstone.analysis.fault import ErrorKind, FaultEffect
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding
 from loadstone.faults import parts
 from loadstone.faults.sentence import Fault
-from loadstone.findings import Confidence, Evidence, Finding
-from loadstone.keystone.deploy import settings
-from loadstone.keystone.deploy.settings import LabSettings
-from loadstone.keystone.deploy.web import Web
-from loadstone.lab import uwsgi
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.settings import LabSettings
+from loadstone.lab.keystone.web import Web
+from loadstone.lab.parts import uwsgi
 
 ID = "overload-queues"
 UWSGI = (Web.UWSGI, Web.NGINX_UWSGI)

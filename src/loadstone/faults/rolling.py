@@ -10,15 +10,16 @@ from pathlib import Path
 from loadstone.errors import InvalidInput
 from loadstone.faults import balancer, parts
 from loadstone.faults.sentence import Fault, Verb
-from loadstone.keystone.deploy import compose, conf, manage, settings
-from loadstone.keystone.deploy.compose import Blueprint
-from loadstone.keystone.deploy.database import data_folder, rename_data
-from loadstone.keystone.deploy.settings import DatabaseBackend, LabSettings, Option
-from loadstone.keystone.deploy.web import Web
-from loadstone.lab import composition, locks, processes, state, watcher
-from loadstone.lab.part import Say
+from loadstone.lab import composition, processes, state, watcher
+from loadstone.lab.keystone import compose, conf, manage, settings
+from loadstone.lab.keystone.compose import Blueprint
+from loadstone.lab.keystone.database import data_folder, rename_data
+from loadstone.lab.keystone.settings import DatabaseBackend, LabSettings, Option
+from loadstone.lab.keystone.web import Web
+from loadstone.lab.parts.part import Say
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
+from loadstone.system import locks
 
 # Web servers whose processes show their environment in the command line.
 UPGRADED = (Web.UWSGI, Web.NGINX_UWSGI, Web.GUNICORN, Web.GRANIAN)

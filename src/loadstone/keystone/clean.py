@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.concurrently import each
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.journal import Journal, JournalContents, Unwritable, read
 from loadstone.keystone.networks import Networks
@@ -22,7 +22,7 @@ from loadstone.keystone.resources import (
     is_of_run,
 )
 from loadstone.keystone.servers import Servers
-from loadstone.target import Access
+from loadstone.system.concurrently import each
 
 _WORKERS = 8
 _INHABITANTS = (

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.resources import Token, User
@@ -13,7 +14,6 @@ from loadstone.keystone.scenarios.model import ROOT
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
 from loadstone.plan.script import Pause, Step, Text
-from loadstone.target import Access
 
 # From making the plan to the first request, and the difference between clocks.
 _MARGIN_S = 15.0

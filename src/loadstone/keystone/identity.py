@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from loadstone.cloud import Access
+from loadstone.cloud.access import not_json, unusable
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.resources import Resource, ResourceKind, Token, User
-from loadstone.target import Access
-from loadstone.target.access import not_json, unusable
 
 if TYPE_CHECKING:
     from requests import Response

@@ -16,11 +16,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from loadstone import files
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.resources import Resource, ResourceKind, domain_name
-from loadstone.lab import locks
-from loadstone.target import Access
+from loadstone.system import files, locks
 
 JOURNAL = "created.jsonl"  # in the folder of a run
 

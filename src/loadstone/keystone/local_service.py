@@ -4,19 +4,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone.cloud.cloud import Endpoint
+from loadstone.cloud.permission import is_loopback
 from loadstone.monitor.service import Members, ServiceProcess
-from loadstone.target.cloud import Endpoint
-from loadstone.target.permission import is_loopback
 
 if TYPE_CHECKING:
-    from loadstone.keystone.deployment import Deployment
+    from loadstone.lab.deployment import Deployment
 
 PROGRAM, COMMAND = "loadstone", "serve"
 
 
 def lab_at(endpoint: Endpoint) -> "Deployment | None":
     """Return the running lab of this endpoint; None if it is none."""
-    from loadstone.keystone import deployment
+    from loadstone.lab import deployment
 
     at_place = (one for one in deployment.every() if one.place == endpoint.place)
     return next((one for one in at_place if one.is_running), None)
@@ -31,7 +31,7 @@ def members_at(endpoint: Endpoint) -> Members:
     if not is_loopback(endpoint.host, endpoint.port):
         return lambda: None
     if (lab := lab_at(endpoint)) is not None:
-        from loadstone.keystone import deployment
+        from loadstone.lab import deployment
 
         name = lab.name  # read each time: parts may have been restarted
         return lambda: deployment.load(name).identity_members()

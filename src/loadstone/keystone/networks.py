@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.resources import Resource, ResourceKind
-from loadstone.target.access import not_json
 
 if TYPE_CHECKING:
     from requests import Response

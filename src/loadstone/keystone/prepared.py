@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from loadstone.cloud import Access
+from loadstone.cloud.permission import require_loopback
 from loadstone.engine.callables.model import PAUSE
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.application_credentials import with_application_credentials
@@ -14,8 +16,6 @@ from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Pause
-from loadstone.target import Access
-from loadstone.target.permission import require_loopback
 
 Say = Callable[[str], None]
 

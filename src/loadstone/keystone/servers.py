@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from loadstone.cloud.access import not_json, unusable
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.identity import Identity, Unreachable
 from loadstone.keystone.resources import Resource, ResourceKind
-from loadstone.target.access import not_json, unusable
 
 if TYPE_CHECKING:
     from requests import Response

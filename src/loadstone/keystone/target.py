@@ -9,22 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 from urllib.parse import quote
 
-from loadstone import paths
-from loadstone.errors import InvalidInput
-from loadstone.keystone.contexts.existing import directory_users
-from loadstone.keystone.contexts.users_file import existing_users, read_users
-from loadstone.keystone.local_service import lab_at, members_at
-from loadstone.keystone.resources import User
-from loadstone.monitor.demand import Setup
-from loadstone.monitor.identity_requests import AccessLogs
-from loadstone.monitor.resources import Watch
-from loadstone.monitor.sampler import Monitor
-from loadstone.monitor.service import Members, ServiceProcess
-from loadstone.monitor.source import Source
-from loadstone.monitor.sources.open import open_source, open_sources
-from loadstone.redaction import is_secret
-from loadstone.result import LAB, LAB_HOST, Measurement
-from loadstone.target import (
+from loadstone.cloud import (
     Access,
     Cloud,
     connect,
@@ -32,17 +17,34 @@ from loadstone.target import (
     from_environment,
     require_permission,
 )
-from loadstone.target.cloud import Endpoint
-from loadstone.target.permission import is_loopback
+from loadstone.cloud.cloud import Endpoint
+from loadstone.cloud.permission import is_loopback
+from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.resources import Watch
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.existing import directory_users
+from loadstone.keystone.contexts.users_file import existing_users, read_users
+from loadstone.keystone.local_service import lab_at, members_at
+from loadstone.keystone.resources import User
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.monitor.identity_requests import AccessLogs
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.monitor.source import Source
+from loadstone.monitor.sources.open import open_source, open_sources
+from loadstone.result.model import LAB, LAB_HOST, Measurement
+from loadstone.system import paths
+from loadstone.system.redaction import is_secret
 
 if TYPE_CHECKING:
-    from loadstone.keystone.deploy.settings import LabSettings
-    from loadstone.keystone.deployment import Deployment
-    from loadstone.keystone.lab_host import RemoteDeployment
-    from loadstone.keystone.remote_lab import ConnectedHost, LabPlace
+    from loadstone.lab.deployment import Deployment
+    from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.lab.lab_host import RemoteDeployment
     from loadstone.lab.measurement import ActiveMeasurement
+    from loadstone.lab.remote_lab import ConnectedHost, LabPlace
 
 Say = Callable[[str], None]
+Explain = Callable[[Measurement], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class Target:
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
     # Sentences about the service for the report, besides the trials.
-    explain: Callable[[Measurement], tuple[str, ...]] = field(default=lambda _: ())
+    explain: Explain = field(default=lambda _: ())
     # Reads resources while load runs; None: nothing is read.
     watch: Watch | None = None
     # Counts requests to Keystone; None: it writes no access log.
@@ -141,21 +143,21 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
     # Imported here: only a lab on this machine needs them.
     match choice:
         case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
-            from loadstone.keystone import remote_lab
+            from loadstone.lab import remote_lab
 
             with remote_lab.connected(place, is_alone=not choice.anyway) as host:
                 deployment = host.measure(name, anyway=choice.anyway)
                 with remote_target(host, deployment, say, choice) as target:
                     yield _with_users(target, choice.users_file)
         case LabOnHost():
-            from loadstone.keystone import remote_lab
+            from loadstone.lab import remote_lab
 
             with remote_lab.connected(choice.place, is_alone=True) as host:
                 host.up(choice.name, choice.pairs, say, owned=True, purged=True)
                 with remote_target(host, host.measure(choice.name), say, choice) as target:
                     yield target
         case NamedTarget(lab=str(name), cloud=None):
-            from loadstone.keystone.deployment import find
+            from loadstone.lab.deployment import find
             from loadstone.lab.measurement import measuring
 
             with (
@@ -218,7 +220,7 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
     if lab is None:
         sources, setup = open_sources(lambda: None, (), more), Setup()
     else:
-        from loadstone.keystone import deployment
+        from loadstone.lab import deployment
 
         # Read each time: parts may have been restarted.
         name = lab.name
@@ -256,7 +258,7 @@ def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     if choice.lab is not None and choice.cloud is not None:
         raise InvalidInput("give --lab or --cloud, not both")
     if choice.lab is not None:
-        from loadstone.keystone.deployment import find
+        from loadstone.lab.deployment import find
 
         with connected_lab(find(choice.lab), say, beyond_loopback=choice.beyond_loopback) as target:
             yield _with_users(target, choice.users_file)
@@ -278,10 +280,16 @@ def place_of(choice: TargetChoice) -> "LabPlace | None":
         return choice.place
     if not isinstance(choice, NamedTarget) or choice.lab is None or choice.cloud is not None:
         return None
-    from loadstone.keystone import remote_lab
+    from loadstone.lab import remote_lab
 
     record = remote_lab.recorded(choice.lab)
     return None if record is None else record.place
+
+
+def _of_logins(explain: Explain) -> Explain:
+    """Return `explain` for the scenario that checks a password; the others get no sentence."""
+    scenario = SCENARIOS["issue"].name
+    return lambda measured: explain(measured) if measured.scenario == scenario else ()
 
 
 @contextmanager
@@ -289,7 +297,7 @@ def remote_target(
     host: "ConnectedHost", deployment: "RemoteDeployment", say: Say, choice: NamedTarget | LabOnHost
 ) -> Iterator[Target]:
     """Connect to a lab on another host, whose monitors read there."""
-    from loadstone.keystone.remote_lab import HostSource
+    from loadstone.lab.remote_lab import HostSource
 
     cloud = from_environment(deployment.variables, f"--lab {deployment.name}")
     require_permission(cloud, choice.beyond_loopback)
@@ -310,7 +318,7 @@ def remote_target(
                 *deployment.facts,
             ),
             failure=host.failure,
-            explain=host.explain,
+            explain=_of_logins(host.explain),
             watch=watch,
         )
         yield (
@@ -323,8 +331,8 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
-    from loadstone.keystone import deployment
-    from loadstone.keystone.hashing import DEFAULT_ROUNDS, explain
+    from loadstone.lab import deployment
+    from loadstone.lab.hashing import DEFAULT_ROUNDS, explain
 
     rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
     cloud = from_environment(lab.environment_variables(), f"--lab {lab.name}")
@@ -337,7 +345,7 @@ def connected_lab(
             members=lambda: deployment.load(lab.name).identity_members(),
             failure=lambda: deployment.load(lab.name).failure(),
             lab=lab.folder,
-            explain=partial(explain, lab.python, rounds),
+            explain=_of_logins(partial(explain, lab.python, rounds)),
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target
@@ -347,7 +355,7 @@ def connected_lab(
 @contextmanager
 def own_lab(choice: OwnLab, say: Say) -> "Iterator[Deployment]":
     """Start a lab, and stop it at the end."""
-    from loadstone.keystone import deployment
+    from loadstone.lab import deployment
 
     with ExitStack() as stack:
         if choice.is_purged:
@@ -362,7 +370,7 @@ def own_lab(choice: OwnLab, say: Say) -> "Iterator[Deployment]":
 @contextmanager
 def reference_target(say: Say) -> Iterator[Target]:
     """Start `loadstone serve`, connect to it, and end it."""
-    from loadstone.keystone.reference_process import reference_process
+    from loadstone.serve.process import reference_process
 
     with (
         reference_process() as (process, variables),
@@ -384,7 +392,7 @@ def _with_users(target: Target, file: Path | None) -> Target:
 
 
 def _purge(name: str) -> None:
-    from loadstone.keystone import deployment
+    from loadstone.lab import deployment
 
     if any(one.name == name for one in deployment.every()):
         deployment.down(name, purge=True)

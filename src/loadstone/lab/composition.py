@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs, processes, programs, state
-from loadstone.lab.part import Part, Say
+from loadstone.lab.parts.part import Part, Say
 from loadstone.lab.processes import Process
 from loadstone.lab.state import DeploymentState, Record
 

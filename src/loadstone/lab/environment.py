@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from loadstone import files
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import diskspace, locks
-from loadstone.lab.part import Facts, Part, Say
+from loadstone.lab import diskspace
+from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.processes import MARK
-from loadstone.redaction import is_secret
+from loadstone.system import files, locks
+from loadstone.system.redaction import is_secret
 
 MARKER = "loadstone.json"  # the packages that were requested and are installed, and where
 LOG_LINES = 4

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import locks
+from loadstone.system import locks
 
 FOLDER = "measurements"
 RUN = "run "

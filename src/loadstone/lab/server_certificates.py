@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from loadstone import files
-from loadstone.certificates import Authority
 from loadstone.lab import state
 from loadstone.lab.ports import HOST
+from loadstone.system import files
+from loadstone.system.certificates import Authority
 
 CA = "ca.pem"
 EXPIRED_AGO = timedelta(days=1)

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab.processes import Process, boot_id
+from loadstone.system import files
 
 FILE = "state.json"
 

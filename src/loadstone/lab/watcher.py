@@ -11,8 +11,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone.lab import locks, state
+from loadstone.lab import state
 from loadstone.lab.shutdown import shut_down
+from loadstone.system import locks
 
 LOCK = "lock"
 RELEASED = b"r"

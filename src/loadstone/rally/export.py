@@ -21,7 +21,7 @@ from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.hooks import charts, hooks
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 
 SamplesOf = Callable[[Trial], Samples]
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is

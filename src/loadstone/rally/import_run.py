@@ -10,7 +10,7 @@ from loadstone.rally import results
 from loadstone.report import junit, openmetrics, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
-from loadstone.result import Run
+from loadstone.result.model import Run
 from loadstone.store import bundle
 from loadstone.store.bundle import Say
 from loadstone.store.store import Store

@@ -20,12 +20,12 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally import result_hooks
 from loadstone.rally.result_samples import Table
 from loadstone.rally.task.spec import masked_settings
-from loadstone.redaction import masked, secrets_in
-from loadstone.result import Environment, Measurement, Run
+from loadstone.result.model import Environment, Measurement, Run
 from loadstone.store.bundle import Say
 from loadstone.store.codec import BAD_DATA
 from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, read_json
 from loadstone.store.store import Store
+from loadstone.system.redaction import masked, secrets_in
 
 MOST_CAUSES = 100
 OTHER_CAUSES = "other causes"

@@ -3,7 +3,7 @@
 from html import escape
 
 from loadstone.report import figures
-from loadstone.result import Run
+from loadstone.result.model import Run
 
 GREEN, RED, GREY = "#2f7d32", "#b3261e", "#6b7280"
 LABEL = "loadstone"

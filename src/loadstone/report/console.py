@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
 
-from loadstone.printable import styled, visible
+from loadstone.system.printable import styled, visible
 
 WIDTH = 120  # columns of wide tables, as in Rally
 LEAST_WIDTH = 80  # columns; a wider table gets at least this many

@@ -11,7 +11,7 @@ from loadstone.engine.health import Health
 from loadstone.report import faults, identity, prediction, profile, resources, usage, words
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import judge_floor
 from loadstone.search.model import Capacity
 

@@ -14,9 +14,9 @@ from rich.text import Text
 from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.stats import WORDS
+from loadstone.diagnosis.finding import Finding
 from loadstone.engine.outcome import Outcome
-from loadstone.findings import Finding
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 # Scenario -> sentence -> figure -> mean and its published error: OpenStack's
 # performance-docs, reliability testing, version 2 (Fuel, 2016/17), closed loops. Keystone's are of

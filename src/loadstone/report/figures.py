@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from loadstone.monitor.demand import ResourceUse
+    from loadstone.diagnosis.demand import ResourceUse
 
 MISSING = "–"  # noqa: RUF001 (a dash, for an unknown figure)
 NOT_FOUND = "not found"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rich.text import Text
 from loadstone.analysis.change_points import FEWEST_VALUES, change_points
 from loadstone.report import figures
 from loadstone.report.settings import SettingDifference, differences
-from loadstone.result import LAB, Environment, PastSearch
+from loadstone.result.model import LAB, Environment, PastSearch
 
 HEADS = ("run", "N", "interval", "")
 # Parameters of the search's effort, not of the load that it searched with.

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.plan.hooks import HookRun
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 
 def hooks(measurement: Measurement, specs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
 from loadstone.analysis.model import TrialState
-from loadstone.printable import visible
 from loadstone.report import figures, names, words
 from loadstone.report.generator import generator_of
 from loadstone.report.outcome import shortfalls
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, floor_message, judge_floor
+from loadstone.system.printable import visible
 
 # Characters that XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -8,8 +8,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.listing import Entry, MeasurementSummary, Performed
 from loadstone.report import figures
+from loadstone.result.listing import Entry, MeasurementSummary, Performed
 
 # Facts of the target in a list of runs, and their labels.
 CONFIGURATION = {

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from loadstone.analysis.model import Trial
+from loadstone.diagnosis.demand import ResourceUse
 from loadstone.engine.progress import Progress
-from loadstone.monitor.demand import ResourceUse
 from loadstone.report import figures, trial_figures
 from loadstone.search.model import TrialRequest
 

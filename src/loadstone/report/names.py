@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from loadstone.report.steps import load_of
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 
 def of_measurements(measurements: Sequence[Measurement]) -> tuple[str, ...]:

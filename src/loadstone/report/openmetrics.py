@@ -19,7 +19,7 @@ from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
 from loadstone.report import names, steps, words
 from loadstone.report.generator import generator_of
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 
 Labels = dict[str, str]
 PREFIX = "loadstone_"

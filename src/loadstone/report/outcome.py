@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loadstone.analysis.model import Cause, TrialState
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, floor_message, judge_floor
 
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from loadstone.monitor.demand import BottleneckKind
-from loadstone.monitor.prediction import Prediction
+from loadstone.diagnosis.demand import BottleneckKind
+from loadstone.diagnosis.prediction import Prediction
 from loadstone.report import figures
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadstone.analysis.model import Trial
-from loadstone.monitor.cpu_profile import CpuProfile, Frame
+from loadstone.diagnosis.cpu_profile import CpuProfile, Frame
 from loadstone.report import figures
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.search.profiling import without_profiler
 
 MOST_NAMED = 6

@@ -8,13 +8,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.findings import Finding
-from loadstone.monitor.bottleneck import Bottleneck
-from loadstone.monitor.bounds import upper_bounds
-from loadstone.monitor.demand import BottleneckKind, ResourceUse
-from loadstone.monitor.resources import Resources
+from loadstone.diagnosis.bottleneck import Bottleneck
+from loadstone.diagnosis.bounds import upper_bounds
+from loadstone.diagnosis.demand import BottleneckKind, ResourceUse
+from loadstone.diagnosis.finding import Finding
+from loadstone.diagnosis.resources import Resources
 from loadstone.report import figures
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

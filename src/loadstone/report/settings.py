@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from loadstone.result import LAB
+from loadstone.result.model import LAB
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.analysis.sla import Check
-from loadstone.result import Run
+from loadstone.result.model import Run
 
 
 @dataclass(frozen=True, slots=True)

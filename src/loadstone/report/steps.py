@@ -11,7 +11,7 @@ from rich.text import Text
 
 from loadstone.report import figures
 from loadstone.report.workload import cells
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.analysis.model import Trial, TrialState
+from loadstone.diagnosis.prediction import Prediction
 from loadstone.errors import MeasurementInvalid
-from loadstone.monitor.prediction import Prediction
 from loadstone.report import (
     faults,
     figures,
@@ -24,7 +24,7 @@ from loadstone.report import (
 )
 from loadstone.report.console import wide
 from loadstone.report.steps import tables
-from loadstone.result import BESIDE, Measurement, Run
+from loadstone.result.model import BESIDE, Measurement, Run
 
 STYLES = {
     TrialState.SUSTAINED: "green",

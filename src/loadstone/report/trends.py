@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.listing import Performed
 from loadstone.report import figures
 from loadstone.report.history import Change, changes, changes_as_data, facts, sentences
-from loadstone.result import Run
+from loadstone.result.listing import Performed
+from loadstone.result.model import Run
 
 MEDIAN = "the median duration"
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")

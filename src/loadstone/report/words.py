@@ -9,7 +9,7 @@ from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import generator_of
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.search.floor import floor_message
 from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity, CapacityKind

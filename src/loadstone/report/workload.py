@@ -13,7 +13,7 @@ from rich.text import Text
 from loadstone.analysis.model import Durations, Stats
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage, words
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
 

@@ -10,7 +10,7 @@ before.
 from collections.abc import Generator, Iterable
 
 from loadstone.analysis.model import Trial
-from loadstone.monitor.prediction import side_by_side
+from loadstone.diagnosis.prediction import side_by_side
 from loadstone.plan.load import ClosedLoad, ReplayLoad
 from loadstone.search.model import Strategy, TrialRequest
 

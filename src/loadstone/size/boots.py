@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.identity_requests import IdentityRequests, RequestKind
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 
 BOOTS = "NovaServers.boot_"  # prefix of scenarios that boot one server per iteration
 LEAST_BOOTS = 5

@@ -8,11 +8,11 @@ from statistics import fmean
 
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Trial
+from loadstone.diagnosis.demand import BottleneckKind, Observation
 from loadstone.errors import EnvironmentUnusable
-from loadstone.monitor.demand import BottleneckKind, Observation
 from loadstone.monitor.roles import Role
 from loadstone.report.settings import IDENTITY, SettingDifference, differences
-from loadstone.result import BESIDE, LEAST_S, Environment, Measurement, Run
+from loadstone.result.model import BESIDE, LEAST_S, Environment, Measurement, Run
 
 ROLES = (Role.KEYSTONE, Role.WEB, Role.DATABASE, Role.CACHE, Role.BALANCER, Role.DIRECTORY)
 MOST_FAILED = 0.01  # share of failed iterations, which have another cost

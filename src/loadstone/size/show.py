@@ -7,7 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.monitor.demand import NAMES
+from loadstone.diagnosis.demand import NAMES
 from loadstone.report import figures
 from loadstone.size.boots import Boots
 from loadstone.size.demand import DemandEstimate

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 RETRY_S = 30.0  # between two attempts to write, each of which may wait for a lock
 

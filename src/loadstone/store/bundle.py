@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from loadstone import files
 from loadstone.analysis.model import Trial
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.store import codec, rows
 from loadstone.store.import_limits import MOST_JSON_BYTES, moment_s, read_json, require_date
 from loadstone.store.migrations.convert import measurements
 from loadstone.store.run_id import is_file_name, is_run_id
 from loadstone.store.store import Store
+from loadstone.system import files
 
 FORMAT = "loadstone run 2"
 BEFORE = "loadstone run 1"  # format before revision 0003

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, select
 
-from loadstone.listing import Entry, MeasurementSummary, Performed
+from loadstone.result.listing import Entry, MeasurementSummary, Performed
 from loadstone.store import codec, database, owner, upkeep
 from loadstone.store.location import StoreLocation
 from loadstone.store.schema import measurements, require_values, runs, trials

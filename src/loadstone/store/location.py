@@ -8,9 +8,9 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from loadstone import paths
 from loadstone.errors import InvalidInput
-from loadstone.redaction import is_secret
+from loadstone.system import paths
+from loadstone.system.redaction import is_secret
 
 VARIABLE = "LOADSTONE_STORE"
 FORM = "postgresql://USER@HOST/DATABASE"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from loadstone import files
 from loadstone.store.location import StoreLocation
+from loadstone.system import files
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What a store consists of; anything else in its folder is not Loadstone's and is left alone.

@@ -15,10 +15,10 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from loadstone import files
 from loadstone.errors import EnvironmentUnusable
 from loadstone.store.run_id import is_run_id
 from loadstone.store.schema import REVISIONS, measurements, require_values, runs, trials
+from loadstone.system import files
 
 FOLDER = "results"
 UNRECORDED = "unrecorded"

@@ -10,17 +10,11 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from loadstone.analysis.model import Durations, Trial
-from loadstone.redaction import Redaction
-from loadstone.result import (
-    Environment,
-    Measurement,
-    PastSearch,
-    Run,
-    config_id,
-)
+from loadstone.result.model import Environment, Measurement, PastSearch, Run, config_id
 from loadstone.store import codec
 from loadstone.store.listing import DURATIONS, status_of
 from loadstone.store.schema import require_values, trials
+from loadstone.system.redaction import Redaction
 
 Row = Mapping[Any, Any] | RowMapping
 _TEXTS = ("command", "failure", "title")

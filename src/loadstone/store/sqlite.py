@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from loadstone import files
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system import files
 
 IN_MEMORY = Path(":memory:")
 

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import Connection, Engine, RowMapping, Table, delete, select
 
-from loadstone import files
 from loadstone.analysis.model import Trial
 from loadstone.engine import readings
 from loadstone.engine.readings import ReadingColumns
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.listing import Entry, Performed
 from loadstone.monitor.metrics import Metrics
-from loadstone.redaction import Redaction
-from loadstone.result import Measurement, PastSearch, Run
+from loadstone.result.listing import Entry, Performed
+from loadstone.result.model import Measurement, PastSearch, Run
 from loadstone.store import codec, database, listing, owner, privacy, row_files, rows, upkeep
 from loadstone.store.backlog import Backlog
 from loadstone.store.location import StoreLocation
@@ -30,6 +28,8 @@ from loadstone.store.row_files import StoredRow
 from loadstone.store.run_id import is_file_name, is_run_id, require_run_id
 from loadstone.store.schema import measurements, runs, trials
 from loadstone.store.upsert import upsert
+from loadstone.system import files
+from loadstone.system.redaction import Redaction
 
 if TYPE_CHECKING:
     from loadstone.engine.parquet import SampleFile

@@ -4,22 +4,16 @@ import math
 from dataclasses import replace
 
 from loadstone.analysis.goal import Goal
-from loadstone.config.capacity import SearchTerms, by_name, search_group
-from loadstone.config.fault import fault_groups
-from loadstone.config.model import MeasurementConfig, MeasurementGroup, RunConfig
-from loadstone.config.task import TaskTerms, task_groups
-from loadstone.generator.requests import Requests
 from loadstone.keystone.contexts.workload import evenly
-from loadstone.keystone.deploy import settings
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.target import OwnLab, ReferenceService, TargetChoice
+from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits
-from loadstone.policy import Fixed
 from loadstone.rally.task.model import Task
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import parse
-from loadstone.result import Measurement as Record
+from loadstone.result.model import Measurement as Record
 from loadstone.search.model import TrialRequest
 from loadstone.study.model import (
     Cell,
@@ -32,6 +26,12 @@ from loadstone.study.model import (
     Tasks,
 )
 from loadstone.study.order import Turn
+from loadstone.workload.capacity import SearchTerms, by_name, search_group
+from loadstone.workload.fault import fault_groups
+from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.policy import Fixed
+from loadstone.workload.requests import Requests
+from loadstone.workload.task import TaskTerms, task_groups
 
 # max_rate_rps of the study file applies to Keystone, not to the reference service.
 REFERENCE_MAX_RATE_RPS = 100_000.0

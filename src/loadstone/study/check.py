@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.deploy import settings as lab
+from loadstone.lab.keystone import settings as lab
 from loadstone.rally.task import messages
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Path, Tree

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.analysis.model import Trial
-from loadstone.monitor.demand import KINDS
+from loadstone.diagnosis.demand import KINDS
 from loadstone.report import figures
 from loadstone.study.figure import timed
 from loadstone.study.model import Figure, Study

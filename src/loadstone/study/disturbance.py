@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.report import figures
 from loadstone.report.words import OTHERS
-from loadstone.result import LAB_HOST, Run
+from loadstone.result.model import LAB_HOST, Run
 from loadstone.study.table import TurnOutcome
 
 

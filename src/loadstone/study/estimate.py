@@ -2,10 +2,9 @@
 
 from typing import assert_never
 
-from loadstone.config.fault import load_s
-from loadstone.keystone.deploy.settings import MiddlewareCache
-from loadstone.keystone.hashing import DEFAULT_ROUNDS
 from loadstone.keystone.scenarios import named
+from loadstone.lab.hashing import DEFAULT_ROUNDS
+from loadstone.lab.keystone.settings import MiddlewareCache
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
@@ -20,6 +19,7 @@ from loadstone.study.model import (
     Study,
     Tasks,
 )
+from loadstone.workload.fault import load_s
 
 # Time of a cell apart from its users and its load: create the database, start the servers, wait for
 # requests in flight, remove everything. 11 to 13 s in the measured `isp-ras-2015` of

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.analysis.fault_effect import summarize
 from loadstone.report import faults, figures
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.table import TurnOutcome
 

@@ -9,10 +9,10 @@ from typing import assert_never
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import CONFIDENCE, student_t
 from loadstone.analysis.model import Trial, TrialState
-from loadstone.monitor.demand import KINDS
+from loadstone.diagnosis.demand import KINDS
 from loadstone.report.generator import generator_of
-from loadstone.result import Measurement as Measured
-from loadstone.result import Run
+from loadstone.result.model import Measurement as Measured
+from loadstone.result.model import Run
 from loadstone.study.model import (
     ClosedLoopStep,
     FaultMeasurement,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.report import figures
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.study.figure import timed
 from loadstone.study.model import Study, Tasks
 from loadstone.study.table import TurnOutcome

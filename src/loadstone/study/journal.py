@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.lab import locks
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
 from loadstone.study.read import StudySource
+from loadstone.system import locks
 
 T = TypeVar("T")
 

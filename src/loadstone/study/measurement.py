@@ -8,8 +8,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from loadstone.analysis.goal import goal
-from loadstone.config.capacity import by_name
-from loadstone.config.fault import FaultTerms, fault_groups
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
 from loadstone.rally.task import messages
@@ -37,6 +35,8 @@ from loadstone.study.shape import (
     StepsShape,
     StudyTaskShape,
 )
+from loadstone.workload.capacity import by_name
+from loadstone.workload.fault import FaultTerms, fault_groups
 
 PATH: Path = ("measurement",)
 SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]] = {

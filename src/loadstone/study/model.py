@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from loadstone.config.fault import FaultTerms
-from loadstone.redaction import is_secret_option
+from loadstone.system.redaction import is_secret_option
+from loadstone.workload.fault import FaultTerms
 
 Pairs = tuple[tuple[str, str], ...]
 

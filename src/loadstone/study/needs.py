@@ -1,7 +1,7 @@
 """The servers that a study needs on the machine that it measures."""
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.deploy import compose, settings
+from loadstone.lab.keystone import compose, settings
 from loadstone.lab.programs import Program, missing
 from loadstone.study.model import Study
 

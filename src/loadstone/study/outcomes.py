@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
-from loadstone.exit_code import exit_code as exit_code_of_run
-from loadstone.exit_code import leftovers
-from loadstone.result import Measurement as Measured
-from loadstone.result import Run
+from loadstone.result.model import Measurement as Measured
+from loadstone.result.model import Run
+from loadstone.run.exit_code import exit_code as exit_code_of_run
+from loadstone.run.exit_code import leftovers
 from loadstone.store.store import Store
 from loadstone.study.figure import timed
 from loadstone.study.journal import StudyJournal, TurnResult

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadstone import files
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.html.charts import Chart, ChartSeries, Xy
@@ -26,6 +25,7 @@ from loadstone.study.wording import (
     reasons,
     when_and_where,
 )
+from loadstone.system import files
 
 MOST_TIMES = 2.0  # of the largest value: the chart clips intervals beyond
 

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone import gate
+from loadstone.engine import gate
 from loadstone.engine.fleet import client
 from loadstone.engine.fleet.address import SchedulerAddress
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.errors import InvalidInput, LoadstoneError
-from loadstone.keystone import remote_lab
-from loadstone.keystone.deploy.settings import Compute
-from loadstone.keystone.lab_host import LabHostFacts
-from loadstone.keystone.remote_lab import LabPlace
+from loadstone.lab import remote_lab
+from loadstone.lab.keystone.settings import Compute
+from loadstone.lab.lab_host import LabHostFacts
+from loadstone.lab.remote_lab import LabPlace
 from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.order import Turn
 

@@ -10,9 +10,9 @@ from loadstone.errors import InvalidInput
 from loadstone.rally.task.limits import MAX_BYTES
 from loadstone.rally.task.spec import masked_task
 from loadstone.rally.task.tree import parse
-from loadstone.redaction import Redaction
 from loadstone.study.check import check
 from loadstone.study.model import Study
+from loadstone.system.redaction import Redaction
 
 BUILTIN = Path(__file__).parent / "builtin"
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from loadstone.backend import REAL, Backend
-from loadstone.clock import SYSTEM
+from loadstone.cloud.permission import require_loopback
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import LoadstoneError
-from loadstone.observer import Display
-from loadstone.result import Run
-from loadstone.run import hidden, run
+from loadstone.result.model import Run
+from loadstone.result.observer import Display
+from loadstone.run.backend import REAL, Backend
+from loadstone.run.flow import hidden, run
 from loadstone.store.store import Store
 from loadstone.study import needs
 from loadstone.study.cell import config_of
@@ -19,7 +19,7 @@ from loadstone.study.figure import is_valid
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
-from loadstone.target.permission import require_loopback
+from loadstone.system.clock import SYSTEM
 
 Measure = Callable[[Turn], Run]
 

@@ -12,7 +12,7 @@ from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs
 from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
-from loadstone.result import LAB_HOST, Run
+from loadstone.result.model import LAB_HOST, Run
 from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn

@@ -8,12 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
-from loadstone import crash
 from loadstone.errors import LoadstoneError
 from loadstone.keystone.target import LabOnHost, OwnLab
-from loadstone.observer import Display
-from loadstone.redaction import Redaction
-from loadstone.run import hidden, run
+from loadstone.result.observer import Display
+from loadstone.run.flow import hidden, run
 from loadstone.store.location import StoreLocation
 from loadstone.store.store import Store
 from loadstone.study import journal
@@ -22,6 +20,8 @@ from loadstone.study.figure import is_valid
 from loadstone.study.journal import TurnResult
 from loadstone.study.order import turns
 from loadstone.study.placing import LabSlot
+from loadstone.system import crash
+from loadstone.system.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from loadstone.compare.answer import Answer
 from loadstone.report import figures
-from loadstone.result import OF_LAB_HOST
+from loadstone.result.model import OF_LAB_HOST
 from loadstone.search.model import Capacity
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Study

@@ -8,5 +8,5 @@ import pytest
 def fork_server_with_openstacksdk():
     """Import openstacksdk once for the workers of all tests, whichever comes first."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", "loadstone.functions.cloud"])
+    context.set_forkserver_preload(["__main__", "loadstone.rally.functions.cloud"])
     forkserver.ensure_running()

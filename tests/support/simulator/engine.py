@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from loadstone.clock import Clock
 from loadstone.engine import parquet
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
@@ -15,6 +14,7 @@ from loadstone.engine.progress import OnProgress
 from loadstone.engine.samples import Samples
 from loadstone.plan.model import Plan
 from loadstone.plan.script import Step
+from loadstone.system.clock import Clock
 from simulator.loads import Played, Sent, SimulatedService
 from simulator.time import VirtualTime
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from math import inf
 from threading import Event, Semaphore, Thread, current_thread
 
-from loadstone.clock import Clock
+from loadstone.system.clock import Clock
 
 EPOCH_S = 1_800_000_000.0  # of the virtual clock, in Unix time
 

@@ -13,7 +13,7 @@ from loadstone.engine.callables.recorder import SampleRecorder, SampleRow
 from loadstone.engine.callables.workers import Message, Worker, WorkerPool, beyond, refused
 from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoop
-from loadstone.redaction import LEAST_CHARACTERS, is_secret, secrets_in
+from loadstone.system.redaction import LEAST_CHARACTERS, is_secret, secrets_in
 
 SPARE = 4  # idle workers that an open loop keeps ready
 

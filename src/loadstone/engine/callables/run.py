@@ -16,8 +16,8 @@ from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, LoadResult
 from loadstone.engine.progress import OnProgress, Progress
 from loadstone.errors import EnvironmentUnusable
-from loadstone.interrupts import Interrupts
 from loadstone.plan.load import ClosedLoad
+from loadstone.system.interrupts import Interrupts
 
 START_S = 120.0  # for all workers to be ready
 

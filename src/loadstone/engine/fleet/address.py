@@ -6,11 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from loadstone import paths
+from loadstone.cloud.permission import is_loopback
 from loadstone.engine.fleet import hosts_file
 from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.target.permission import is_loopback
+from loadstone.system import paths
 
 MISSING = "a fleet needs Dask distributed; install it: pip install distributed cryptography"
 MOST_LOCAL = 64

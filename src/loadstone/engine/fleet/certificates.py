@@ -6,9 +6,9 @@ checks the authority, not the name in the certificate.
 
 from pathlib import Path
 
-from loadstone import files
-from loadstone.certificates import Authority
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, Certificates
+from loadstone.system import files
+from loadstone.system.certificates import Authority
 
 
 def make(folder: Path) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import psutil
 
-from loadstone import files
 from loadstone.engine.fleet import dask_settings
 from loadstone.engine.fleet.address import CA, CERTIFICATE, KEY, SchedulerAddress
 from loadstone.engine.fleet.host_process import worker_options
 from loadstone.engine.fleet.hosts_file import LOAD
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system import files
 
 STATE = "processes.json"
 SCHEDULER = "scheduler"

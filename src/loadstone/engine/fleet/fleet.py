@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from loadstone.clock import SYSTEM, Clock
+from loadstone.cloud.permission import is_loopback
 from loadstone.engine.fleet import clock
 from loadstone.engine.fleet.clock import ClockReading
 from loadstone.engine.fleet.member import LEASE_S, NONE_ENDED, MemberFacts, PartUpdate, network
@@ -26,10 +26,10 @@ from loadstone.engine.parquet import GrowingFile
 from loadstone.engine.progress import OnProgress, Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
-from loadstone.interrupts import Interrupts
 from loadstone.plan.load import BandLoad, ClosedLoad, Load
 from loadstone.plan.model import Plan
-from loadstone.target.permission import is_loopback
+from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.interrupts import Interrupts
 
 TICK_S = 0.2  # interval of polling the parts
 ANSWER_S = LEASE_S  # a host that does not answer within this time counts as lost

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadstone import yaml_file
 from loadstone.errors import InvalidInput
+from loadstone.system import yaml_file
 
 FIELDS = {"address", "hosts", "ssh_config", "wheels"}
 HOST_FIELDS = {"name", "python", "role", "workers"}

@@ -4,10 +4,10 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loadstone.keystone.concurrently import each
+from loadstone.cloud import Access
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import User
-from loadstone.target import Access
+from loadstone.system.concurrently import each
 
 _NAME = "loadstone"
 

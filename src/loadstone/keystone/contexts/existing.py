@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from loadstone.cloud import Access
 from loadstone.errors import InvalidInput
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind, User
-from loadstone.target import Access
 
 
 def own_user(access: Access) -> User:

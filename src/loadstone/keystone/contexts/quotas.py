@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from loadstone.cloud import Access
+from loadstone.cloud.access import unusable
 from loadstone.errors import EnvironmentUnusable
-from loadstone.target import Access
-from loadstone.target.access import unusable
 
 # Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not reset:
 # they have no effect once the project is deleted.

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.concurrently import each
 from loadstone.keystone.contexts.model import ExistingServers
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
-from loadstone.target.access import not_json
+from loadstone.system.concurrently import each
 
 Say = Callable[[str], None]
 _WORKERS = 4

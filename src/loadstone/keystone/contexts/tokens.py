@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from loadstone.keystone.concurrently import each
+from loadstone.cloud import Access
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Token, User
-from loadstone.target import Access
+from loadstone.system.concurrently import each
 
 
 def issue_tokens(

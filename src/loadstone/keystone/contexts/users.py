@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean_journal, list_leftovers
-from loadstone.keystone.concurrently import each
 from loadstone.keystone.contexts.existing_resources import ExistingResources, today
 from loadstone.keystone.contexts.passwords import new_password
 from loadstone.keystone.identity import Identity, Refused
@@ -25,7 +25,7 @@ from loadstone.keystone.resources import (
     project_name,
     user_name,
 )
-from loadstone.target import Access
+from loadstone.system.concurrently import each
 
 Say = Callable[[str], None]
 # A changed password revokes the user's earlier tokens. Fernet tokens count whole seconds and MySQL

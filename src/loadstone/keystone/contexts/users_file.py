@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from loadstone import yaml_file
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind, User
-from loadstone.target import Access
+from loadstone.system import yaml_file
 
 _DOMAIN = "Default"  # Rally's
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal, assert_never
 
+from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.model import (
     ApiVersion,
@@ -29,7 +30,6 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ResourceKind, User, counted, of_iterations
 from loadstone.keystone.scenarios.model import Scenario
-from loadstone.target import Access
 
 Say = Callable[[str], None]
 # Number of rows for random users: several per user, and at least this many.

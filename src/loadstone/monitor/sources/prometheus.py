@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from loadstone import yaml_file
+from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.errors import InvalidInput
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.sockets import MOST_BYTES
-from loadstone.target.body import BodyTooLong, CappedBody
+from loadstone.system import yaml_file
 
 if TYPE_CHECKING:
     import requests

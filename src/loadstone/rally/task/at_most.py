@@ -9,7 +9,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.plan.json_value import Json
 from loadstone.rally.task.model import Constant, Runner, Task, Workload
-from loadstone.result import Reduction
+from loadstone.result.model import Reduction
 
 # Rally's names of the settings, and the fields that store them.
 _RUNNER = {"times": "times", "duration": "duration_s", "concurrency": "concurrency"}

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from loadstone.rally.task.problem import Problem
 from loadstone.rally.task.tree import Path, Tree
-from loadstone.redaction import is_secret
+from loadstone.system.redaction import is_secret
 
 # pydantic's name of an error -> "must ...".
 MUST = {

@@ -10,7 +10,7 @@ from loadstone.plan.hooks import Hook
 from loadstone.plan.json_value import Json
 
 if TYPE_CHECKING:
-    from loadstone.result import Reduction
+    from loadstone.result.model import Reduction
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from loadstone.rally.task.draft import outline
 from loadstone.rally.task.limits import MAX_BYTES
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Path, Tree, Value, parse
-from loadstone.redaction import Redaction, secrets_in
+from loadstone.system.redaction import Redaction, secrets_in
 
 
 def read(file: str, raw_arguments: str | None = None, arguments_file: str | None = None) -> Checked:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from loadstone.redaction import masked, secrets_in
+from loadstone.system.redaction import masked, secrets_in
 
 if TYPE_CHECKING:
     from loadstone.rally.task.draft import NamedPlugin, WorkloadDraft

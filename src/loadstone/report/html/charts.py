@@ -11,7 +11,7 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
 from loadstone.report import figures, trial_figures, words
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 from loadstone.search.curve import of_curve
 from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity

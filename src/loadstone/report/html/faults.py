@@ -12,9 +12,9 @@ from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.fault_effect import kinds, summarize
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import Trial
+from loadstone.diagnosis.resources import Resources
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.monitor.resources import Resources
 from loadstone.report import faults
 from loadstone.report.html.charts import (
     RESOURCE_TONES,
@@ -24,7 +24,7 @@ from loadstone.report.html.charts import (
     Tone,
     Xy,
 )
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 SamplesOf = Callable[[Trial], Samples]
 Column = NDArray[Any]

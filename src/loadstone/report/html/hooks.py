@@ -8,7 +8,7 @@ from typing import Any
 from loadstone.plan.hooks import HookRun
 from loadstone.report.html.charts import MarkedSpan
 from loadstone.report.html.printed import PrintedChart, drawn, joined
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 MOST_CHARTS = 24  # of one workload's hooks
 

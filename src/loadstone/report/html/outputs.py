@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.report.hooks import charts
 from loadstone.report.html.charts import MOST_POINTS
 from loadstone.report.html.printed import PrintedChart, drawn, joined
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 MOST_CHARTS = 12  # of one workload
 

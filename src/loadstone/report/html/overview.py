@@ -8,7 +8,7 @@ from loadstone.report.generator import generator_of
 from loadstone.report.html.charts import Tone
 from loadstone.report.steps import Curve
 from loadstone.report.workload import load_in_words
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 
 @dataclass(frozen=True, slots=True)

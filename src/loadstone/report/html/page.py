@@ -10,9 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from loadstone import files
 from loadstone.analysis.model import Trial
-from loadstone.findings import AuditFinding
+from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import faults as fault_words
 from loadstone.report import (
     figures,
@@ -33,8 +32,9 @@ from loadstone.report.html.overview import MeasurementRow, RowVerdict
 from loadstone.report.html.steps import CurveSection
 from loadstone.report.html.workload import TaskSection
 from loadstone.report.workload import HEADS
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 from loadstone.search.model import Capacity
+from loadstone.system import files
 
 CRITICAL = "critical"  # severity of findings of the audit that the page begins with
 BADGE = 6.0  # half the size of a verdict's mark in its table

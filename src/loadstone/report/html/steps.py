@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.analysis.model import Stats
 from loadstone.report.html.charts import Chart, ChartSeries, Tone, Xy
 from loadstone.report.steps import Curve, WorkloadStep, curves, row
-from loadstone.result import Measurement
+from loadstone.result.model import Measurement
 
 LABELS = {
     "concurrency": "iterations at a time (concurrency)",

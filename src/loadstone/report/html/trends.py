@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from loadstone import files
-from loadstone.listing import Performed
 from loadstone.report import history
 from loadstone.report.history import CapacityTrend, Change
 from loadstone.report.html.charts import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.page import rendered
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 from loadstone.report.workload import load_of_spec
-from loadstone.result import PastSearch
+from loadstone.result.listing import Performed
+from loadstone.result.model import PastSearch
+from loadstone.system import files
 
 MOST_LISTED = 6  # targets and scenarios with a line each at the top of the page
 

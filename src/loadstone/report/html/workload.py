@@ -26,7 +26,7 @@ from loadstone.report.html.steps import anchor_of
 from loadstone.report.steps import load_of
 from loadstone.report.words import sentence
 from loadstone.report.workload import cells, load_in_words, named, reduction
-from loadstone.result import Measurement, Run
+from loadstone.result.model import Measurement, Run
 
 PROFILE_POINTS = 120
 MARKED = "Marked: hooks, from their beginning to their end; those that failed in another colour."

@@ -91,7 +91,7 @@ def _trial_row(one: Mapping[str, Any], trial: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config_id(spec: str, runner: str) -> str:
-    """Return the id of a load as `loadstone.result.config_id` did at this revision."""
+    """Return the id of a load as `loadstone.result.model.config_id` did at this revision."""
     if not spec:
         return ""
     known = json.loads(spec) | ({"runner": json.loads(runner)} if runner else {})

@@ -1,0 +1,266 @@
+"""Reads clouds with openstacksdk's own loader, so that settings mean the same as elsewhere.
+
+On import the loader decides where it looks for clouds.yaml, including the working directory;
+OS_CLIENT_CONFIG_FILE is read in each call.
+"""
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.errors import InvalidInput
+from loadstone.system import yaml_file
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from openstack.config import OpenStackConfig
+    from openstack.config.cloud_region import CloudRegion
+
+# Returns the name of a setting as the source calls it.
+Where = Callable[[str], str]
+
+# Variables that select file or cloud, or that collide with parameters of get_one.
+_NOT_SETTINGS = {
+    "auth",
+    "argparse",
+    "client_config_file",
+    "client_secure_file",
+    "cloud",
+    "cloud_name",
+    "profile",
+    "validate",
+}
+
+
+def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
+    """Read OS_* variables; if OS_CLOUD is set, that entry of clouds.yaml."""
+    if env.get("OS_CLOUD"):
+        return from_clouds_yaml(env["OS_CLOUD"])
+    settings: dict[str, Any] = {
+        key.removeprefix("OS_").lower(): value
+        for key, value in env.items()
+        if key.startswith("OS_") and value
+    }
+    settings = {key: value for key, value in settings.items() if key not in _NOT_SETTINGS}
+    if not settings:
+        raise InvalidInput(
+            "no target: give --lab NAME or --cloud NAME, or set OS_AUTH_URL and the other OS_*"
+        )
+    with _reading("the OS_* variables"):
+        from openstack.config import OpenStackConfig
+
+        config = OpenStackConfig(load_yaml_config=False, load_envvars=False)
+        return _cloud(config, settings, chosen, _variable)
+
+
+def from_clouds_yaml(name: str) -> Cloud:
+    """Read the entry `name` of clouds.yaml (and secure.yaml), at OpenStack's usual places."""
+    with _reading("clouds.yaml") as skipped:
+        from openstack.config import OpenStackConfig, loader
+
+        for file in _files_of_clouds(loader):
+            yaml_file.require_finite(file)
+        config = OpenStackConfig()
+        path = config.config_filename
+        # The loader adds an entry of this name for the OS_* variables.
+        of_variables = str(getattr(config, "envvar_key", "envvars"))
+        names = sorted(set(config.cloud_config["clouds"]) - {of_variables})
+        if path is None or name not in names:
+            _require_clouds(name, path)
+            raise InvalidInput(_unknown(name, path, names, skipped))
+        return _cloud(
+            config,
+            {"cloud": name},
+            f"--cloud {name}",
+            lambda field: f"{path}: clouds.{name}.auth.{field}",
+        )
+
+
+def _files_of_clouds(loader: "ModuleType") -> Iterator[Path]:
+    """Yield the files that the loader may read."""
+    named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
+    usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
+    for file in dict.fromkeys((*named, *usual)):
+        if file and Path(file).is_file():
+            yield Path(file)
+
+
+def _require_clouds(name: str, path: str | None) -> None:
+    """Refuse a file without a section `clouds`, which the loader would silently replace."""
+    try:
+        content = yaml_file.read(Path(path)) if path else None
+    except InvalidInput:
+        return  # reported by the loader
+    if isinstance(content, dict) and "clouds" not in content:
+        raise InvalidInput(
+            f"--cloud {name}: {path} has no `clouds:` section; it has "
+            f"{', '.join(f'{key}:' for key in content) or 'nothing'}"
+        )
+
+
+def _unknown(name: str, path: str | None, names: list[str], skipped: list[str]) -> str:
+    if skipped:
+        return f"clouds.yaml cannot be read: {skipped[0]}"
+    if path is None:
+        config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
+        missing = f" ({config_file} of OS_CLIENT_CONFIG_FILE does not exist)" if config_file else ""
+        return (
+            f"--cloud {name}: no clouds.yaml found{missing}; it is looked for in the working "
+            "directory, ~/.config/openstack and /etc/openstack"
+        )
+    known = f"it has {', '.join(names)}" if names else "it has no clouds"
+    return f"--cloud {name}: no such cloud in {path}; {known}"
+
+
+def _variable(field: str) -> str:
+    return f"OS_{field.upper()}"
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[list[str]]:
+    """Turn the loader's errors into one line; yield the files that it skipped."""
+    from keystoneauth1.exceptions import ClientException
+    from openstack.exceptions import SDKException
+
+    listener = _Listener()
+    log = logging.getLogger("openstack.config")
+    log.addHandler(listener)
+    try:
+        with warnings.catch_warnings():
+            # The loader's deprecation warnings are not about the user's file.
+            warnings.simplefilter("ignore")
+            yield listener.lines
+    except (SDKException, ClientException) as error:
+        raise InvalidInput(f"{what}: {_one_line(str(error))}") from error
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # The loader interpolates values and does not check the structure of the file.
+        raise InvalidInput(f"{what}: not in the form that OpenStack reads ({error!r})") from None
+    finally:
+        log.removeHandler(listener)
+
+
+class _Listener(logging.Handler):
+    """Collects log messages of the loader: a file that it cannot parse only causes a warning."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if str(record.msg).startswith("Skipping config file"):
+            self.lines.append(_one_line(record.getMessage().removeprefix("Skipping config file ")))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cloud(
+    config: "OpenStackConfig", settings: Mapping[str, Any], chosen: str, where: Where
+) -> Cloud:
+    from keystoneauth1.exceptions import MissingRequiredOptions
+
+    try:
+        region = config.get_one(**settings)
+    except MissingRequiredOptions as error:
+        missing = error.options[0].name.replace("-", "_")
+        raise InvalidInput(f"{where(missing)} is missing") from None
+    auth: Mapping[str, Any] = region.get_auth_args()
+    _require_v3(region)
+    if region.config["auth_type"] in {"password", "v3password"}:
+        _require_password(auth, where)
+    plugin = region.get_auth()
+    if plugin is None or "auth_url" not in auth:
+        raise InvalidInput(f"{where('auth_type')}: this kind of authentication uses no Keystone")
+    return Cloud(
+        chosen=chosen,
+        auth_url=str(auth["auth_url"]).rstrip("/"),
+        endpoint=_endpoint(str(auth["auth_url"]), where),
+        who=_who(auth),
+        auth=plugin,
+        tls=_tls(region, where),
+        region=region.get_region_name("identity") or None,
+        missing_scope="" if _has_scope(region, auth) else _missing_scope(where),
+    )
+
+
+# An application credential belongs to a project. What other plugins do is not known.
+_SCOPES = (
+    "project_id",
+    "project_name",
+    "tenant_id",
+    "tenant_name",
+    "domain_id",
+    "domain_name",
+    "system_scope",
+    "trust_id",
+)
+
+
+def _has_scope(region: "CloudRegion", auth: Mapping[str, Any]) -> bool:
+    """Return whether a token will be for a project, a domain or the system."""
+    is_password = region.config["auth_type"] in {"password", "v3password"}
+    return not is_password or any(auth.get(name) for name in _SCOPES)
+
+
+def _missing_scope(where: Where) -> str:
+    return f"{where('project_name')} (or a domain, or system_scope)"
+
+
+def _endpoint(url: str, where: Where) -> Endpoint:
+    try:
+        return Endpoint.parse(url)
+    except ValueError as error:
+        # Text before an @ may be a password.
+        shown = "" if "@" in url else f"{url!r}: "
+        raise InvalidInput(f"{where('auth_url')}: {shown}{error}") from None
+
+
+def _require_v3(region: "CloudRegion") -> None:
+    if str(region.config.get("identity_api_version") or "3").startswith("2"):
+        raise InvalidInput("Identity API v2 is asked for; only v3 exists since Queens: ask for 3")
+
+
+def _require_password(auth: Mapping[str, Any], where: Where) -> None:
+    if not auth.get("password"):
+        raise InvalidInput(f"{where('password')} is missing")
+    if not auth.get("user_id"):
+        if not auth.get("username"):
+            raise InvalidInput(f"{where('username')} is missing (or user_id)")
+        _require_domain(auth, "user", where)
+    if auth.get("project_name") and not auth.get("project_id"):
+        _require_domain(auth, "project", where)
+
+
+def _require_domain(auth: Mapping[str, Any], of: str, where: Where) -> None:
+    fields = (f"{of}_domain_id", f"{of}_domain_name", "default_domain_id", "default_domain_name")
+    if not any(auth.get(field) for field in fields):
+        raise InvalidInput(f"{where(fields[1])} is missing (or {fields[0]}); often it is Default")
+
+
+def _who(auth: Mapping[str, Any]) -> str:
+    for field, word in (
+        ("username", "user"),
+        ("user_id", "user"),
+        ("application_credential_name", "application credential"),
+        ("application_credential_id", "application credential"),
+    ):
+        if auth.get(field):
+            return f"{word} {auth[field]}"
+    return "the given identity"
+
+
+def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
+    verify, cert = region.get_requests_verify_args()
+    cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
+    ca_file = verify if isinstance(verify, str) else None
+    for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
+        if path is not None and not os.access(path, os.R_OK):
+            raise InvalidInput(f"{where(field)}: {path} is no file that can be read")
+    return TlsFiles(bool(verify), ca_file, cert_file, key_file)

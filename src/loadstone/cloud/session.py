@@ -1,0 +1,165 @@
+"""HTTP session for preparation and clean-up; load does not use it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from keystoneauth1.session import Session
+from requests.adapters import HTTPAdapter
+from urllib3 import BaseHTTPResponse, disable_warnings
+from urllib3.connectionpool import ConnectionPool
+from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
+from urllib3.util import Retry
+
+from loadstone.cloud.body import BodyTooLong, CappedBody
+from loadstone.cloud.cloud import Cloud
+from loadstone.cloud.loopback import POOLS
+from loadstone.errors import EnvironmentUnusable
+
+Say = Callable[[str], None]
+CONNECT_TIMEOUT_S = 10.0
+# From the request to the last byte of the response, long enough for an overloaded Keystone.
+ANSWER_TIMEOUT_S = 60.0
+# Interval of messages about a pending answer.
+TELL_S = 5.0
+# At least as many connections as any context has workers, so that none is discarded.
+_POOL_SIZE = 64
+
+
+class _ClosedConnections(Retry):
+    """Retries requests that were lost on a connection that the server had closed.
+
+    Some servers (uwsgi's http-socket) close idle connections silently, so that the next request is
+    lost. Requests that may have been carried out are not sent again.
+    """
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: BaseHTTPResponse | None = None,
+        error: Exception | None = None,
+        _pool: ConnectionPool | None = None,
+        _stacktrace: TracebackType | None = None,
+    ) -> Self:
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        return super().increment(method, url, response, error, _pool, _stacktrace)
+
+
+class _Bounded(HTTPAdapter):
+    """Limits the time of each exchange, reports pending ones, and refuses other servers.
+
+    The time-outs of requests limit only the connection and the gap between two bytes, so a server
+    that sends one byte per second would never time out.
+    """
+
+    def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
+        super().__init__(pool_maxsize=_POOL_SIZE, max_retries=max_retries)
+        self._say = say
+        if loopback_only:
+            self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def send(
+        self,
+        request: requests.PreparedRequest,
+        stream: bool = False,  # noqa: ARG002 (requests' signature; bodies are read here)
+        timeout: Any = None,
+        verify: bool | str = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> requests.Response:
+        both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
+        done = threading.Event()
+        answers: list[requests.Response] = []
+        failures: list[BaseException] = []
+
+        def exchange() -> None:
+            try:
+                answer = super(_Bounded, self).send(request, True, both, verify, cert, proxies)
+                _read_body(answer)
+                answers.append(answer)
+            except BaseException as failure:
+                failures.append(failure)
+            finally:
+                done.set()
+
+        # A daemon thread: a pending request must not delay the end of the program.
+        threading.Thread(target=exchange, daemon=True).start()
+        self._await(done, request)
+        if failures:
+            raise failures[0]
+        _refuse_other_server(request, answers[0])
+        return answers[0]
+
+    def _await(self, done: threading.Event, request: requests.PreparedRequest) -> None:
+        began_s = time.monotonic()
+        while not done.wait(min(TELL_S, ANSWER_TIMEOUT_S)):
+            waited_s = time.monotonic() - began_s
+            url = str(request.url).partition("?")[0]
+            if waited_s >= ANSWER_TIMEOUT_S:
+                raise requests.exceptions.ReadTimeout(f"{url}: no end", request=request)
+            self._say(f"  waiting for {request.method} {url} ({waited_s:.0f} s)")
+
+
+def _read_body(answer: requests.Response) -> None:
+    """Read the body; EnvironmentUnusable if it is longer than any of Keystone's."""
+    answer.raw = CappedBody(answer.raw)
+    try:
+        _ = answer.content
+    except BodyTooLong as too_long:
+        url = str(answer.url).partition("?")[0]
+        raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
+
+
+def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:
+    """Refuse a redirect to another server, which would receive the password."""
+    if not answer.is_redirect:
+        return
+    # keystoneauth treats a bare path as a URL.
+    answer.headers["location"] = urljoin(str(request.url), answer.headers["location"])
+    whither = answer.headers["location"].partition("?")[0]
+    origin, other = urlsplit(str(request.url)), urlsplit(whither)
+    if (origin.scheme, origin.netloc) != (other.scheme, other.netloc):
+        raise EnvironmentUnusable(
+            f"{origin.scheme}://{origin.netloc}{origin.path}: redirects to {whither}; give the URL "
+            "of Keystone itself"
+        )
+
+
+def open_session(
+    cloud: Cloud, say: Say = lambda _: None, *, loopback_only: bool = False
+) -> Session:
+    """Return a keystoneauth session on connections of its own, which the caller closes.
+
+    `say` reports every few seconds which response is pending. With `loopback_only` a request to
+    another machine raises InvalidInput before it is sent.
+    """
+    for library in ("keystoneauth", "urllib3"):
+        # Their warnings repeat our own message.
+        logging.getLogger(library).addHandler(logging.NullHandler())
+    connections = requests.Session()
+    # Load goes straight to the target, so preparation does too: no proxy, no netrc.
+    connections.trust_env = False
+    retries = _ClosedConnections(
+        total=3, connect=0, read=3, redirect=0, status=0, other=0, allowed_methods=None
+    )
+    for scheme in ("http://", "https://"):
+        connections.mount(scheme, _Bounded(say, retries, loopback_only=loopback_only))
+    tls = cloud.tls
+    if not tls.verify:
+        # The user has disabled verification; no warning for each request.
+        disable_warnings(InsecureRequestWarning)
+    cert = (tls.cert_file, tls.key_file) if tls.cert_file and tls.key_file else None
+    return Session(
+        auth=cloud.auth,
+        session=connections,
+        verify=tls.ca_file or tls.verify,
+        cert=cert,
+        app_name="loadstone",
+    )

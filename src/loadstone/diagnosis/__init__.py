@@ -1,0 +1,1 @@
+"""Judges resources: bottlenecks, service demand, bounds, growth and predictions."""

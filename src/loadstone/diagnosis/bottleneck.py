@@ -1,0 +1,638 @@
+"""Determines the bottleneck from an observation; each rule describes one kind of limit.
+
+A rule examines where the service's workers spend their time. Busy workers that run or wait for a
+core are limited by CPU; busy workers that sleep wait for something else: a lock, a disk, a
+connection of the pool, another server. Thresholds are constants with the reason beside them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from loadstone.diagnosis.demand import (
+    MACHINE,
+    NAMES,
+    BottleneckKind,
+    Observation,
+    ResourceUse,
+    Setup,
+)
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.monitor.roles import Role
+
+FULL = 0.9  # a resource that is busy for this share of the time is saturated
+MOST = 0.7  # ... or for this share, while as many threads as it has cores wait for one
+RUNNABLE = 0.8  # workers that run or wait for a core for this share of the time are bound by CPU
+WAITING = 0.5  # sessions, on average, that wait for a lock or a disk
+# Share of a pool's connections. A thread that holds one also runs Python before and after its
+# transaction, so at most 80 % are in use, measured with one connection for eight threads.
+IN_USE = 0.7
+QUEUED = 1.0  # requests, on average, that wait in a queue
+MANY_STATEMENTS = 15.0  # per request; with its cache Keystone needs 5 to 14 (docs/monitor.md)
+SWAPPING = 2**20  # bytes per second
+IDLE_CORES = 0.5
+MOST_OF_ONE_CORE = 1.2  # a worker's threads that share Python's global lock run one at a time
+OTHERS = 0.25  # share of the cores used by work unrelated to the test
+STARVED = 0.25  # share of its runnable time in which a worker waits for a core
+CACHE_OFF = ("off",)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Input of the rules."""
+
+    seen: Observation
+    setup: Setup
+    is_generator_valid: bool = True
+    is_overloaded: bool = False  # the trial overloaded the service
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """The resource that limits throughput."""
+
+    kind: BottleneckKind
+    role: str
+    utilisation: float | None
+    demand_s: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLimit:
+    """One limit that a rule found."""
+
+    id: str
+    kind: BottleneckKind
+    role: str
+    use: ResourceUse | None
+    sentence: str
+    advice: str
+    figures: tuple[tuple[str, float | None], ...] = ()
+    confidence: Confidence = Confidence.MEASURED
+
+
+Rule = Callable[[Case], FoundLimit | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BottleneckVerdict:
+    """The bottleneck, and findings for all limits, the bottleneck first."""
+
+    bottleneck: Bottleneck
+    findings: tuple[Finding, ...]
+
+
+def name_bottleneck(case: Case) -> BottleneckVerdict:
+    """Apply all rules; the first limit found is the bottleneck."""
+    limits = [limit for rule in RULES if (limit := rule(case)) is not None]
+    first = limits[0] if limits else _none(case)
+    use = first.use
+    return BottleneckVerdict(
+        Bottleneck(
+            kind=first.kind,
+            role=first.role,
+            utilisation=use.utilisation if use else None,
+            demand_s=use.demand_s if use else None,
+            sentence=first.sentence,
+        ),
+        tuple(_finding(limit, case) for limit in limits or [first]),
+    )
+
+
+def generator(case: Case) -> FoundLimit | None:
+    """The load generator fell behind its schedule."""
+    if case.is_generator_valid:
+        return None
+    use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
+    spent = f": it used {use.busy:.2f} of {use.capacity:.0f} cores" if use else ""
+    sentence = f"The load generator was the limit, not the service{spent}."
+    advice = "Give it cores of its own (--generator-cores), or a machine of its own."
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if use and machine and machine.utilisation >= FULL and others >= OTHERS * machine.capacity:
+        sentence = (
+            "The load generator sent late because this machine is busy, so that nothing is known "
+            f"of the service: {_of_others(case, others, machine)}, the load generator "
+            f"{use.busy:.2f}."
+        )
+        if not _may_be_the_service(case):
+            advice = "End the other programs, and measure again."
+    return FoundLimit(
+        "load-generator", BottleneckKind.GENERATOR, Role.GENERATOR, use, sentence, advice
+    )
+
+
+def memory(case: Case) -> FoundLimit | None:
+    """The machine swaps."""
+    swapped = case.seen.figure("swap_bytes_per_s") or 0.0
+    if swapped < SWAPPING:
+        return None
+    return FoundLimit(
+        "memory-swapping",
+        BottleneckKind.MEMORY,
+        MACHINE,
+        case.seen.use(BottleneckKind.MEMORY, MACHINE),
+        f"The machine is short of memory: it swaps {swapped / 2**20:.1f} MiB per second.",
+        "Use fewer workers, a smaller database buffer, or more memory.",
+        (("swap_bytes_per_s", swapped),),
+    )
+
+
+def balancer(case: Case) -> FoundLimit | None:
+    """Requests queue in the balancer, because its servers have all the sessions they may have."""
+    use, queue = (
+        case.seen.use(BottleneckKind.BALANCER, Role.BALANCER),
+        case.seen.figure("balancer_queue"),
+    )
+    if use is None or use.utilisation < FULL or (queue or 0.0) < QUEUED:
+        return None
+    return FoundLimit(
+        "balancer-maxconn",
+        BottleneckKind.BALANCER,
+        Role.BALANCER,
+        use,
+        f"The balancer's limit of sessions is reached: {use.busy:.1f} of {use.capacity:.0f} to "
+        f"its servers, and {queue:.0f} requests wait in its queue.",
+        "Raise maxconn of the servers in haproxy's configuration.",
+        (("balancer_queue", queue),),
+    )
+
+
+def lock(case: Case) -> FoundLimit | None:
+    """Sessions of the database wait for row locks."""
+    waiting = case.seen.figure("lock_waiters") or 0.0
+    if waiting < WAITING:
+        return None
+    return FoundLimit(
+        "database-locks",
+        BottleneckKind.LOCK,
+        Role.DATABASE,
+        None,
+        f"Row locks of the database: {waiting:.1f} sessions wait for one on average.",
+        "Look at which statements meet on the same rows: SHOW ENGINE INNODB STATUS, pg_locks.",
+        (("lock_waiters", waiting),),
+    )
+
+
+def disk(case: Case) -> FoundLimit | None:
+    """Commits wait until they are on disk, or a disk is busy all the time."""
+    seen = case.seen
+    committing = seen.figure("committing") or 0.0
+    use = seen.use(BottleneckKind.DISK, MACHINE)
+    is_full = use is not None and use.utilisation >= FULL and (seen.figure("io_waiters") or 0) > 0
+    if not is_full and not _mostly_commit(case, committing):
+        return None
+    commits = seen.figure("commits_per_request")
+    each = f"; a request commits {commits:.1f} times" if commits else ""
+    busy = f" ({use.name} is busy {use.utilisation:.0%} of the time)" if use else ""
+    return FoundLimit(
+        "database-disk",
+        BottleneckKind.DISK,
+        Role.DATABASE,
+        use,
+        f"The database's disk: {committing:.1f} sessions wait for a commit to be on disk on "
+        f"average{busy}{each}.",
+        "Use a disk with faster fsync; or, where losing the last second is acceptable, "
+        "innodb_flush_log_at_trx_commit=2 or synchronous_commit=off.",
+        (("committing", committing), ("commits_per_request", commits)),
+    )
+
+
+def database_connections(case: Case) -> FoundLimit | None:
+    """The database has as many connections as it accepts."""
+    use = case.seen.use(BottleneckKind.CONNECTIONS, Role.DATABASE)
+    refused = case.seen.figure("refused_connections_per_s") or 0.0
+    if use is None or (use.utilisation < 0.97 and refused <= 0):
+        return None
+    return FoundLimit(
+        "database-connections",
+        BottleneckKind.CONNECTIONS,
+        Role.DATABASE,
+        use,
+        f"The database's connections: {use.busy:.0f} of {use.capacity:.0f} are open.",
+        "Raise max_connections of the database, or lower [database] max_pool_size of Keystone.",
+        (("refused_connections_per_s", refused),),
+    )
+
+
+def pool(case: Case) -> FoundLimit | None:
+    """Keystone's threads wait for a connection of their worker's pool."""
+    use, setup = case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE), case.setup
+    if use is None or setup.pool is None or use.utilisation < IN_USE:
+        return None
+    if not _slots_are_busy(case):
+        return None
+    if (setup.threads or 1) <= setup.pool:
+        return None
+    return FoundLimit(
+        "keystone-pool",
+        BottleneckKind.CONNECTIONS,
+        Role.KEYSTONE,
+        use,
+        f"Keystone's database connection pools: {use.busy:.1f} of {use.capacity:.0f} connections "
+        f"are in a transaction, and a worker's {setup.threads} threads share {setup.pool}.",
+        "Raise [database] max_pool_size and max_overflow to the number of threads.",
+        (("transactions_open", use.busy),),
+    )
+
+
+def cache(case: Case) -> FoundLimit | None:
+    """Keystone repeats database queries that a cache would answer."""
+    statements = case.seen.figure("statements_per_request")
+    is_off = case.setup.cache in CACHE_OFF
+    if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
+        return None
+    use = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    cost = f" and {use.demand_s * 1000:.0f} ms of Keystone's CPU" if use and use.demand_s else ""
+    return FoundLimit(
+        "keystone-cache-off",
+        BottleneckKind.CACHE,
+        Role.KEYSTONE,
+        use,
+        f"Keystone's cache is off: a request costs {statements:.0f} SQL statements{cost}.",
+        "Set [cache] enabled=true with memcached as its backend.",
+        (("statements_per_request", statements),),
+    )
+
+
+def database_cpu(case: Case) -> FoundLimit | None:
+    """The database uses all the cores that it may use."""
+    return _server_cpu(
+        case, Role.DATABASE, "Look for slow statements and missing indexes; give it more cores."
+    )
+
+
+def balancer_cpu(case: Case) -> FoundLimit | None:
+    """The balancer's thread is busy all the time."""
+    return _server_cpu(case, Role.BALANCER, "Raise nbthread of haproxy.")
+
+
+def directory_cpu(case: Case) -> FoundLimit | None:
+    """The directory uses all the cores that it may use."""
+    return _server_cpu(
+        case, Role.DIRECTORY, "Give the directory more cores, or index its searches."
+    )
+
+
+def other_work(case: Case) -> FoundLimit | None:
+    """Other programs on the machine take the cores that the workers wait for."""
+    seen = case.seen
+    others, machine = seen.figure("others_cores") or 0.0, seen.use(BottleneckKind.CPU, MACHINE)
+    running, waiting = seen.figure("worker_cpu") or 0.0, seen.figure("worker_cpu_wait") or 0.0
+    if machine is None or others < OTHERS * machine.capacity or not _is_full(case):
+        return None
+    if waiting <= 0 or waiting < STARVED * (running + waiting):
+        return None
+    return FoundLimit(
+        "other-work",
+        BottleneckKind.CPU,
+        MACHINE,
+        machine,
+        f"Other programs on this machine: they took {others:.1f} of {machine.capacity:.0f} cores, "
+        f"and Keystone's workers waited for a core {waiting / (running + waiting):.0%} of the time "
+        "that they could have run.",
+        "End the other programs, and measure again.",
+        (("others_cores", others), ("worker_cpu_wait", waiting)),
+    )
+
+
+def gil(case: Case) -> FoundLimit | None:
+    """Each worker's threads together use one core, which Python's global lock allows."""
+    seen, setup = case.seen, case.setup
+    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    running, workers = seen.figure("worker_cpu"), seen.figure("workers")
+    if use is None or running is None or not workers or (setup.threads or 1) <= 1:
+        return None
+    # Hashing a password releases the lock: several threads of one worker then run.
+    is_one_core = RUNNABLE <= running <= MOST_OF_ONE_CORE
+    if not is_one_core or _spare_cores(seen) < IDLE_CORES or not _slots_are_busy(case):
+        return None
+    processes = "process" if workers == 1 else "processes"
+    return FoundLimit(
+        "keystone-gil",
+        BottleneckKind.LOCK,
+        Role.KEYSTONE,
+        use,
+        f"Python's global lock: {workers:.0f} worker {processes} with {setup.threads} threads "
+        f"used {use.busy:.2f} cores, one each at most, while {_spare_cores(seen):.1f} cores were "
+        "left to others.",
+        "Run more worker processes with fewer threads each.",
+        (("worker_cpu", running), ("spare_cores", _spare_cores(seen))),
+    )
+
+
+def workers(case: Case) -> FoundLimit | None:
+    """Each worker uses a core, and there are more cores than workers."""
+    seen = case.seen
+    use, count = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.figure("workers")
+    running = seen.figure("worker_cpu") or 0.0
+    spare = _spare_cores(seen)
+    if use is None or not count or (case.setup.threads or 1) > 1:
+        return None
+    if running < RUNNABLE or spare < IDLE_CORES:
+        return None
+    return FoundLimit(
+        "keystone-workers",
+        BottleneckKind.WORKERS,
+        Role.KEYSTONE,
+        use,
+        f"Keystone's workers: {count:.0f} of them use {use.busy:.2f} cores, one each at most, "
+        f"while {spare:.1f} cores are left to others.",
+        "Run more workers.",
+        (("worker_cpu", running), ("spare_cores", spare)),
+    )
+
+
+def cpu(case: Case) -> FoundLimit | None:
+    """Keystone's workers run, or wait for a core, all the time."""
+    seen = case.seen
+    use, machine = (
+        seen.use(BottleneckKind.CPU, Role.KEYSTONE),
+        seen.use(BottleneckKind.CPU, MACHINE),
+    )
+    # Threads that pass Python's lock on wait a moment for a core, though others are idle.
+    wants_cores = _runnable(seen) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
+    if use is None or not (wants_cores or use.utilisation >= FULL):
+        return None
+    figures = (
+        ("worker_cpu", seen.figure("worker_cpu")),
+        ("worker_cpu_wait", seen.figure("worker_cpu_wait")),
+        ("machine_busy_cores", machine.busy if machine else None),
+    )
+    advice = "Add cores and workers, or lower the cost of a request: the hash rounds, the cache."
+    return FoundLimit(
+        "keystone-cpu",
+        BottleneckKind.CPU,
+        Role.KEYSTONE,
+        use,
+        _cpu_sentence(seen, use),
+        advice,
+        figures,
+    )
+
+
+def workers_wait(case: Case) -> FoundLimit | None:
+    """All worker threads are busy, and mostly wait."""
+    slots, runnable = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), _runnable(case.seen)
+    if slots is None or not _slots_are_busy(case) or runnable >= RUNNABLE:
+        return None
+    waiting = 1.0 - runnable
+    return FoundLimit(
+        "keystone-workers-wait",
+        BottleneckKind.WORKERS,
+        Role.KEYSTONE,
+        slots,
+        f"Keystone's workers: {slots.busy:.1f} of {slots.capacity:.0f} worker threads are busy, "
+        f"and wait {waiting:.0%} of the time for {_awaited(case)}{_beside(case)}.",
+        "Run more workers or threads; look at what they wait for: database, directory, network.",
+        (
+            ("worker_runnable", runnable),
+            ("transactions_open", case.seen.figure("transactions_open")),
+        ),
+    )
+
+
+def web_server(case: Case) -> FoundLimit | None:
+    """The web server's threads are all busy."""
+    slots = case.seen.use(BottleneckKind.WORKERS, Role.WEB)
+    if slots is None or slots.utilisation < FULL:
+        return None
+    return FoundLimit(
+        "web-threads",
+        BottleneckKind.WORKERS,
+        Role.WEB,
+        slots,
+        f"The web server's threads: {slots.busy:.0f} of {slots.capacity:.0f} are busy.",
+        "Raise MaxRequestWorkers of Apache.",
+    )
+
+
+def queue(case: Case) -> FoundLimit | None:
+    """Connections are dropped because a listen queue is full."""
+    overflows = case.seen.figure("listen_overflows_per_s") or 0.0
+    dropped = case.seen.figure("web_drops_per_s") or 0.0
+    if overflows + dropped < QUEUED:
+        return None
+    return FoundLimit(
+        "listen-queue",
+        BottleneckKind.QUEUE,
+        Role.WEB,
+        None,
+        f"The listen queue: {overflows + dropped:.1f} connections per second are dropped because "
+        "it is full.",
+        "Raise the listen queue of the web server and net.core.somaxconn.",
+        (("listen_overflows_per_s", overflows), ("web_drops_per_s", dropped)),
+    )
+
+
+# In order of precedence: a cause before its effect. Workers that wait for a lock are busy, too.
+RULES: tuple[Rule, ...] = (
+    generator,
+    memory,
+    balancer,
+    lock,
+    disk,
+    database_connections,
+    cache,
+    database_cpu,
+    balancer_cpu,
+    directory_cpu,
+    pool,
+    gil,
+    workers,
+    other_work,
+    cpu,
+    workers_wait,
+    web_server,
+    queue,
+)
+
+
+def _none(case: Case) -> FoundLimit:
+    """Say that nothing is saturated, and what comes nearest."""
+    if (taken := _machine_taken(case)) is not None:
+        return taken
+    shared = [one for one in case.seen.uses if one.is_time_shared]
+    nearest = max(shared, key=lambda one: one.utilisation, default=None)
+    sentence = "Nothing that was watched is saturated."
+    is_full = nearest is not None and nearest.utilisation >= FULL
+    if nearest is not None:
+        figures = (
+            f"{nearest.busy:.2g} of {nearest.capacity:.0f} {nearest.unit} "
+            f"({nearest.utilisation:.0%})"
+        )
+        sentence += f" The busiest is {nearest.name}: {figures}."
+        if is_full:
+            name = f"{nearest.name[0].upper()}{nearest.name[1:]}"
+            sentence = f"{name}: {figures}; no part of the service that was watched uses it up."
+    return FoundLimit(
+        "no-bottleneck",
+        BottleneckKind.NONE,
+        MACHINE,
+        nearest,
+        sentence,
+        "Watch what was not: --monitor adds services, Prometheus and other machines."
+        if case.is_overloaded or is_full
+        else "Raise the load until something gives way.",
+    )
+
+
+def _machine_taken(case: Case) -> FoundLimit | None:
+    """The machine has no core left, and other programs use much of it."""
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if machine is None or machine.utilisation < FULL or others < OTHERS * machine.capacity:
+        return None
+    parts = [_of_others(case, others, machine)]
+    for role, name in ((Role.KEYSTONE, "Keystone"), (Role.GENERATOR, "the load generator")):
+        if use := case.seen.use(BottleneckKind.CPU, role):
+            parts.append(f"{name} {use.busy:.2f}")
+    sentence = (
+        f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
+    )
+    advice = "End the other programs, and measure again."
+    if _may_be_the_service(case):
+        advice = (
+            "If other programs run on this machine, end them and measure again. Watch what was "
+            "not: --monitor adds services."
+        )
+    figures = (("others_cores", others),)
+    kind = BottleneckKind.NONE
+    return FoundLimit("no-bottleneck", kind, MACHINE, machine, sentence, advice, figures)
+
+
+def _beside(case: Case) -> str:
+    """Describe the work of other programs, if it may be what the workers wait for."""
+    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    others = case.seen.figure("others_cores") or 0.0
+    if machine is None or others < OTHERS * machine.capacity:
+        return ""
+    return f"; meanwhile {_of_others(case, others, machine)}"
+
+
+def _may_be_the_service(case: Case) -> bool:
+    """Return whether what is counted as other work may be the service itself."""
+    is_known = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE) is not None
+    return not is_known and not case.setup.is_elsewhere
+
+
+def _of_others(case: Case, others: float, machine: ResourceUse) -> str:
+    who = "the service and other programs" if _may_be_the_service(case) else "other programs"
+    return f"{who} took {others:.1f} of {machine.capacity:.0f} cores"
+
+
+def _server_cpu(case: Case, role: Role, advice: str) -> FoundLimit | None:
+    use = case.seen.use(BottleneckKind.CPU, role)
+    waiting = case.seen.figure(f"{role.value}_cpu_wait")
+    if use is None or not _is_short_of_cores(use, waiting or 0.0):
+        return None
+    sentence = _cpu_sentence(case.seen, use)
+    figures = ((f"{role.value}_cpu_wait", waiting),)
+    return FoundLimit(f"{role.value}-cpu", BottleneckKind.CPU, role, use, sentence, advice, figures)
+
+
+def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
+    """Whether a role uses its cores up; `waiting` are its threads that wait for one, on average.
+
+    A hypervisor and other programs take a part of the cores, so that a role whose threads always
+    wait for them does not come to use all of their time.
+    """
+    return use.utilisation >= FULL or (use.utilisation >= MOST and waiting >= use.capacity)
+
+
+def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
+    cost = f"; a request costs {use.demand_s * 1000:.3g} ms" if use.demand_s else ""
+    name = f"{use.name[0].upper()}{use.name[1:]}"
+    next_one = next((n for n in _ranked(seen) if n.role not in (use.role, MACHINE)), None)
+    after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
+    # Of what is left to it, where others use the machine, too.
+    return f"{name}: {use.busy:.2f} of {use.capacity:.0f} cores busy{cost}{after}."
+
+
+def _ranked(seen: Observation) -> Iterator[ResourceUse]:
+    """Yield the CPU usage of the service's other roles, the busiest first."""
+    for use in seen.uses:
+        if use.kind is BottleneckKind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
+            yield use
+
+
+def _runnable(seen: Observation) -> float:
+    """Return the share of the time in which a worker ran or waited for a core, 1 at most."""
+    running, waiting = seen.figure("worker_cpu"), seen.figure("worker_cpu_wait")
+    return min((running or 0.0) + (waiting or 0.0), 1.0)
+
+
+def _spare_cores(seen: Observation) -> float:
+    """Return the cores that were idle or busy with work unrelated to the test."""
+    machine = seen.use(BottleneckKind.CPU, MACHINE)
+    idle = machine.capacity - machine.busy if machine else 0.0
+    return idle + (seen.figure("others_cores") or 0.0)
+
+
+def _slots_are_busy(case: Case) -> bool:
+    """Return whether all worker threads are busy; True if unknown."""
+    slots, queue = (
+        case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE),
+        case.seen.figure("web_queue"),
+    )
+    # uWSGI counts a thread as busy from the request's head to its response. If requests wait in the
+    # listen queue all the time, threads are idle only between two requests.
+    return slots is None or slots.utilisation >= FULL or (queue or 0.0) >= QUEUED
+
+
+def _worker_threads(case: Case) -> float | None:
+    """Return how many threads serve requests in all workers, or None if unknown."""
+    slots, setup = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), case.setup
+    if slots is not None:
+        return slots.capacity
+    return float(setup.workers * (setup.threads or 1)) if setup.workers else None
+
+
+def _mostly_commit(case: Case, committing: float) -> bool:
+    """Return whether the workers are busy and mostly wait for commits."""
+    threads, runnable = _worker_threads(case), _runnable(case.seen)
+    if committing < WAITING or threads is None:
+        return committing >= WAITING
+    waiting = threads * (1.0 - runnable)
+    return _slots_are_busy(case) and runnable < RUNNABLE and committing >= WAITING * waiting
+
+
+def _awaited(case: Case) -> str:
+    """Return what sleeping workers wait for: the database if most are in a transaction.
+
+    Without another server in sight they wait for something on their own machine: SQLite's lock, a
+    disk.
+    """
+    threads, open_ = _worker_threads(case), case.seen.figure("transactions_open") or 0.0
+    if threads is not None and open_ >= WAITING * threads:
+        return "the database"
+    others = (Role.DATABASE, Role.CACHE, Role.DIRECTORY)
+    is_seen = any(case.seen.use(BottleneckKind.CPU, role) is not None for role in others)
+    return "other servers" if is_seen else "a lock, a disk or a server that was not watched"
+
+
+def _is_full(case: Case) -> bool:
+    """Return whether the workers are busy all the time."""
+    use, runnable = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE), _runnable(case.seen)
+    slots = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
+    return (
+        (slots is not None and _slots_are_busy(case))
+        or (use is not None and use.utilisation >= FULL)
+        or runnable >= RUNNABLE
+    )
+
+
+def _finding(limit: FoundLimit, case: Case) -> Finding:
+    use = limit.use
+    figures: list[tuple[str, float | None]] = list(limit.figures)
+    if use is not None:
+        figures = [
+            ("utilisation", use.utilisation),
+            ("busy_" + use.unit, use.busy),
+            ("demand_ms", None if use.demand_s is None else use.demand_s * 1000),
+            ("bound_rps", use.bound_rps),
+            *figures,
+        ]
+    figures.append(("throughput_rps", case.seen.throughput_rps))
+    evidence = tuple(Evidence(name, f"{v:.4g}") for name, v in figures if v is not None)
+    return Finding(limit.id, limit.sentence, evidence, limit.confidence, limit.advice)

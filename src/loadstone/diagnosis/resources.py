@@ -1,0 +1,115 @@
+"""Resource usage of a trial."""
+
+from dataclasses import dataclass
+
+from loadstone.diagnosis.bottleneck import Bottleneck, Case, name_bottleneck
+from loadstone.diagnosis.demand import Observation, ResourceUse, Setup, observe
+from loadstone.diagnosis.finding import Finding
+from loadstone.monitor.metrics import EMPTY, Metrics
+from loadstone.monitor.roles import Role
+from loadstone.monitor.sampler import Monitor
+
+MOST_TIMELINES = 6
+MOST_POINTS = 40
+POINT_S = 1.0  # between two points at least; sources are read once a second
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Utilisation of a resource over time."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]  # seconds since the load's start, share of the capacity
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Resource usage in one trial, and the bottleneck."""
+
+    observation: Observation
+    bottleneck: Bottleneck
+    findings: tuple[Finding, ...]
+    timelines: tuple[Timeline, ...] = ()
+    not_watched: tuple[str, ...] = ()  # sources that could not be read, with the reason
+    readings_file: str | None = None  # relative to the run's folder in the store
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A running monitor of a target, and the known configuration of the target."""
+
+    monitor: Monitor
+    setup: Setup
+
+    def begin(self) -> "Watched":
+        """Read all sources at the start of a trial."""
+        return Watched(self, self.monitor.sample())
+
+    def busiest(self, since_s: float) -> tuple[ResourceUse, ...]:
+        """Return the resources that requests occupied since a Unix time, the busiest first."""
+        seen = observe(self.monitor.metrics(since_s), 0, self.setup)
+        return tuple(filter(_is_of_the_service, seen.uses))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFigures:
+    """Figures of the load, from the trial."""
+
+    requests: int  # that ended
+    is_generator_valid: bool
+    is_overloaded: bool
+    between_s: tuple[float, float] | None = None  # Unix times of the part to evaluate; None: all
+
+
+@dataclass(slots=True)
+class Watched:
+    """The readings of one trial."""
+
+    watch: Watch
+    since_s: float  # Unix time
+    metrics: Metrics = EMPTY
+
+    def stop(self) -> None:
+        """Read all sources at the end of the load."""
+        self.watch.monitor.sample()
+        self.metrics = self.watch.monitor.metrics(self.since_s)
+
+    def resources(self, outcome: LoadFigures) -> Resources:
+        """Return the resource usage and the bottleneck."""
+        setup = self.watch.setup
+        counted = self.metrics.between(*outcome.between_s) if outcome.between_s else self.metrics
+        seen = observe(counted, outcome.requests, setup)
+        verdict = name_bottleneck(
+            Case(seen, setup, outcome.is_generator_valid, outcome.is_overloaded)
+        )
+        return Resources(
+            seen,
+            verdict.bottleneck,
+            verdict.findings,
+            timelines(self.metrics, seen, setup),
+            tuple(str(one) for one in self.watch.monitor.missing),
+        )
+
+
+def timelines(metrics: Metrics, seen: Observation, setup: Setup) -> tuple[Timeline, ...]:
+    """Return the utilisation of the busiest resources over time."""
+    count = int(min(MOST_POINTS, metrics.duration_s / POINT_S))
+    if count < 2:
+        return ()
+    wanted = [one.name for one in seen.uses if _is_of_the_service(one)]
+    points: dict[str, list[tuple[float, float]]] = {name: [] for name in wanted[:MOST_TIMELINES]}
+    start_s, step_s = float(metrics.time_s[0]), metrics.duration_s / count
+    for number in range(count):
+        from_s = start_s + number * step_s
+        # One more interval, so that each counter has two readings.
+        part = observe(metrics.between(from_s - POINT_S, from_s + step_s), 0, setup)
+        for use in part.uses:
+            if use.name in points:
+                middle_s = (number + 0.5) * step_s
+                points[use.name].append((round(middle_s, 2), round(use.utilisation, 4)))
+    return tuple(Timeline(name, tuple(found)) for name, found in points.items() if found)
+
+
+def _is_of_the_service(use: ResourceUse) -> bool:
+    """Return whether requests occupy it for a time and it is not the load generator's."""
+    return use.is_time_shared and use.role != Role.GENERATOR

@@ -1,0 +1,288 @@
+"""Starts, finds and stops real Keystones on this machine."""
+
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.lab import composition, processes, state, watcher
+from loadstone.lab.keystone import compose
+from loadstone.lab.keystone import settings as settings_
+from loadstone.lab.keystone.compose import Blueprint
+from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
+from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
+from loadstone.lab.keystone.service import password
+from loadstone.lab.keystone.settings import LabSettings
+from loadstone.lab.ports import Ports
+from loadstone.lab.shutdown import shut_down
+from loadstone.lab.state import DeploymentState, Phase
+from loadstone.system import locks, paths
+from loadstone.system.redaction import MASK, is_secret_option, masked
+
+__all__ = ["Deployment", "LabSettings", "down", "every", "find", "requested", "up"]
+
+OLD_LOGS = "logs.before"
+
+
+def up(
+    name: str, settings: LabSettings, say: Callable[[str], None], *, owned: bool = False
+) -> Deployment:
+    """Start a deployment, or return the running one; an `owned` one ends with this process."""
+    folder = folder_of(name)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        busy = f"another loadstone is starting or stopping {name}; wait for it"
+        with locks.held(folder / watcher.LOCK, busy=busy):
+            before = state.read(folder)
+            if before is not None and Deployment(folder, before).is_running:
+                return _same(Deployment(folder, before), settings, owned=owned)
+            shut_down(folder)  # left by a crash or by a part that died
+            return _guarded(folder, settings, before, say, owned=owned)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
+    """Return the settings of a start; those not given are the ones of a running deployment."""
+    before = state.read(folder_of(name))
+    is_running = before is not None and Deployment(folder_of(name), before).is_running
+    present = before.settings if before is not None and is_running else ()
+    return settings_.read((*present, *pairs))
+
+
+def down(name: str, *, purge: bool = False) -> None:
+    """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
+    folder = _existing(name)
+    with locks.held(
+        folder / watcher.LOCK, busy=f"another loadstone is starting or stopping {name}"
+    ):
+        shut_down(folder)
+        if folder in _guards:
+            _guards.pop(folder).release()
+        if purge:
+            _purge(folder)
+
+
+def find(name: str) -> Deployment:
+    """Return a running deployment."""
+    deployment = _read(_existing(name))
+    if deployment.state.phase is not Phase.RUNNING or not deployment.state.is_of_this_boot:
+        raise EnvironmentUnusable(not_running(name))
+    failure = deployment.failure()
+    if failure is not None:
+        raise EnvironmentUnusable(f"{failure}\n  start it again: loadstone lab up {name}")
+    return deployment
+
+
+def load(name: str) -> Deployment:
+    """Read a deployment from disk, running or not."""
+    return _read(_existing(name))
+
+
+def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
+    """Return all deployments by name, running or not; report those that cannot be read."""
+    found = []
+    for name in _names():
+        try:
+            found.append(_read(folder_of(name)))
+        except EnvironmentUnusable as unreadable:
+            say(str(unreadable))
+    return tuple(found)
+
+
+# The watchers of the deployments that this process owns.
+_guards: dict[Path, watcher.WatcherPipe] = {}
+
+
+def _guarded(
+    folder: Path,
+    settings: LabSettings,
+    before: DeploymentState | None,
+    say: Callable[[str], None],
+    *,
+    owned: bool,
+) -> Deployment:
+    run = secrets.token_hex(8)
+    guard = watcher.watch(folder, run)
+    book = Ports(dict(before.ports) if before else {})
+    try:
+        deployment = _start(book, folder, run, settings, before, say)
+    except BaseException:
+        shut_down(folder)
+        guard.release()
+        # If nothing was prepared yet, the deployment is not kept.
+        if before is None and not any((folder / "logs").glob("*")):
+            _purge(folder)
+        raise
+    finally:
+        book.release()
+    if owned:
+        _guards[folder] = guard
+    else:
+        guard.release()
+    return deployment
+
+
+def _start(
+    book: Ports,
+    folder: Path,
+    run: str,
+    settings: LabSettings,
+    before: DeploymentState | None,
+    say: Callable[[str], None],
+) -> Deployment:
+    if settings.storage != settings_.DISK:
+        require_own(storage_folder(folder, settings))
+    require_not_upgraded(folder, settings)
+    port = book.allocate(WEB, settings.port, settings.host)
+    blueprint = Blueprint(
+        folder=folder,
+        settings=settings,
+        ports=book,
+        port=port,
+        url=url_of(port, settings.host, has_tls=settings.tls.is_on),
+        admin_password=password(),
+        database_password=password(),
+        directory_password=password(),
+        services_password=password(),
+    )
+    parts = compose.parts(blueprint)
+    if before is not None and dict(before.settings).get("storage") != settings.storage:
+        _drop_data_elsewhere(folder, before)
+    _keep_old_logs(folder)
+    begun = DeploymentState(
+        name=folder.name,
+        run=run,
+        phase=Phase.STARTING,
+        boot=processes.boot_id(),
+        settings=settings.pairs(),
+        ports=tuple(book.chosen.items()),
+        python=str(compose.environment(folder, settings).python),
+    )
+    state.write(folder, begun)
+    state.write_secret(password_file(folder), blueprint.admin_password)
+    started = composition.assemble(folder, begun, parts, say)
+    running = replace(
+        started,
+        phase=Phase.RUNNING,
+        facts=facts_of(settings, blueprint.url, started.facts),
+    )
+    state.write(folder, running)
+    return Deployment(folder, running)
+
+
+def facts_of(
+    settings: LabSettings, url: str, of_parts: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the facts about a deployment that results keep, without secrets."""
+    mine = (
+        ("release", f"keystone {settings.source.label}"),
+        ("workers", str(settings.workers)),
+        ("threads", str(settings.threads)),
+        ("storage", settings.storage),
+        ("url", url),
+    )
+    options = (
+        (f"[{section}] {option}", MASK if is_secret_option(option) else masked(value))
+        for section, option, value in settings.conf
+    )
+    return mine + of_parts + tuple(options)
+
+
+def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deployment:
+    if owned and running.folder not in _guards:
+        raise EnvironmentUnusable(
+            f"lab {running.name} runs already, and another uses it; end it: "
+            f"loadstone lab down {running.name}"
+        )
+    has = settings_.read(running.state.settings)
+    # A request without a port accepts the present one.
+    if settings != (has if settings.port is not None else replace(has, port=None)):
+        raise InvalidInput(
+            f"{running.name} runs with other settings ({_difference(has, settings)}); end it "
+            f"first: loadstone lab down {running.name}"
+        )
+    return running
+
+
+def _difference(running: LabSettings, requested: LabSettings) -> str:
+    """Describe the differences: "release=30.0.0, not 29.1.0"; of options only the names."""
+    running_pairs, requested_pairs = dict(running.pairs()), dict(requested.pairs())
+    names = [
+        name
+        for name in running_pairs | requested_pairs
+        if running_pairs.get(name) != requested_pairs.get(name)
+    ]
+    return "; ".join(
+        name
+        if name.startswith("conf.")
+        else f"{name}={running_pairs.get(name, 'unset')}, not {requested_pairs.get(name, 'unset')}"
+        for name in names
+        if name != "port" or requested.port is not None
+    )
+
+
+def _purge(folder: Path) -> None:
+    with suppress(EnvironmentUnusable):  # unreadable state: the location of its data is unknown
+        last = state.read(folder)
+        if last is not None:
+            _drop_data_elsewhere(folder, last)
+    shutil.rmtree(folder)
+
+
+def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
+    with suppress(InvalidInput):  # the user's folder is gone, and with it the data
+        data = storage_folder(folder, settings_.read(last.settings))
+        if folder not in data.parents:
+            shutil.rmtree(data, ignore_errors=True)
+
+
+def _keep_old_logs(folder: Path) -> None:
+    logs = folder / "logs"
+    if logs.exists():
+        shutil.rmtree(folder / OLD_LOGS, ignore_errors=True)
+        logs.rename(folder / OLD_LOGS)
+
+
+def elsewhere() -> Path:
+    """Return the folder of records of deployments on other hosts."""
+    return paths.labs() / "elsewhere"
+
+
+def _deployments() -> Path:
+    return paths.labs() / "deployments"
+
+
+def _names() -> tuple[str, ...]:
+    if not _deployments().is_dir():
+        return ()
+    return tuple(sorted(p.name for p in _deployments().iterdir() if (p / state.FILE).exists()))
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a deployment, which need not exist."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,31}", name):
+        raise InvalidInput(
+            f"lab name {name!r}: 1 to 32 of a-z 0-9 _ -, with a letter or digit first"
+        )
+    return _deployments() / name
+
+
+def _existing(name: str) -> Path:
+    if name not in _names() and (elsewhere() / f"{name}.json").exists():
+        raise InvalidInput(f"lab {name} is on another host, and this is done on this machine only")
+    if name not in _names():
+        names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
+        raise InvalidInput(f"no lab is called {name!r}; known: {names}")
+    return folder_of(name)
+
+
+def _read(folder: Path) -> Deployment:
+    found = state.read(folder)
+    if found is None:
+        raise EnvironmentUnusable(not_running(folder.name))
+    return Deployment(folder, found)

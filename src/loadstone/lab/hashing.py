@@ -1,0 +1,67 @@
+"""Measures the cost of a password check, which only one setting of Keystone changes."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.diagnosis.bounds import ServiceChange, upper_bound
+from loadstone.errors import EnvironmentUnusable
+from loadstone.result.model import Measurement
+
+# Keystone's default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
+DEFAULT_ROUNDS = 12
+TIMEOUT_S = 60.0
+# CPU time of the process, so that other load on the machine does not count.
+CODE = """
+import sys, time, bcrypt
+hashed = bcrypt.hashpw(b"x", bcrypt.gensalt(int(sys.argv[1])))
+spent = []
+for _ in range(3):
+    began = time.process_time()
+    bcrypt.checkpw(b"x", hashed)
+    spent.append(time.process_time() - began)
+print(sorted(spent)[1])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hashing:
+    """One bcrypt check."""
+
+    rounds: int
+    cpu_s: float
+
+
+def measure(python: Path, rounds: int) -> Hashing:
+    """Time a password check with the bcrypt of Keystone's own environment."""
+    command = [str(python), "-c", CODE, str(rounds)]
+    try:
+        completed = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+        return Hashing(rounds, float(completed.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise EnvironmentUnusable(f"{python} cannot time a password check: {error}") from error
+
+
+def describe(hashing: Hashing, measurement: Measurement) -> tuple[str, ...]:
+    """Describe the share of the password check in a token issue, if the trials show the cost."""
+    cost_s = measurement.cpu_per_request_s
+    if cost_s is None:
+        return ()
+    share = min(hashing.cpu_s / cost_s, 1.0)
+    watched = measurement.resources
+    half_the_check = ServiceChange(cpu_saved_s=hashing.cpu_s / 2)
+    half = upper_bound(watched.observation, half_the_check) if watched else None
+    then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
+    return (
+        f"The password check alone (bcrypt, cost {hashing.rounds}) takes "
+        f"{hashing.cpu_s * 1000:.0f} ms of CPU here, {share:.0%} of the {cost_s * 1000:.0f} ms "
+        f"that a token costs{then}; [identity] password_hash_rounds sets it, and lower is easier "
+        "to break",
+    )
+
+
+def explain(python: Path, rounds: int, measurement: Measurement) -> tuple[str, ...]:
+    """Time a password check, and describe its share of what was measured."""
+    return describe(measure(python, rounds), measurement)

@@ -1,0 +1,203 @@
+"""Chooses the parts of a deployment from its settings. The only module that knows all parts."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import assert_never
+
+from loadstone.lab.environment import ServiceEnvironment
+from loadstone.lab.keystone import queens
+from loadstone.lab.keystone.cache import cache
+from loadstone.lab.keystone.compute.compose import ComputeSite, compute
+from loadstone.lab.keystone.database import DATABASES, data_folder, storage_folder
+from loadstone.lab.keystone.directory import directory
+from loadstone.lab.keystone.manage import CommandContext
+from loadstone.lab.keystone.options import CheckedOptions
+from loadstone.lab.keystone.release import Release, SourceTree
+from loadstone.lab.keystone.schema import Schema, sync
+from loadstone.lab.keystone.service import Keystone
+from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option
+from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
+from loadstone.lab.parts.application import Application
+from loadstone.lab.parts.database import Database, DatabaseSize
+from loadstone.lab.parts.haproxy import Haproxy
+from loadstone.lab.parts.part import Part
+from loadstone.lab.parts.server import Site
+from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.programs import Program
+from loadstone.lab.server_certificates import ServerCertificates
+from loadstone.system import paths
+
+RELEASES = Path(__file__).parent / "releases"
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """The inputs for building the parts."""
+
+    folder: Path
+    settings: LabSettings
+    ports: Ports
+    port: int  # the port that clients use
+    url: str
+    admin_password: str = field(repr=False)
+    database_password: str = field(repr=False)
+    directory_password: str = field(repr=False)
+    services_password: str = field(repr=False)  # of the compute cloud's
+
+
+class _NoPorts(Ports):
+    """Gives every purpose the same port and reserves none, for parts that are never started."""
+
+    def allocate(self, purpose: str, requested: int | None = None, host: str = HOST) -> int:  # noqa: ARG002
+        """Return a port."""
+        return 1
+
+
+def programs(settings: LabSettings) -> tuple[Program, ...]:
+    """Return the programs that a deployment with these settings needs on the machine."""
+    # The release needs no program, and to look at one may run git or another Python.
+    usual = LabSettings()
+    plain = replace(
+        settings,
+        release=usual.release,
+        token=usual.token,
+        expired_tokens=usual.expired_tokens,
+    )
+    nowhere = Blueprint(Path("/"), plain, _NoPorts({}), 1, "http://127.0.0.1:1/v3", *[""] * 4)
+    found = (program for part in parts(nowhere) for program in part.programs)
+    return tuple(dict.fromkeys(found))
+
+
+def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
+    """Return the environment of a release."""
+    source = settings.source
+    is_old = settings.is_queens
+    return ServiceEnvironment(
+        root=paths.environments(),
+        title=f"keystone-{source.title}",
+        contents=(_requirement(source),),
+        constraints=_constraints(source),
+        deployment=folder,
+        interpreter=queens.python() if is_old else INTERPRETERS.get(settings.web),
+        pip=queens.PIP if is_old else None,
+        patch=source.patch,
+        unpatched=f"keystone-{source.version}",
+        # Without git's metadata, pbr cannot determine the version (docs.openstack.org/pbr).
+        variables=(("PBR_VERSION", source.version),) if source.tree else (),
+    )
+
+
+def _requirement(source: Release) -> str:
+    if source.tree is not None:
+        return f"keystone @ {_sources(source).as_uri()}"
+    return f"keystone @ {source.wheel.as_uri()}" if source.wheel else f"keystone=={source.version}"
+
+
+def _sources(source: Release) -> Path:
+    return paths.labs() / "sources" / source.title
+
+
+def _constraints(source: Release) -> Path | None:
+    """Return the tested packages of a release; for a source tree those of its major version."""
+    if source.tree is None and source.wheel is None:
+        pinned = RELEASES / f"{source.version}.txt"
+        return pinned if pinned.exists() else None
+    return next(iter(sorted(RELEASES.glob(f"{source.major}.*.txt"))), None)
+
+
+def parts(blueprint: Blueprint) -> tuple[Part, ...]:
+    """Return the parts in the order in which they start."""
+    folder, settings = blueprint.folder, blueprint.settings
+    contents = environment(folder, settings)
+    place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
+    if settings.is_queens:
+        place = replace(place, program=queens.PREPARE)
+    template, data = _data(blueprint, place)
+    caches, cache_options = cache(settings.cache, folder, blueprint.ports)
+    directories, directory_options = _directory(blueprint)
+    beside = compute(_compute_site(blueprint))
+    keystone = Keystone(
+        place=place,
+        settings=settings,
+        url=blueprint.url,
+        options=(*cache_options, *directory_options),
+        secret_options=(("database", "connection", data.connection()),),
+        admin_password=blueprint.admin_password,
+        services=beside.cloud.accounts() if beside else (),
+    )
+    web = _web(blueprint, keystone.application())
+    servers = (template, data, *caches, *directories, keystone, *web)
+    packages = (package for part in servers for package in part.packages)
+    if settings.is_queens:
+        packages = (queens.older(package) for package in packages)
+    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(packages)))
+    options = CheckedOptions(place, settings.source.label, settings.conf)
+    source = settings.source
+    sources = (SourceTree(source, _sources(source)),) if source.tree else ()
+    if beside is None:
+        return (*sources, contents, options, *servers)
+    # After Keystone, which the compute services need when they start.
+    return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+
+
+def _compute_site(blueprint: Blueprint) -> ComputeSite:
+    return ComputeSite(
+        folder=blueprint.folder,
+        storage=storage_folder(blueprint.folder, blueprint.settings),
+        settings=blueprint.settings,
+        ports=blueprint.ports,
+        auth_url=blueprint.url,
+        admin_password=blueprint.admin_password,
+        password=blueprint.services_password,
+        database_password=blueprint.database_password,
+    )
+
+
+def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:
+    folder, settings = blueprint.folder, blueprint.settings
+
+    def build(data: Path) -> Database:
+        make = DATABASES[settings.database]
+        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+        return make(data, folder, blueprint.ports, blueprint.database_password, size)
+
+    database = build(data_folder(folder, settings))
+    template = paths.labs() / "templates" / database.data.name
+    return Schema(database, template, build, partial(sync, place), place.log), database
+
+
+def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    match blueprint.settings.identity:
+        case IdentityBackend.SQL:
+            return (), ()
+        case IdentityBackend.LDAP:
+            return directory(blueprint.folder, blueprint.ports, blueprint.directory_password)
+        case _:
+            assert_never(blueprint.settings.identity)
+
+
+def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
+    settings, ports = blueprint.settings, blueprint.ports
+    site = Site(
+        blueprint.folder,
+        blueprint.port,
+        settings.workers,
+        settings.threads,
+        backlog=settings.listen,
+        host=settings.host,
+    )
+    build = SERVERS[settings.web]
+    if settings.nodes == 1:
+        return build(application, site, ports)
+    nodes = [
+        replace(site, host=HOST, port=ports.allocate(f"node-{number}"), suffix=f"-{number}")
+        for number in range(1, settings.nodes + 1)
+    ]
+    servers = (part for node in nodes for part in build(application, node, ports))
+    balanced = tuple(node.port for node in nodes)
+    certificates = ServerCertificates(blueprint.folder) if settings.tls.is_on else None
+    balancer = Haproxy(
+        site, balanced, settings.balance, application.health, settings.maxconn, certificates
+    )
+    return (*servers, balancer)

@@ -1,0 +1,43 @@
+"""keystone.conf of a deployment."""
+
+from pathlib import Path
+
+from loadstone.lab.keystone.settings import LabSettings, Option
+
+
+def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
+    """Return the options that the lab sets, with every path that defaults to /etc."""
+    return (
+        ("DEFAULT", "log_file", _path(folder / "logs" / "keystone.log")),
+        ("fernet_tokens", "key_repository", _path(folder / "keys" / "fernet")),
+        # fernet_setup creates these too, and would write to /etc/keystone.
+        ("fernet_receipts", "key_repository", _path(folder / "keys" / "receipts")),
+        ("credential", "key_repository", _path(folder / "keys" / "credential")),
+        ("token", "provider", str(settings.token)),
+        ("jwt_tokens", "jws_public_key_repository", _path(folder / "keys" / "jws-public")),
+        ("jwt_tokens", "jws_private_key_repository", _path(folder / "keys" / "jws-private")),
+        ("oslo_policy", "policy_file", _path(folder / "policy.yaml")),
+        ("oslo_policy", "policy_dirs", _path(folder / "policy.d")),
+        ("oslo_middleware", "enable_proxy_headers_parsing", "true"),
+        *_hashing(settings.hash_rounds),
+    )
+
+
+def render(chosen: tuple[Option, ...]) -> str:
+    """Format options as keystone.conf; of duplicates the last one counts."""
+    sections: dict[str, dict[str, str]] = {}
+    for section, option, value in chosen:
+        sections.setdefault(section, {})[option] = value
+    return "\n".join(
+        f"[{section}]\n" + "".join(f"{option} = {value}\n" for option, value in lines.items())
+        for section, lines in sections.items()
+    )
+
+
+def _hashing(rounds: int | None) -> tuple[Option, ...]:
+    return () if rounds is None else (("identity", "password_hash_rounds", str(rounds)),)
+
+
+def _path(path: Path) -> str:
+    # oslo.config substitutes $name.
+    return str(path).replace("$", "$$")

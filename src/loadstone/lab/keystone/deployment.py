@@ -1,0 +1,232 @@
+"""A deployment as described on disk: what runs, where, with which settings."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadstone.cloud.cloud import Endpoint
+from loadstone.diagnosis.demand import Setup
+from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import composition, processes
+from loadstone.lab.keystone import directory, settings
+from loadstone.lab.keystone.compute.cloud import is_beside_keystone
+from loadstone.lab.keystone.manage import REGION
+from loadstone.lab.keystone.settings import Compute, DatabaseBackend, IdentityBackend, Switch
+from loadstone.lab.parts import uwsgi
+from loadstone.lab.parts.uwsgi import Uwsgi
+from loadstone.lab.ports import HOST
+from loadstone.lab.server_certificates import ServerCertificates
+from loadstone.lab.state import DeploymentState, Phase, secret_folder
+from loadstone.monitor.service import ServiceProcess
+
+WEB = "web"  # the port that clients use
+# Parts whose processes come and go with the load: PostgreSQL starts one per connection, and
+# Apache's event MPM starts and ends processes on demand.
+POOL, OVERFLOW = 5, 50  # defaults of oslo.db's max_pool_size and max_overflow
+ELASTIC = ("postgres", "apache")
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentSummary:
+    """One row of the list of deployments."""
+
+    name: str
+    state: str  # running, failed, starting, stopped
+    url: str | None
+    workers: str
+    pid: int | None  # of the server that clients use
+    memory_mb: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A Keystone started by `lab up`, as described on disk."""
+
+    folder: Path
+    state: DeploymentState
+
+    @property
+    def name(self) -> str:
+        """Name chosen by the user."""
+        return self.state.name
+
+    @property
+    def url(self) -> str:
+        """URL of the Identity v3 endpoint."""
+        host = dict(self.state.settings).get("address", HOST)
+        return url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
+
+    @property
+    def place(self) -> str:
+        """Host and port of the endpoint, in the form that tells targets apart."""
+        return Endpoint.parse(self.url).place
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients speak TLS to it."""
+        return dict(self.state.settings).get("tls") == Switch.ON
+
+    @property
+    def python(self) -> Path:
+        """Interpreter of its environment."""
+        return Path(self.state.python)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started since the last boot, and no part has died."""
+        return self._was_started and self.failure() is None
+
+    @property
+    def _was_started(self) -> bool:
+        return self.state.phase is Phase.RUNNING and self.state.is_of_this_boot
+
+    def environment_variables(self) -> dict[str, str]:
+        """Return the OS_* variables for clients, including the password."""
+        return self._variables("admin", "admin", "default", password_file(self.folder))
+
+    def cloud(self) -> dict[str, object]:
+        """Return the client variables as an entry of clouds.yaml."""
+        return cloud(self.environment_variables())
+
+    def directory_users(self) -> tuple[dict[str, str], ...]:
+        """Return the OS_* of each user in LDAP; empty if users are in SQL."""
+        if dict(self.state.settings).get("identity") != IdentityBackend.LDAP:
+            return ()
+        file = directory.password_file(self.folder)
+        return tuple(
+            self._variables(user, directory.DOMAIN, directory.DOMAIN, file)
+            for user in directory.USERS
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the rows about it for reports."""
+        return self.state.facts
+
+    def pids(self) -> tuple[int, ...]:
+        """Return all living processes of the service, including workers."""
+        return tuple(process.pid for process in self._processes())
+
+    def identity_members(self) -> tuple[ServiceProcess, ...]:
+        """Return the processes of Keystone, without those of the compute cloud."""
+        return tuple(one for one in self.members() if not is_beside_keystone(one.part))
+
+    def access_logs(self) -> tuple[Path, ...]:
+        """Return Keystone's access logs, if it writes any."""
+        if dict(self.state.settings).get("compute", Compute.NONE) == Compute.NONE:
+            return ()
+        names = (record.part for record in self.state.records)
+        return tuple(
+            uwsgi.access_log(self.folder, name)
+            for name in names
+            if name.partition("-")[0] == Uwsgi.kind
+        )
+
+    def members(self) -> tuple[ServiceProcess, ...]:
+        """Return all living processes of the service, each with its part."""
+        return tuple(
+            ServiceProcess(process.pid, part, part.startswith(ELASTIC))
+            for part, family in self._families()
+            for process in family
+        )
+
+    def statistics(self) -> tuple[str, ...]:
+        """Return the URLs of the parts' counters."""
+        return tuple(r.statistics for r in self.state.records if r.statistics)
+
+    def setup(self) -> Setup:
+        """Return the settings that the analysis of resources needs."""
+        chosen = settings.read(self.state.settings)
+        conf = {(section, option): value for section, option, value in chosen.conf}
+        size = int(conf.get(("database", "max_pool_size"), POOL))
+        overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))
+        return Setup(
+            workers=chosen.workers * chosen.nodes,
+            threads=chosen.threads,
+            pool=None if chosen.database is DatabaseBackend.SQLITE else size + overflow,
+            cache=chosen.cache.value,
+        )
+
+    def summary(self) -> DeploymentSummary:
+        """Return its row of the list; memory counts shared pages once."""
+        condition = self.state.phase.value
+        if self.state.phase is not Phase.STOPPED and not self.state.is_of_this_boot:
+            condition = Phase.STOPPED.value
+        elif self.failure() is not None:
+            condition = "failed"
+        serving = [
+            record.process.pid
+            for record in self.state.records
+            if record.process is not None and not is_beside_keystone(record.part)
+        ]
+        lives = self.is_running
+        return DeploymentSummary(
+            name=self.name,
+            state=condition,
+            url=self.url if lives else None,
+            workers=dict(self.state.settings)["workers"],
+            pid=serving[-1] if lives and serving else None,
+            memory_mb=round(processes.memory_mb(self._processes()), 1) if lives else None,
+        )
+
+    def failure(self) -> str | None:
+        """Describe a part that died, with the log lines that explain it."""
+        return composition.failure(self.state) if self._was_started else None
+
+    def logs(self) -> tuple[tuple[str, Path], ...]:
+        """Return (part, log) in the order in which the parts started."""
+        return tuple(
+            (record.part, Path(path)) for record in self.state.records for path in record.logs
+        )
+
+    def _variables(self, user: str, project: str, domain: str, password: Path) -> dict[str, str]:
+        try:
+            secret = password.read_text()
+        except FileNotFoundError:
+            raise EnvironmentUnusable(not_running(self.name)) from None
+        return {
+            "OS_AUTH_URL": self.url,
+            "OS_USERNAME": user,
+            "OS_PASSWORD": secret,
+            "OS_PROJECT_NAME": project,
+            "OS_USER_DOMAIN_ID": domain,
+            "OS_PROJECT_DOMAIN_ID": domain,
+            "OS_IDENTITY_API_VERSION": "3",
+            "OS_REGION_NAME": REGION,
+            **({"OS_CACERT": str(ServerCertificates(self.folder).ca)} if self.has_tls else {}),
+        }
+
+    def _processes(self) -> tuple[processes.Process, ...]:
+        return tuple(process for _, family in self._families() for process in family)
+
+    def _families(self) -> tuple[tuple[str, tuple[processes.Process, ...]], ...]:
+        """Return (part, its living processes)."""
+        if not self._was_started:
+            return ()
+        leaders = {r.part: r.process for r in self.state.records if r.process is not None}
+        found = processes.families(tuple(leaders.values()))
+        return tuple(zip(leaders, found, strict=True))
+
+
+def cloud(variables: dict[str, str]) -> dict[str, object]:
+    """Return OS_* variables as an entry of clouds.yaml."""
+    auth = ("AUTH_URL", "USERNAME", "PASSWORD", "PROJECT_NAME", "USER_DOMAIN_ID")
+    return {
+        "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
+        "region_name": REGION,
+        "identity_api_version": "3",
+        **({"cacert": variables["OS_CACERT"]} if "OS_CACERT" in variables else {}),
+    }
+
+
+def password_file(folder: Path) -> Path:
+    """Return the file that holds the administrator's password while the deployment runs."""
+    return secret_folder(folder) / "admin-password"
+
+
+def url_of(port: int, host: str = HOST, *, has_tls: bool = False) -> str:
+    """Return the URL of the Identity v3 endpoint on a port."""
+    return f"{'https' if has_tls else 'http'}://{host}:{port}/v3"
+
+
+def not_running(name: str) -> str:
+    """Return the message that a deployment is not running, and how to start it."""
+    return f"lab {name} is not running; start it: loadstone lab up {name}"

@@ -1,0 +1,126 @@
+"""Keystone itself, without a server: configuration, keys, administrator."""
+
+import base64
+import os
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.lab import state
+from loadstone.lab.keystone import conf, manage, queens
+from loadstone.lab.keystone.directory import DOMAIN
+from loadstone.lab.keystone.manage import (
+    INSIDE,
+    Bootstrap,
+    CommandContext,
+    Preparation,
+    ServiceAccount,
+)
+from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, TokenProvider
+from loadstone.lab.parts.application import LOADED, Application
+from loadstone.lab.parts.part import Facts, Part, Say
+
+APPLICATION = "keystone_app"
+DEFAULT_ROUNDS = 12  # default of [identity] password_hash_rounds: keystone/conf/identity.py
+
+
+def password() -> str:
+    """Return a new random password."""
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, slots=True)
+class Keystone(Part):
+    """One Keystone, ready to be served."""
+
+    place: CommandContext
+    settings: LabSettings
+    url: str
+    options: tuple[Option, ...]  # options for keystone.conf from the other parts
+    secret_options: tuple[Option, ...] = field(repr=False)
+    admin_password: str = field(repr=False)
+    services: tuple[ServiceAccount, ...] = ()  # of other services in the catalog
+    name: str = "keystone"
+
+    @property
+    def _files(self) -> tuple[Path, Path]:
+        return (
+            self.place.folder / "keystone.conf",
+            state.secret_folder(self.place.folder) / "keystone.conf",
+        )
+
+    def application(self) -> Application:
+        """Return the application for a web server."""
+        options = "\n".join(manage.options(*self._files))
+        return Application(
+            python=self.place.python,
+            folder=self.place.folder / "app",
+            module=APPLICATION,
+            variables=(
+                ("LOADSTONE_KEYSTONE_OPTIONS", options),
+                ("LOADSTONE_LOADED", LOADED),
+                ("PYTHONWARNINGS", "ignore"),
+            ),
+            health="/v3",
+            logs_requests=bool(self.services),
+        )
+
+    def prepare(self, say: Say) -> None:
+        """Write the configuration, create missing keys, set the administrator's password."""
+        folder = self.place.folder
+        file, secret_file = self._files
+        file.write_text(conf.render(self._options()))
+        state.write_secret(secret_file, conf.render(self.secret_options))
+        (folder / "policy.yaml").write_text("{}\n")
+        for name in ("policy.d", "app", "keys"):
+            (folder / name).mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(INSIDE / f"{APPLICATION}.py", folder / "app")
+        say("giving the administrator a fresh password")
+        order = Preparation(
+            manage.options(*self._files),
+            keys=True,
+            jws=self.settings.token is TokenProvider.JWS,
+            directory=DOMAIN if self.settings.identity is IdentityBackend.LDAP else None,
+            bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
+            services=self.services,
+            revocation_events=self.settings.revocation_events,
+            expired_tokens=self.settings.expired_tokens,
+        )
+        manage.carry_out(order, self.place)
+        add_keys(folder / "keys" / "fernet", self.settings.fernet_keys)
+
+    def facts(self) -> Facts:
+        """Return the configuration that influences performance."""
+        chosen = {(s, o): v for s, o, v in self._options()}
+        rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
+        provider = chosen["token", "provider"]
+        keys = self.settings.fernet_keys
+        events, expired = self.settings.revocation_events, self.settings.expired_tokens
+        return (
+            ("token", provider),
+            ("cache", str(self.settings.cache)),
+            ("hash rounds", rounds),
+            ("identity", str(self.settings.identity)),
+            *((("revocation events", str(events)),) if events else ()),
+            *((("expired tokens", str(expired)),) if expired else ()),
+            *((("fernet keys", str(keys)),) if keys else ()),
+        )
+
+    def _options(self) -> tuple[Option, ...]:
+        chosen = conf.options(self.place.folder, self.settings)
+        old = queens.options(self.place.python) if self.settings.is_queens else ()
+        return (*chosen, *old, *self.options, *self.settings.conf)
+
+    def logs(self) -> tuple[Path, ...]:
+        """Return Keystone's log and that of its commands."""
+        return (self.place.folder / "logs" / "keystone.log", self.place.log)
+
+
+def add_keys(repository: Path, count: int) -> None:
+    """Add Fernet keys until there are `count`; the newest one encrypts."""
+    present = [int(path.name) for path in repository.glob("*") if path.name.isdigit()]
+    for number in range(max(present, default=0) + 1, count):
+        path = repository / str(number)
+        path.touch(mode=0o600)
+        path.write_bytes(base64.urlsafe_b64encode(os.urandom(32)))

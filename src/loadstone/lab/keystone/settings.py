@@ -1,0 +1,351 @@
+"""Settings of a deployment, as named by `lab up --with KEY=VALUE`."""
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+
+from loadstone.errors import InvalidInput
+from loadstone.lab.keystone.release import OLDEST, Release
+from loadstone.lab.keystone.release import read as read_release
+from loadstone.lab.keystone.web import Web
+from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
+from loadstone.lab.ports import HOST
+
+Option = tuple[str, str, str]  # section, option, value of keystone.conf
+WIDEST = (
+    512  # limit on workers and threads: far above any core count, far below what harms the machine
+)
+DISK, TMPFS = "disk", "tmpfs"
+# Address settings, which a second deployment with the same settings does not copy.
+OF_ITS_OWN = ("port", "address")
+# YAML reads on and off as true and false.
+ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
+MOST_NODES = 16
+JWS_SINCE = 15
+QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
+MOST_EVENTS = 1_000_000
+MOST_KEYS = 1000
+
+
+class DatabaseBackend(StrEnum):
+    """The database server."""
+
+    SQLITE = "sqlite"
+    MARIADB = "mariadb"
+    POSTGRES = "postgres"
+
+
+class TokenProvider(StrEnum):
+    """The token provider."""
+
+    FERNET = "fernet"
+    JWS = "jws"
+    UUID = "uuid"  # one database row per token; only in release 13
+
+
+class IdentityBackend(StrEnum):
+    """Where users are kept (the administrator is always in SQL)."""
+
+    SQL = "sql"
+    LDAP = "ldap"
+
+
+class Balance(StrEnum):
+    """How haproxy distributes requests."""
+
+    ROUNDROBIN = "roundrobin"
+    LEASTCONN = "leastconn"
+
+
+class Compute(StrEnum):
+    """The compute cloud beside Keystone."""
+
+    NONE = "none"
+    NOVA = "nova"  # Nova in one process
+    NOVA_SPLIT = "nova-split"  # a process for each of its services, with RabbitMQ
+
+
+class MiddlewareCache(StrEnum):
+    """Token cache of keystonemiddleware in the services of the compute cloud."""
+
+    LOCAL = "local"  # keystonemiddleware's default: each process its own, for 300 s
+    OFF = "off"
+    MEMCACHED = "memcached"  # shared
+
+
+class Switch(StrEnum):
+    """A setting that is on or off."""
+
+    ON = "on"
+    OFF = "off"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is on."""
+        return self is Switch.ON
+
+
+class Cache(StrEnum):
+    """Keystone's cache."""
+
+    LOCAL = "local"  # Keystone's default: `enabled`, with a backend that stores nothing
+    OFF = "off"  # not even within one request
+    MEMORY = "memory"  # separate in each process; not for production
+    MEMCACHED = "memcached"
+    MEMCACHED_POOL = "memcached-pool"
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class LabSettings:
+    """Settings of a deployment. Absent: the default of Keystone or of the lab."""
+
+    release: str = "30.0.0"
+    workers: int = field(default_factory=_cores)
+    threads: int = 1
+    port: int | None = None
+    address: str | None = None  # that clients use; None: loopback
+    web: Web = Web.UWSGI
+    nodes: int = 1
+    balance: Balance = Balance.ROUNDROBIN
+    maxconn: int | None = None  # requests at once that haproxy sends to each node
+    tls: Switch = Switch.OFF  # between clients and haproxy
+    database: DatabaseBackend = DatabaseBackend.SQLITE
+    storage: str = DISK  # disk, tmpfs or a folder
+    token: TokenProvider = TokenProvider.FERNET
+    identity: IdentityBackend = IdentityBackend.SQL
+    cache: Cache = Cache.LOCAL
+    hash_rounds: int | None = None
+    listen: int | None = None  # length of uWSGI's listen queue
+    db_connections: int = CONNECTIONS
+    db_buffer_mb: int = BUFFER_MB
+    fernet_keys: int = 0  # at least so many
+    revocation_events: int = 0
+    expired_tokens: int = 0
+    compute: Compute = Compute.NONE
+    middleware_cache: MiddlewareCache = MiddlewareCache.LOCAL
+    service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
+    conf: tuple[Option, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
+            raise InvalidInput("web=single serves with workers=1 and threads=1 only")
+        if self.maxconn is not None and self.nodes == 1:
+            raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
+        if self.token is TokenProvider.UUID and not self.is_queens:
+            raise InvalidInput(
+                "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
+            )
+        if self.expired_tokens and self.token is not TokenProvider.UUID:
+            raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
+            raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
+        self._require_what_tls_needs()
+        self._require_what_compute_needs()
+        if self.is_queens:
+            self._require_what_queens_has()
+        elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
+            raise InvalidInput(
+                f"token=jws needs release={JWS_SINCE}.0.0 or later: older ones have no JWS tokens"
+            )
+
+    @property
+    def source(self) -> Release:
+        """The Keystone to install; a source tree is read anew each time."""
+        return read_release(self.release)
+
+    @property
+    def host(self) -> str:
+        """Address of the Identity v3 endpoint."""
+        return self.address or HOST
+
+    @property
+    def is_queens(self) -> bool:
+        """Return whether this is the release that needs Python 3.6."""
+        return self.source.major == QUEENS
+
+    def _require_what_compute_needs(self) -> None:
+        if self.compute is Compute.NONE:
+            for key, value, usual in (
+                ("middleware-cache", self.middleware_cache, MiddlewareCache.LOCAL),
+                ("service-tokens", self.service_tokens, Switch.ON),
+            ):
+                if value is not usual:
+                    raise InvalidInput(
+                        f"{key}={value} needs compute=nova: it is a setting of Nova's cloud"
+                    )
+        elif self.tls.is_on:
+            raise InvalidInput(
+                f"compute={self.compute} needs tls=off: its services do not know the lab's CA"
+            )
+        elif self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
+            raise InvalidInput(
+                f"compute={self.compute} needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells "
+                "which service asks Keystone for what"
+            )
+        elif self.address is not None:
+            raise InvalidInput(
+                f"compute={self.compute} is on {HOST} alone, without address: its catalog names "
+                "services there"
+            )
+
+    def _require_what_tls_needs(self) -> None:
+        if self.tls.is_on and self.nodes == 1:
+            raise InvalidInput("tls=on needs nodes=2 or more: one node has no haproxy before it")
+        if self.tls.is_on and self.address is not None:
+            raise InvalidInput(
+                f"tls=on is on {HOST} alone, without address: clients elsewhere have no copy of "
+                "the lab's CA"
+            )
+
+    def _require_what_queens_has(self) -> None:
+        for key, (value, possible) in {
+            "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
+            "database": (self.database, (DatabaseBackend.SQLITE,)),
+            "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
+            "cache": (self.cache, (Cache.LOCAL, Cache.OFF, Cache.MEMORY)),
+            "identity": (self.identity, (IdentityBackend.SQL,)),
+            "compute": (self.compute, (Compute.NONE,)),
+        }.items():
+            if value not in possible:
+                known = ", ".join(possible)
+                raise InvalidInput(f"release={self.release} is started with {key} {known} only")
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return the settings as KEY, VALUE pairs, which `read` accepts."""
+        plain = tuple(
+            (f.name.replace("_", "-"), str(getattr(self, f.name)))
+            for f in fields(self)
+            if f.name != "conf" and getattr(self, f.name) is not None
+        )
+        return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
+
+
+def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
+    """Return settings from KEY, VALUE pairs; the last value of a key counts."""
+    chosen = values(pairs)
+    if chosen.get("web") is Web.SINGLE:
+        chosen.setdefault("workers", 1)
+    return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
+
+
+def values(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Parse each pair on its own, without checking combinations; return fields of the settings."""
+    found: dict[str, object] = {}
+    conf: dict[tuple[str, str], str] = {}
+    for key, value in pairs:
+        if key.startswith("conf."):
+            conf[_option(key)] = _line(key, value)
+        elif key in _READERS:
+            found[key.replace("-", "_")] = _READERS[key](key, value)
+        else:
+            known = ", ".join([*_READERS, "conf.SECTION.OPTION"])
+            raise InvalidInput(f"--with {key}: no such key; the keys are {known}")
+    options = tuple((section, option, value) for (section, option), value in conf.items())
+    return {**found, "conf": options}
+
+
+def split(word: str) -> tuple[str, str]:
+    """Split KEY=VALUE."""
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise InvalidInput(f"--with {word}: must be KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str, str], int]:
+    def read_whole(key: str, value: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", value) or not lowest <= int(value) <= highest:
+            raise InvalidInput(
+                f"{key} must be a whole number from {lowest} to {highest}, not {value!r}"
+            )
+        return int(value)
+
+    return read_whole
+
+
+def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
+    def read_level(key: str, value: str) -> StrEnum:
+        try:
+            return levels(ALSO_CALLED.get(value, value))
+        except ValueError:
+            raise InvalidInput(f"{key} must be one of {', '.join(levels)}, not {value!r}") from None
+
+    return read_level
+
+
+def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
+    read_release(value)
+    return value
+
+
+def _address(key: str, value: str) -> str:
+    """Parse a private address: a lab must not be reachable outside the test network."""
+    try:
+        address = ipaddress.IPv4Address(value)
+    except ValueError:
+        address = None
+    if address is None or not address.is_private or address.is_unspecified:
+        raise InvalidInput(
+            f"{key} must be a private IPv4 address of the machine, such as 10.0.0.5, not {value!r}"
+        )
+    return value
+
+
+def _storage(key: str, value: str) -> str:
+    if value in (DISK, TMPFS) or (value.startswith("/") and Path(value).is_dir()):
+        return value
+    raise InvalidInput(f"{key} must be disk, tmpfs, or the full path of a folder, not {value!r}")
+
+
+def _option(key: str) -> tuple[str, str]:
+    match = re.fullmatch(r"conf\.([\w-]+)\.(\w+)", key)
+    if match is None:
+        raise InvalidInput(f"--with {key}: must be conf.SECTION.OPTION, as conf.token.expiration")
+    if (match[1], match[2]) == ("database", "connection"):
+        raise InvalidInput(f"{key} is the lab's own: choose with --with database=")
+    return match[1], match[2]
+
+
+def _line(key: str, value: str) -> str:
+    if not value.isprintable():
+        raise InvalidInput(f"--with {key}: the value must be one line")
+    return value
+
+
+_READERS: dict[str, Callable[[str, str], object]] = {
+    "release": _release,
+    "workers": _whole(1, WIDEST),
+    "threads": _whole(1, WIDEST),
+    "port": _whole(1, 65535),
+    "address": _address,
+    "web": _level(Web),
+    "nodes": _whole(1, MOST_NODES),
+    "balance": _level(Balance),
+    "maxconn": _whole(1, 4096),
+    "tls": _level(Switch),
+    "database": _level(DatabaseBackend),
+    "storage": _storage,
+    "token": _level(TokenProvider),
+    "identity": _level(IdentityBackend),
+    "cache": _level(Cache),
+    # bcrypt's limits.
+    "hash-rounds": _whole(4, 31),
+    "listen": _whole(1, 65535),
+    "db-connections": _whole(10, 10_000),
+    # MariaDB's least is 5, PostgreSQL's less.
+    "db-buffer-mb": _whole(5, 1_000_000),
+    "fernet-keys": _whole(0, MOST_KEYS),
+    "revocation-events": _whole(0, MOST_EVENTS),
+    "expired-tokens": _whole(0, MOST_EVENTS),
+    "compute": _level(Compute),
+    "middleware-cache": _level(MiddlewareCache),
+    "service-tokens": _level(Switch),
+}

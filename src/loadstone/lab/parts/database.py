@@ -1,0 +1,54 @@
+"""Interface of all databases."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from loadstone.lab import state
+from loadstone.lab.parts.part import Facts, Part
+from loadstone.lab.ports import HOST
+
+USER = "keystone"  # the database user in MariaDB and PostgreSQL
+MONITOR = "loadstone_monitor"  # the user that may read the server's counters, and nothing else
+# One pool of connections per thread of each worker, plus the database's own connections.
+CONNECTIONS = 400
+BUFFER_MB = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSize:
+    """Size limits of a database server."""
+
+    connections: int = CONNECTIONS
+    buffer_mb: int = BUFFER_MB
+
+    def facts(self) -> Facts:
+        """Return report rows for values that differ from the default size."""
+        usual = DatabaseSize()
+        rows = (
+            ("database connections", self.connections, usual.connections),
+            ("database buffer MB", self.buffer_mb, usual.buffer_mb),
+        )
+        return tuple((name, str(value)) for name, value, normal in rows if value != normal)
+
+
+def monitor_password_file(folder: Path) -> Path:
+    """Return the file that holds the password of MONITOR."""
+    return state.secret_folder(folder) / "monitor-password"
+
+
+def monitor_url(kind: str, folder: Path, port: int) -> str:
+    """Return the URL at which a server's counters are read; it includes the password's file."""
+    file = quote(str(monitor_password_file(folder)))
+    return f"{kind}://{MONITOR}@{HOST}:{port}?password-file={file}"
+
+
+class Database(Part):
+    """A part that keeps its data in one folder, which can be copied while it is stopped."""
+
+    __slots__ = ()
+    data: Path
+
+    def connection(self) -> str:
+        """Return SQLAlchemy's URL, including the password if there is one."""
+        raise NotImplementedError

@@ -1,0 +1,106 @@
+"""PostgreSQL with its own data folder."""
+
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.lab import processes, state
+from loadstone.lab.parts.database import (
+    MONITOR,
+    USER,
+    Database,
+    DatabaseSize,
+    monitor_password_file,
+    monitor_url,
+)
+from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.server import Server
+from loadstone.lab.ports import HOST
+from loadstone.lab.processes import Command, Process
+from loadstone.lab.programs import Program, unprivileged
+
+FOLDERS = ("/usr/lib/postgresql/*/bin",)  # Debian keeps them off the PATH
+SERVER = Program("postgres", "postgresql", FOLDERS)
+INITDB = Program("initdb", "postgresql", FOLDERS)
+SUPERUSER = "loadstone"
+ACCESS = f"host all all {HOST}/32 scram-sha-256\n"
+CREATE = f"CREATE ROLE {USER} LOGIN;\nCREATE DATABASE {USER} OWNER {USER};\n"
+# Statements end with the line in single-user mode.
+CREATE_MONITOR = (
+    f"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{MONITOR}') "
+    f"THEN CREATE ROLE {MONITOR} LOGIN; END IF; END$$;\nGRANT pg_monitor TO {MONITOR};\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres(Server, Database):
+    """One server on loopback."""
+
+    data: Path
+    password: str = field(repr=False)
+    size: DatabaseSize = field(default_factory=DatabaseSize)
+    kind = "postgres"
+    stop_signal = signal.SIGINT  # fast: connections are closed, nothing is lost
+    programs = (SERVER, INITDB)
+    packages = ("psycopg2-binary",)
+
+    @property
+    def _tables(self) -> Path:
+        return self.data / "postgres-data"
+
+    def connection(self) -> str:
+        """Return SQLAlchemy's URL."""
+        return f"postgresql+psycopg2://{USER}:{self.password}@{HOST}:{self.site.port}/{USER}"
+
+    def prepare(self, say: Say) -> None:
+        """Create a cluster if there is none; set a new password."""
+        if not self._tables.exists():
+            say("making PostgreSQL's data folder (once)")
+            self.data.mkdir(parents=True, exist_ok=True)
+            half = self.data / "half-made"
+            self._run((INITDB.path(), "-D", str(half), "-A", "reject", "-U", SUPERUSER))
+            (half / "pg_hba.conf").write_text(ACCESS)
+            self._alone(half, CREATE)
+            half.rename(self._tables)
+        passwords = (f"ALTER ROLE {user} PASSWORD '{self.password}';\n" for user in (USER, MONITOR))
+        self._alone(self._tables, CREATE_MONITOR + "".join(passwords))
+        state.write_secret(monitor_password_file(self.site.folder), self.password)
+
+    def start(self) -> Process:
+        """Start the server without a Unix socket. It refuses to run as root."""
+        options = {
+            "listen_addresses": HOST,
+            "unix_socket_directories": "",
+            "max_connections": str(self.size.connections),
+            "shared_buffers": f"{self.size.buffer_mb}MB",
+            "track_wal_io_timing": "on",  # two clock readings per fsync
+        }
+        chosen = (word for key, value in options.items() for word in ("-c", f"{key}={value}"))
+        arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *chosen)
+        return self.run(unprivileged(arguments))
+
+    def healthy(self) -> bool:
+        """Read the pid file, as pg_ctl does: the server listens before it is ready."""
+        try:
+            lines = (self._tables / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[7].strip() == "ready"
+
+    def statistics(self) -> str:
+        """Return the URL of its statistics views."""
+        return monitor_url(self.kind, self.site.folder, self.site.port)
+
+    def facts(self) -> Facts:
+        """Return the version, and the size if it is not the default."""
+        return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
+
+    def _alone(self, tables: Path, sql: str) -> None:
+        # Single-user mode needs no connection, so the superuser has no password. Failing statements
+        # are not logged, because they may contain a password.
+        quiet = ("-c", "log_min_error_statement=panic")
+        self._run((SERVER.path(), "--single", *quiet, "-D", str(tables), "postgres"), sql)
+
+    def _run(self, arguments: tuple[str, ...], stdin: str = "") -> None:
+        command = Command(unprivileged(arguments), self.log, self.site.folder)
+        processes.complete(command, "postgres could not be prepared", stdin)

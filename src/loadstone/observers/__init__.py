@@ -1,0 +1,1 @@
+"""What watches or acts during a trial: hooks, SLA aborts, resources, requests, profiles."""

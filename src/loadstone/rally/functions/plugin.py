@@ -1,0 +1,157 @@
+"""User-defined scenarios: Python files, or packages with an entry point `loadstone.scenarios`."""
+
+import contextlib
+import importlib.metadata
+import inspect
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, get_args
+
+from loadstone.engine.callables.model import Function
+from loadstone.engine.callables.module import module_of
+from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.rally.functions.catalogue import FUNCTIONS
+from loadstone.rally.scenarios import FIXED
+from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS
+
+GROUP = "loadstone.scenarios"
+_MARK = "__loadstone_scenario__"
+_KINDS = {
+    int: ArgType.WHOLE,
+    float: ArgType.NUMBER,
+    str: ArgType.TEXT,
+    bool: ArgType.FLAG,
+    dict: ArgType.MAPPING,
+}
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def scenario(name: str) -> Callable[[F], F]:
+    """Register a function as a scenario that task files may name.
+
+    Its first parameter is the iteration's Context; the others, with their annotations and defaults,
+    are the scenario's arguments.
+    """
+
+    def marked(function: F) -> F:
+        setattr(function, _MARK, name)
+        return function
+
+    return marked
+
+
+def load_plugins(files: Iterable[str]) -> tuple[str, ...]:
+    """Register the scenarios of files and installed packages; return their names.
+
+    What a plugin prints during import goes to stderr: stdout is for results.
+    """
+    with contextlib.redirect_stdout(sys.stderr):
+        return _loaded(files)
+
+
+def _loaded(files: Iterable[str]) -> tuple[str, ...]:
+    names: list[str] = []
+    for file in files:
+        path = Path(file).expanduser().resolve()
+        names.extend(_registered(_imported(path), str(path)))
+    for point in importlib.metadata.entry_points(group=GROUP):
+        try:
+            module = point.load()
+        except (Exception, SystemExit) as error:
+            raise _unusable(f"entry point {point.name} of {GROUP}", error) from None
+        names.extend(_registered(module, point.module))
+    return tuple(names)
+
+
+def _imported(path: Path) -> ModuleType:
+    if path.suffix != ".py" or not path.is_file():
+        raise InvalidInput(f"--plugin {path}: is no Python file")
+    try:
+        return module_of(path)
+    except (Exception, SystemExit) as error:
+        raise _unusable(f"--plugin {path}", error) from None
+
+
+def _unusable(what: str, error: BaseException) -> InvalidInput:
+    message = " ".join(str(error).split())
+    return InvalidInput(f"{what}: cannot be loaded: {type(error).__name__}: {message}")
+
+
+def _registered(module: ModuleType, place: str) -> list[str]:
+    found = [value for value in vars(module).values() if _is_scenario(value)]
+    if not found:
+        raise InvalidInput(
+            f"{place}: defines no scenario: a function marked @scenario(NAME), or a Scenario"
+        )
+    return [_register(value, place) for value in found]
+
+
+def _is_scenario(value: Any) -> bool:
+    return isinstance(value, Scenario) or isinstance(getattr(value, _MARK, None), str)
+
+
+def _register(value: Any, place: str) -> str:
+    if isinstance(value, Scenario):
+        actions = tuple(getattr(step, "action", "") for step in value.steps)
+        _enter(CatalogueEntry(value.name, f"{value.title}.", actions=actions), place)
+        FIXED[value.name] = value
+        return value.name
+    name: str = getattr(value, _MARK)
+    about = (inspect.getdoc(value) or name).splitlines()[0]
+    arguments, takes_any = _arguments(value, f"{place}: {name}")
+    _enter(CatalogueEntry(name, about, arguments, takes_any), place)
+    FUNCTIONS[name] = Function(place, value.__name__, ("loadstone.rally.functions.cloud",))
+    return name
+
+
+_places: dict[str, str] = {}  # of the scenarios from plugins
+
+
+def _enter(entry: CatalogueEntry, place: str) -> None:
+    if not entry.name or "@" in entry.name:
+        raise InvalidInput(f"{place}: {entry.name!r} cannot be the name of a scenario")
+    if entry.name in SCENARIOS and _places.get(entry.name) != place:
+        other = _places.get(entry.name, "Loadstone's own")
+        raise InvalidInput(f"{place}: there is a scenario {entry.name} already ({other})")
+    _places[entry.name] = place
+    SCENARIOS[entry.name] = entry
+
+
+def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argument, ...], bool]:
+    parameters = list(_signature(function).parameters.values())
+    if not parameters:
+        raise InvalidInput(f"{where}: its first parameter must take the iteration's context")
+    arguments, takes_any = [], False
+    for parameter in parameters[1:]:
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            takes_any = True
+        else:
+            arguments.append(_argument(parameter))
+    return tuple(arguments), takes_any
+
+
+def _signature(function: Callable[..., object]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except NameError:
+        # Imported for type checkers only: the annotation stays a string, and any value is accepted.
+        return inspect.signature(function)
+
+
+def _argument(parameter: inspect.Parameter) -> Argument:
+    kinds = get_args(parameter.annotation) or (parameter.annotation,)
+    known = [_KINDS[kind] for kind in kinds if kind in _KINDS]
+    is_required = parameter.default is inspect.Parameter.empty
+    return Argument(
+        parameter.name,
+        known[0] if len(known) == 1 else ArgType.ANY,
+        parameter.name,
+        None if is_required else parameter.default,
+        is_required,
+        takes_null=type(None) in kinds,
+    )

@@ -1,0 +1,1 @@
+"""Carries out a run: measurements, their trials, what is kept, and the exit code."""

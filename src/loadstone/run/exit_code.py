@@ -1,0 +1,24 @@
+"""The exit code of a run: the table in docs/methodology.md, "Exit codes"."""
+
+from collections.abc import Sequence
+
+from loadstone.errors import FELL_SHORT, MeasurementInvalid
+from loadstone.keystone.clean import remaining
+from loadstone.keystone.journal import JOURNAL
+from loadstone.keystone.resources import Leftover
+from loadstone.report.outcome import shortfalls
+from loadstone.result.model import Run
+from loadstone.store.store import Store
+
+
+def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
+    """Return 0 if all criteria held and all created resources are removed, else the worst code."""
+    codes = [short.code for one in run.measurements for short in shortfalls(one)]
+    if not run.measurements and run.kind != "task":
+        codes = [MeasurementInvalid.exit_code]
+    return max((*codes, FELL_SHORT if left else 0))
+
+
+def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
+    """Return the resources that a run created in its cloud and could not remove."""
+    return remaining(store.folder(run_id) / JOURNAL)

@@ -1,0 +1,37 @@
+"""Continues with the users of an interrupted run (--resume-users).
+
+The users keep the names and the journal of the run that created them. The later run's folder links
+to that journal, so that `loadstone results clean` finds them under either id.
+"""
+
+import os
+from pathlib import Path
+
+from loadstone.cloud import Access
+from loadstone.errors import InvalidInput
+from loadstone.keystone.clean import require_same_cloud
+from loadstone.keystone.journal import JOURNAL, read
+from loadstone.store.store import Store
+
+
+def maker(store: Store, name: str, access: Access) -> str:
+    """Return the run that the users are named after; InvalidInput if it has left no users."""
+    result = store.get(name)
+    if result.status == "running":
+        raise InvalidInput(
+            f"--resume-users: run {result.run_id} is at work with its users; end it first (Ctrl-C)"
+        )
+    store.require_files(result.run_id)
+    record = read(store.folder(result.run_id) / JOURNAL)
+    if record is None or not record.remaining:
+        raise InvalidInput(
+            f"--resume-users: run {result.run_id} has left nothing to go on with; without the "
+            "option all is made anew"
+        )
+    require_same_cloud(record, access)
+    return record.run_id
+
+
+def link(folder: Path, makers_folder: Path) -> None:
+    """Link a run's journal to that of the run that created the users."""
+    (folder / JOURNAL).symlink_to(os.path.relpath(makers_folder / JOURNAL, folder))

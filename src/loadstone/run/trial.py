@@ -1,0 +1,158 @@
+"""Runs one trial: a load, its statistics and its verdict."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from loadstone.analysis.alarm import Alarm
+from loadstone.analysis.model import Trial
+from loadstone.analysis.trial import alarm, assess, checked
+from loadstone.engine.gate import Allowance, Engine
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Samples
+from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.target import Target
+from loadstone.monitor.usage import Meter, deaths
+from loadstone.result.observer import TrialObserver
+from loadstone.search.model import TrialRequest
+from loadstone.system.clock import Clock
+from loadstone.workload.generator import Load, Loaded, LoadTerms
+from loadstone.workload.model import MeasurementConfig
+
+Keep = Callable[[Trial, Samples | SampleFile | None], Trial]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Conditions under which a trial is run."""
+
+    config: MeasurementConfig
+    target: Target
+    number: int  # in its measurement, from 1
+    allowance: Allowance
+    engine: Engine
+    file: Path  # for the samples, if they are not kept in memory
+    observers: Sequence[TrialObserver]
+    keep: Keep  # stores the trial
+    say: Callable[[str], None]
+
+
+def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tuple[Trial, bool]:
+    """Run one load on the target; return the trial, and whether the load time was used up."""
+    observers, clock = conditions.observers, conditions.engine.clock
+    began_s = clock.monotonic_s()
+    for observer in observers:
+        observer.on_trial_begin(request)
+    watch = _Watch(conditions, _alarm(request, conditions.config), Meter(conditions.target.members))
+    reads = [observer for observer in observers if observer.reads_samples]
+
+    def on_samples(samples: Samples, actions: tuple[str, ...]) -> None:
+        for observer in reads:
+            observer.on_samples(samples, actions)
+
+    loaded = load(
+        request,
+        LoadTerms(
+            conditions.allowance,
+            conditions.file if conditions.config.goal is None else None,
+            watch,
+            on_samples if reads else None,
+            conditions.engine,
+        ),
+    )
+    usage = watch.meter.usage()
+    for observer in observers:
+        observer.on_load_end(loaded.samples)
+    trial = replace(
+        _judged(request, loaded, conditions),
+        usage=replace(usage, generator_cpu_s=max(usage.generator_cpu_s, loaded.health.cpu_s)),
+        start_s=watch.start_s,
+        runner=request.runner,
+        outputs=loaded.outputs,
+        outputs_dropped=loaded.outputs_dropped,
+    )
+    trial = conditions.keep(trial, loaded.samples)
+    try:
+        if loaded.interrupted:
+            raise KeyboardInterrupt
+        trial = _completed(trial, conditions)
+        for line in deaths(usage):
+            conditions.say(f"  {line}")
+        require_alive(conditions.target)
+        if why := conditions.engine.failure():
+            raise EnvironmentUnusable(why)
+    except BaseException as error:
+        status = "failed" if isinstance(error, EnvironmentUnusable) else "interrupted"
+        conditions.keep(replace(trial, status=status), None)
+        raise
+    if request.runner:
+        trial = conditions.keep(replace(trial, wall_s=clock.monotonic_s() - began_s), None)
+    return trial, loaded.health.is_cut_short
+
+
+def require_alive(target: Target) -> None:
+    """Raise EnvironmentUnusable if a part of the service has died."""
+    if why := target.failure():
+        raise EnvironmentUnusable(why)
+
+
+def _completed(trial: Trial, conditions: Conditions) -> Trial:
+    """Return the trial with the additions of observers."""
+    whole = trial
+    for observer in conditions.observers:
+        whole = observer.on_trial_end(whole)
+    return whole if whole is trial else conditions.keep(whole, None)
+
+
+def _alarm(request: TrialRequest, config: MeasurementConfig) -> Alarm | None:
+    """Return the alarm that stops a hopeless trial; None for a load without a goal."""
+    if config.goal is None:
+        return None
+    return alarm(
+        request.load,
+        request.alarm_s,
+        config.goal,
+        request.settle_s,
+        tolerates_errors=request.tolerates_errors,
+        time_left=request.time_left,
+    )
+
+
+def _judged(request: TrialRequest, loaded: Loaded, conditions: Conditions) -> Trial:
+    spec, config = request.spec(conditions.number), conditions.config
+    if config.goal is not None and isinstance(loaded.samples, Samples):
+        trial = assess(spec, loaded.samples, loaded.health, config.goal, loaded.actions)
+    else:
+        trial = checked(spec, loaded.samples, loaded.health, config.criteria, loaded.actions)
+    if not loaded.failures:
+        return trial
+    return replace(trial, stats=replace(trial.stats, failures=loaded.failures))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Calls observers a few times a second during the load; returns False to end it."""
+
+    conditions: Conditions
+    alarm: Alarm | None
+    meter: Meter
+    start_s: float = field(init=False)  # Unix time of the load's first instant
+    _least_s: float = field(default=math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        self.start_s = self._clock.unix_s()
+
+    @property
+    def _clock(self) -> Clock:
+        return self.conditions.engine.clock
+
+    def __call__(self, progress: Progress) -> bool:
+        # The load may have waited for its workers before its start, and a late call must not move
+        # the start to a later time.
+        self._least_s = self.start_s = min(self._least_s, self._clock.unix_s() - progress.elapsed_s)
+        self.meter.sample()
+        goes_on = [observer.on_progress(progress) for observer in self.conditions.observers]
+        is_hopeless = self.alarm is not None and not self.alarm(progress)
+        return all(goes_on) and not is_hopeless and self.conditions.target.failure() is None

@@ -1,0 +1,117 @@
+"""Runs the trials of a measurement, each with its observers and within the load time left."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from loadstone.analysis.model import Trial
+from loadstone.engine.gate import Allowance, Engine
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.samples import Samples
+from loadstone.errors import MeasurementInvalid
+from loadstone.faults.carried import FaultRunner
+from loadstone.keystone.target import Target
+from loadstone.observers.hooks import Hooks
+from loadstone.observers.identity_requests import IdentityWatch, capacities
+from loadstone.observers.profile import WorkerProfile
+from loadstone.observers.resources import ResourceWatch
+from loadstone.observers.sla_abort import SlaAbort
+from loadstone.result.model import Measurement
+from loadstone.result.observer import Display, TrialObserver
+from loadstone.run.trial import Conditions, require_alive, run_trial
+from loadstone.search.model import TrialRequest
+from loadstone.search.profiling import PURPOSE
+from loadstone.store.store import Store
+from loadstone.workload.generator import Load
+from loadstone.workload.model import MeasurementConfig, RunConfig
+from loadstone.workload.policy import Search, Steps
+
+
+@dataclass(slots=True)
+class Trials:
+    """Runs the trials that a load policy requests, and stores each as soon as it has ended."""
+
+    run: RunConfig
+    config: MeasurementConfig
+    target: Target
+    store: Store
+    display: Display
+    engine: Engine
+    load: Load
+    fault_runner: FaultRunner
+    index: int  # of the measurement in the run
+    measurement: Measurement  # with its trials so far
+    left_s: float  # seconds of load left in the run
+
+    def measure(self, request: TrialRequest) -> Trial:
+        """Run one trial.
+
+        Raises MeasurementInvalid if the run's load time is used up, and EnvironmentUnusable if a
+        part of the service has died.
+        """
+        require_alive(self.target)
+        self.engine.clock.sleep(request.pause_s)
+        if isinstance(self.config.policy, Steps):
+            self.display.say(f"  {request.runner}")
+        left_s = self.config.budget_s - self.measurement.load_s
+        is_last = self.left_s < left_s  # of the run's load, not of the measurement's
+        observers = self._observers()
+        try:
+            trial, is_cut_short = run_trial(
+                request, self.load, self._conditions(min(left_s, self.left_s), observers)
+            )
+        finally:
+            for observer in observers:
+                observer.close()
+        self.left_s -= trial.stats.load_s
+        if is_cut_short and is_last:
+            raise MeasurementInvalid(
+                f"the load was ended after {self.run.budget_s:.0f} s, in workload "
+                f"{self.index + 1} of {len(self.run.measurements)}; raise --budget, or ask for less"
+            )
+        return trial
+
+    def _conditions(self, most_s: float, observers: list[TrialObserver]) -> Conditions:
+        number = len(self.measurement.trials) + 1
+        beyond = self.target.access.beyond_loopback
+        return Conditions(
+            self.config,
+            self.target,
+            number,
+            Allowance(self.run.max_rate_rps, most_s, beyond),
+            self.engine,
+            self.store.samples_path(self.run.run_id, self.index, number),
+            observers,
+            self._keep,
+            self.display.say,
+        )
+
+    def _observers(self) -> list[TrialObserver]:
+        run, config, target, say = self.run, self.config, self.target, self.display.say
+        observers: list[TrialObserver] = [self.display]
+        if run.aborts_on_sla_failure:
+            observers.append(SlaAbort(config.criteria))
+        inject = None
+        if config.breaks:
+            faults = self.fault_runner.observer(config.faults, say)
+            inject = faults.inject_sentence
+            observers.append(faults)
+        if config.hooks:
+            redaction, timeout_s = self.store.redaction, run.hook_timeout_s
+            observers.append(Hooks(config.hooks, redaction, timeout_s, inject, self.engine.clock))
+        if target.watch is not None:
+            keep = partial(self.store.keep_readings, run.run_id, self.index)
+            observers.append(ResourceWatch(target.watch, keep, say))
+        if target.access_log is not None:
+            known = capacities(self.store, dict(target.facts))
+            observers.append(IdentityWatch(target.access_log, known))
+        if run.profiles:
+            keep_stacks = partial(self.store.keep_profile, run.run_id, self.index)
+            wanted = PURPOSE if isinstance(config.policy, Search) else None
+            observers.append(WorkerProfile(target.members, keep_stacks, say, wanted))
+        return observers
+
+    def _keep(self, trial: Trial, samples: Samples | SampleFile | None) -> Trial:
+        kept = self.store.keep_trial(self.run.run_id, self.index, trial, samples)
+        others = (one for one in self.measurement.trials if one.number != kept.number)
+        self.measurement = replace(self.measurement, trials=(*others, kept))
+        return kept

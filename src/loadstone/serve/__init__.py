@@ -1,0 +1,1 @@
+"""The reference service, whose capacity is known."""

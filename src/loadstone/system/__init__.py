@@ -1,0 +1,1 @@
+"""This machine: paths, files, locks, the clock, signals, certificates, secrets in text."""

@@ -1,0 +1,1 @@
+"""What a run measures, compiled from the command line, task files and study files."""

@@ -1,0 +1,338 @@
+"""Searches for N: of a scenario by its name, or of a workload of a task file."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Literal, assert_never
+
+from loadstone.analysis.criteria import SlaRule
+from loadstone.analysis.goal import goal, with_rules
+from loadstone.engine.limits import most_connections
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.model import Context, Users
+from loadstone.keystone.contexts.workload import evenly
+from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.plan.json_value import Json
+from loadstone.plan.model import Limits, Placement
+from loadstone.rally.scenarios import DRY_RUN, is_data
+from loadstone.rally.scenarios import scenario as rally_scenario
+from loadstone.rally.task import messages
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
+from loadstone.rally.task.checked import Checked
+from loadstone.rally.task.model import Workload
+from loadstone.rally.task.problem import TaskInvalid
+from loadstone.rally.task.read import check_tree
+from loadstone.rally.task.tree import Path, Tree, parse
+from loadstone.result.model import Measurement
+from loadstone.search import low_load, profiling
+from loadstone.search.curve import SHARES
+from loadstone.search.low_load import after_low_load
+from loadstone.search.model import Strategy
+from loadstone.search.profiling import with_profile
+from loadstone.search.settings import SearchSettings
+from loadstone.search.strategies import DEFAULT, strategy
+from loadstone.system.redaction import secrets_in
+from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
+from loadstone.workload.policy import LowLoad, Search
+from loadstone.workload.requests import Requests
+
+ARG = "--arg"
+BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
+MOST_CONNECTIONS = 10_000
+SHOWN = 80  # characters of the arguments in a title
+_SUBTASK: Path = ("subtasks", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """One scenario to search: its arguments, users and criteria."""
+
+    scenario: Scenario  # built for no cloud yet
+    contexts: tuple[Context, ...]
+    most_existing: int | None = None  # of users that exist already; 0: the target's own user
+    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    parameters: tuple[tuple[str, str], ...] = ()
+    rules: tuple[SlaRule, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def users(self) -> str:
+        """Return the number of users as text."""
+        counts = [
+            context.tenants * context.users_per_tenant
+            for context in self.contexts
+            if isinstance(context, Users)
+        ]
+        if self.most_existing == 0:
+            return "the target's own"
+        return str(sum(counts)) if counts else "none"
+
+
+def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
+    """Return a scenario by its name, with arguments NAME=VALUE and this number of users.
+
+    The name is a short one, a mix, or one that task files use; InvalidInput says what is wrong.
+    """
+    searched = (
+        _of_catalogue(name, users, arguments)
+        if name in CATALOGUE
+        else _of_own(name, users, arguments)
+    )
+    if searched.scenario.goes_with_users and searched.most_existing == 0:
+        raise InvalidInput(
+            f"--scenario {name} needs --users 1 or more: the {searched.scenario.goes_with_users} "
+            "that it makes are removed with the users of the run"
+        )
+    return searched
+
+
+def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
+    if not is_named(name):
+        known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
+        near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
+        there = (
+            f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENARIOS))}"
+        )
+        raise InvalidInput(
+            f"no scenario {name!r}; {there}; a mix such as mix:issue=1,validate=9, and those of "
+            f"task files ({BY_ENGINE})"
+        )
+    if arguments:
+        raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")
+    return Searched(named(name), (evenly(users),), users)
+
+
+def _of_catalogue(name: str, users: int, arguments: Sequence[str]) -> Searched:
+    _require_engine(name, f"--scenario {name}")
+    checked = _checked(name, arguments)
+    workload = checked.task.subtasks[0].workloads[0]
+    has_users = any(isinstance(context, Users) for context in workload.contexts)
+    return replace(
+        _of_workload(workload, ARG),
+        contexts=(evenly(users),) if has_users else (),
+        most_existing=users if has_users else None,
+        secrets=checked.secrets,
+    )
+
+
+def of_task(checked: Checked, selector: str | None) -> Searched:
+    """Return a workload of a task: its number from 1 over all, or its scenario's name.
+
+    The search chooses the load: runner and hooks of the file are left out, and the parameters say
+    so. Rules of the SLA become objectives where they can.
+    """
+    workloads = [one for subtask in checked.task.subtasks for one in subtask.workloads]
+    number = _chosen([one.scenario.name for one in workloads], selector)
+    workload = workloads[number - 1]
+    place = f"{workload.file}:{workload.line}"
+    _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
+    runner = json.dumps(workload.spec["runner"])[1:-1].replace('"', "")
+    left_out = [("runner of the task", f"{runner}; not used, the search chooses the load")]
+    if workload.hooks:
+        left_out.append(("hooks of the task", f"{len(workload.hooks)}, not run"))
+    about = _of_workload(workload, place)
+    return replace(
+        about,
+        parameters=(
+            ("task", f"{workload.file}, workload {number} of {len(workloads)}"),
+            *about.parameters,
+            *left_out,
+        ),
+        rules=() if workload.is_sla_implied else workload.sla,
+        secrets=checked.secrets,
+        warnings=checked.warning_lines,
+    )
+
+
+def _chosen(names: Sequence[str], selector: str | None) -> int:
+    """Return the number of the selected workload, from 1."""
+    numbers = range(1, len(names) + 1)
+    if selector is None and len(names) == 1:
+        return 1
+    matches = [number for number in numbers if selector in (str(number), names[number - 1])]
+    if len(matches) == 1:
+        return matches[0]
+    choices = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
+    if selector is None:
+        raise InvalidInput(f"the task has several workloads; choose one with --workload: {choices}")
+    if matches:
+        raise InvalidInput(
+            f"--workload {selector}: several workloads have this scenario; choose by number: "
+            f"{choices}"
+        )
+    raise InvalidInput(
+        f"--workload {selector}: the task has no such workload; there are: {choices}"
+    )
+
+
+def _require_engine(name: str, place: str) -> None:
+    if not is_data(name):
+        raise InvalidInput(
+            f"{place} is a Python function: N can be searched only for scenarios that the engine "
+            f"sends by itself ({BY_ENGINE}); `loadstone run` carries functions out"
+        )
+
+
+def _of_workload(workload: Workload, place: str) -> Searched:
+    """Return a workload; its title is the scenario's name and arguments."""
+    name, arguments = workload.scenario.name, workload.scenario.arguments
+    try:
+        scenario = rally_scenario(name, arguments, DRY_RUN)
+    except InvalidInput as refused:
+        raise InvalidInput(f"{place}: {refused}") from None
+    text = _argument_text(workload.spec["scenario"])
+    title = f"{name} ({_shortened(text)})" if text else name
+    return Searched(
+        replace(scenario, title=title),
+        workload.contexts,
+        arguments=arguments,
+        parameters=(("arguments", text),) if text else (),
+    )
+
+
+def _argument_text(scenario: Any) -> str:
+    """Format the arguments of a spec, secrets masked: name=value, ..."""
+    (arguments,) = scenario.values()
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else json.dumps(value, default=str)}"
+        for name, value in (arguments or {}).items()
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _checked(name: str, arguments: Sequence[str]) -> Checked:
+    """Check a scenario and its arguments as those of a task file are checked."""
+    values: dict[str, Any] = {}
+    places: dict[Path, tuple[str, int]] = {_SUBTASK: (ARG, 1)}
+    for argument in arguments:
+        key, equals, text = argument.partition("=")
+        if not equals or not key:
+            raise InvalidInput(f"{ARG} must be NAME=VALUE, not {argument!r}")
+        if key in values:
+            raise InvalidInput(f"{ARG} {key} is given twice")
+        tree = parse(text, f"{ARG} {key}")
+        values[key] = tree.value
+        inside = (*_SUBTASK, "scenario", name, key)
+        places[inside] = (ARG, 1)
+        places |= {(*inside, *path): place for path, place in tree.places.items()}
+    subtask = {"title": "capacity", "scenario": {name: values}}
+    task: Any = {"version": 2, "title": "capacity", "subtasks": [subtask]}
+    try:
+        return check_tree(Tree(ARG, task, places, secrets_in(values)))
+    except TaskInvalid as wrong:
+        lines = (f"{ARG}: {problem.message}" for problem in wrong.problems)
+        raise InvalidInput("\n".join(lines)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTerms:
+    """Terms of a search for N."""
+
+    method: str = DEFAULT
+    budget_s: float = 240.0
+    max_rate_rps: float = MAX_RATE_RPS
+    objectives: tuple[str, ...] = ()
+    max_connections: int = MOST_CONNECTIONS
+    curve_s: float = 0.0
+    repeats: int = 1
+    least_rps: float | None = None  # N below this falls short
+    placement: Placement = field(default_factory=Placement)
+    # "only": predict N from a low load; "first": do so before the search
+    prediction: Literal["only", "first"] | None = None
+    is_profiled: bool = False  # the workers, at N
+
+
+def search_group(searches: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
+    """Return the measurements of the searches; InvalidInput names an invalid term.
+
+    All searches use the contexts of the first.
+    """
+    repeats = range(1, terms.repeats + 1)
+    return MeasurementGroup(
+        tuple(_search(searched, terms, number) for searched in searches for number in repeats),
+        contexts=searches[0].contexts,
+        most_existing=searches[0].most_existing,
+        is_repeated=terms.repeats > 1 and terms.prediction != "only",
+        least_rps=terms.least_rps,
+    )
+
+
+def _search(searched: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
+    of_rules, left_out = with_rules(searched.rules)
+    search_goal = goal(terms.objectives, of_rules)
+    settings = SearchSettings(
+        budget_s=terms.budget_s,
+        ceiling_rps=terms.max_rate_rps,
+        max_connections=most_connections(terms.max_connections),
+        error_share=search_goal.error_share,
+        has_objectives=bool(search_goal.objectives),
+        curve_s=terms.curve_s,
+    )
+    is_search = terms.prediction != "only"
+    low_load_s = low_load.LOAD_S if terms.prediction else 0.0
+    profile_s = profiling.LOAD_S if terms.is_profiled else 0.0
+    budget_s = terms.budget_s if is_search else low_load_s
+    scenario = searched.scenario
+    part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
+    title = f"{scenario.title}{part}"
+    objectives = ", ".join(terms.objectives) or "no growing backlog, no errors"
+    parameters = (
+        *searched.parameters,
+        ("method", terms.method if is_search else "prediction from a low load"),
+        ("load time at most", f"{budget_s:.0f} s"),
+        ("highest rate allowed", f"{terms.max_rate_rps:g}/s"),
+        ("connections allowed", f"{settings.max_connections:,}"),
+        ("users", searched.users),
+        ("HTTP", terms.placement.http),
+        ("objectives", str(search_goal) if searched.rules else objectives),
+        *((("SLA rules not applied", ", ".join(left_out)),) if left_out else ()),
+    )
+    return MeasurementConfig(
+        record=Measurement(
+            scenario=scenario.name,
+            title=title,
+            request=scenario.request,
+            policy="search" if is_search else "prediction",
+            parameters=parameters,
+            least_rps=terms.least_rps if terms.repeats == 1 else None,
+        ),
+        generator=Requests(
+            scenario,
+            searched.arguments,
+            Limits(max_connections=settings.max_connections),
+            terms.placement,
+        ),
+        policy=_policy(terms, settings),
+        heading=f"{title}: {scenario.request}",
+        goal=search_goal,
+        # Load outside the search's own budget. Late answers take longer.
+        budget_s=terms.budget_s + len(SHARES) * terms.curve_s + low_load_s + 2 * profile_s
+        if is_search
+        else 2 * low_load_s,
+        is_predicted=terms.prediction is not None,
+    )
+
+
+def _policy(terms: SearchTerms, settings: SearchSettings) -> Search | LowLoad:
+    begin = strategy(terms.method, settings)
+    if terms.is_profiled:
+        begin = partial(_profiled, settings.ceiling_rps, begin)
+    match terms.prediction:
+        case None:
+            return Search(begin)
+        case "only":
+            return LowLoad(settings.ceiling_rps)
+        case "first":
+            return Search(lambda: after_low_load(settings.ceiling_rps, begin()))
+        case _:
+            assert_never(terms.prediction)
+
+
+def _profiled(ceiling_rps: float, begin: Callable[[], Strategy]) -> Strategy:
+    return with_profile(ceiling_rps, begin())

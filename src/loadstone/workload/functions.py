@@ -1,0 +1,144 @@
+"""Python functions that worker processes call."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from loadstone.analysis.model import Failure
+from loadstone.engine import gate
+from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.model import FailureGroup as CallFailure
+from loadstone.engine.gate import Allowance
+from loadstone.engine.outcome import Outcome
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.journal import Journal
+from loadstone.keystone.resources import iteration_prefix, of_iterations
+from loadstone.keystone.target import Target
+from loadstone.plan.json_value import Json
+from loadstone.plan.load import BandLoad, ClosedLoad
+from loadstone.rally.functions.actor import rows, settings
+from loadstone.rally.functions.catalogue import service_of, sweep_of
+from loadstone.search.model import TrialRequest
+from loadstone.workload.generator import Load, Loaded, LoadTerms, Say
+
+SWEEPERS = 8  # users whose leftovers are removed in parallel
+SWEEP_RPS, SWEEP_S = 100.0, 3600.0  # limits: users started per second, and seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """A scenario that is a Python function."""
+
+    name: str
+    place: str  # in its file: "task.yaml:3: "
+    function: Function
+    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    timeout_s: float | None = None
+    max_in_flight: int | None = None
+    logs_in_anew: bool = False  # in every iteration, as Rally
+
+    needs_actors = False
+    can_use_fleet = False
+    requests_as_rally = False  # a function sends the requests of its library
+
+    def require_permitted(self, target: Target) -> None:
+        """Refuse a service that is on another machine according to the catalog."""
+        needed = service_of(self.name)
+        if needed is not None:
+            try:
+                target.access.service_url(needed)
+            except InvalidInput as refused:
+                raise InvalidInput(f"{self.place}{self.name}: {refused}") from None
+
+    def require_usable(self, target: Target) -> None:
+        """Refuse a scenario whose service the cloud does not have."""
+        needed = service_of(self.name)
+        if needed is not None and target.access.service_url(needed) is None:
+            raise EnvironmentUnusable(
+                f"{self.place}{self.name} needs a service of type {needed}, and the catalog of "
+                f"{target.access.identity_url} has none"
+            )
+
+    @contextmanager
+    def prepared(
+        self, target: Target, run_id: str, actors: Actors | None, say: Say
+    ) -> Iterator[Load]:
+        """Journal what iterations create; remove leftovers in other services at the end."""
+        own_settings = settings(
+            target.access,
+            iteration_prefix(run_id),
+            logs_in_anew=self.logs_in_anew or (actors is not None and actors.logs_in_anew),
+        )
+        own = rows(actors.users, actors.networks) if actors is not None else ()
+        own_rows = tuple(own[turn] for turn in actors.turns()) if actors and own else ({},)
+
+        def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
+            if isinstance(request.load, BandLoad):
+                raise AssertionError("no runner of a task asks for a band")
+            plan = CallPlan(
+                self.function,
+                request.load,
+                dict(self.arguments),
+                own_rows,
+                own_settings,
+                self.timeout_s,
+                self.max_in_flight,
+            )
+            called = gate.call(plan, terms.allowance, terms.on_progress, terms.on_samples)
+            return Loaded(
+                called.measured.samples,
+                called.measured.health,
+                called.measured.interrupted,
+                called.actions,
+                tuple(_failure(failure) for failure in called.failures),
+                called.outputs,
+                called.outputs_dropped,
+            )
+
+        if actors is None:
+            yield load
+            return
+        self._announce(actors.journal)
+        try:
+            yield load
+        finally:
+            self._sweep(target, own, own_settings, actors.journal, say)
+
+    def _announce(self, journal: Journal) -> None:
+        sweep = sweep_of(self.name)
+        if sweep is not None:
+            thing = of_iterations(journal.run_id, sweep.made)
+            journal.create(thing.kind, thing.name, thing.domain_id)
+
+    def _sweep(
+        self,
+        target: Target,
+        own: tuple[dict[str, str], ...],
+        own_settings: Mapping[str, str],
+        journal: Journal,
+        say: Say,
+    ) -> None:
+        """Remove as the users what iterations created; the admin's clean-up removes the rest."""
+        sweep = sweep_of(self.name)
+        if sweep is None or not own:
+            return
+        say("removing what the iterations left in other services")
+        load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
+        # Clean-up is no part of the load time that the user gave.
+        allowance = Allowance(SWEEP_RPS, SWEEP_S, target.access.beyond_loopback)
+        called = gate.call(CallPlan(sweep.function, load, {}, own, own_settings), allowance)
+        if called.failures:
+            say(f"  its users could not remove all of it: {called.failures[0].cause}")
+        elif not called.measured.interrupted:
+            journal.removed(of_iterations(journal.run_id, sweep.made))
+        if called.measured.interrupted:
+            # The admin's clean-up removes the rest; then the run ends.
+            raise KeyboardInterrupt
+
+
+def _failure(failure: CallFailure) -> Failure:
+    cause = f"{failure.action}: {failure.cause}"
+    number = failure.iteration + 1
+    message = f"{cause}; first in iteration {number}"
+    return Failure(cause, failure.count, message, number, failure.action, Outcome.RAISED, 0)

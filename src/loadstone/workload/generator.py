@@ -1,0 +1,75 @@
+"""Interface of load generators."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from loadstone.analysis.model import Failure
+from loadstone.engine.callables.model import IterationOutput
+from loadstone.engine.gate import LOCAL, Allowance, Engine
+from loadstone.engine.health import Health
+from loadstone.engine.iteration_buffer import OnSamples
+from loadstone.engine.parquet import SampleFile
+from loadstone.engine.progress import OnProgress
+from loadstone.engine.samples import Samples
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.target import Target
+from loadstone.search.model import TrialRequest
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Result of a load."""
+
+    samples: Samples | SampleFile  # in memory, or in the file of `LoadTerms`
+    health: Health
+    interrupted: bool  # by Ctrl-C
+    actions: tuple[str, ...]  # the names of the samples' actions
+    failures: tuple[Failure, ...] = ()  # details of failures that samples do not have
+    outputs: tuple[IterationOutput, ...] = ()  # charts from iterations
+    outputs_dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTerms:
+    """Allowance, sample file, engine and callbacks of one load."""
+
+    allowance: Allowance
+    file: Path | None  # None: samples stay in memory
+    on_progress: OnProgress
+    on_samples: OnSamples | None = None
+    engine: Engine = LOCAL  # or a fleet
+
+
+Load = Callable[[TrialRequest, LoadTerms], Loaded]
+
+
+class LoadGenerator(Protocol):
+    """A scenario that can be run on a target."""
+
+    @property
+    def needs_actors(self) -> bool:
+        """Whether it needs users or a journal even without a context."""
+
+    @property
+    def can_use_fleet(self) -> bool:
+        """Whether a fleet can send it; Python functions only run on this machine."""
+
+    @property
+    def requests_as_rally(self) -> bool:
+        """Whether iterations send the same requests as Rally."""
+
+    def require_permitted(self, target: Target) -> None:
+        """Refuse load on another machine that the user does not permit."""
+
+    def require_usable(self, target: Target) -> None:
+        """Refuse a target on which it cannot work, before anything is created."""
+
+    def prepared(
+        self, target: Target, run_id: str, actors: Actors | None, say: Say
+    ) -> AbstractContextManager[Load]:
+        """Prepare what iterations need, and yield the function that runs a load on the target."""

@@ -1,0 +1,100 @@
+"""Requests that the engine sends by itself."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from loadstone.engine import gate
+from loadstone.engine.samples import Outcome, Samples
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.prepared import prepare, require_permitted
+from loadstone.keystone.scenarios.build_context import BuildContext
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.target import Target
+from loadstone.plan.json_value import Json
+from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.rally.scenarios import with_look_ups
+from loadstone.search.model import TrialRequest
+from loadstone.workload.generator import Load, Loaded, LoadTerms, Say
+
+LATE = (Outcome.WRITE_TIMEOUT, Outcome.FIRST_BYTE_TIMEOUT, Outcome.BODY_TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """A scenario whose requests the engine sends."""
+
+    scenario: Scenario  # not built for a cloud yet
+    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    placement: Placement = field(default_factory=Placement)
+    requests_as_rally: bool = False
+    place: str = ""  # in a task file: "task.yaml:3: "
+    retries: Retries = "unread"
+
+    needs_actors = True
+    can_use_fleet = True
+
+    def require_permitted(self, target: Target) -> None:
+        """Refuse a URL of the scenario on another machine; the target is permitted already."""
+        require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
+
+    def require_usable(self, target: Target) -> None:
+        """Do nothing: requests need no other service."""
+
+    @contextmanager
+    def prepared(
+        self, target: Target, run_id: str, actors: Actors | None, say: Say
+    ) -> Iterator[Load]:
+        """Look up ids in the cloud, and issue the tokens that iterations need."""
+        if actors is None:
+            raise AssertionError("requests are made as somebody")
+        access = target.access
+        cloud = BuildContext(run_id, Identity(access))
+        located = with_look_ups(
+            self.scenario, self.arguments, cloud, rally_requests=self.requests_as_rally
+        )
+        prepared = prepare(located, actors, access, say)
+
+        def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
+            limits = _limits(self.limits, request)
+            fresh = prepared.of_run(run_id)  # with unique names for what iterations create
+            plan = fresh.plan(access, request.load, limits, self.placement)
+            plan = replace(plan, retries=self.retries)
+            if terms.file is None:
+                done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
+                samples = (
+                    mark_abandoned(done.samples, limits) if request.time_left else done.samples
+                )
+                return Loaded(samples, done.health, done.interrupted, fresh.actions)
+            on_samples = terms.on_samples
+            rows_callback = (
+                None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
+            )
+            spilled = gate.run_to_file(
+                plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
+            )
+            return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
+
+        yield load
+
+
+def _limits(limits: Limits, request: TrialRequest) -> Limits:
+    """Return the limits with those of a trial."""
+    if request.max_connections is not None:
+        limits = replace(limits, max_connections=request.max_connections)
+    if request.time_left is not None and request.load.duration_s is not None:
+        rest_s = max(0.0, request.time_left.most_s - request.load.duration_s)
+        limits = replace(limits, drain_s=min(limits.drain_s, rest_s))
+    return limits
+
+
+def mark_abandoned(samples: Samples, limits: Limits) -> Samples:
+    """Return the samples; a request that was abandoned before its time-out is no failure."""
+    took_s = (samples.done_ns - samples.sent_ns) / 1e9
+    is_abandoned = np.isin(samples.outcome, LATE) & (took_s < limits.request_timeout_s)
+    outcome = np.where(is_abandoned, np.uint8(Outcome.NOT_SENT), samples.outcome)
+    return replace(samples, outcome=outcome)

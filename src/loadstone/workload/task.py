@@ -1,0 +1,166 @@
+"""The workloads of a task file as measurements."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from loadstone.errors import InvalidInput
+from loadstone.plan.hooks import has_faults
+from loadstone.plan.json_value import Json
+from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
+from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.rally.functions.catalogue import function_of, service_of
+from loadstone.rally.runner import Pacing, pacing
+from loadstone.rally.scenarios import DRY_RUN, is_data, needs_cloud, scenario
+from loadstone.rally.steps import MOST_STEPS, RisingLoad
+from loadstone.rally.task.model import Rps, Runner, Task, Workload
+from loadstone.result.model import Measurement
+from loadstone.search.model import TrialRequest
+from loadstone.workload.generator import LoadGenerator
+from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
+from loadstone.workload.policy import Fixed, LoadPolicy, Steps
+from loadstone.workload.requests import Requests
+
+# Rally's openstack_client_http_timeout, which task files assume.
+REQUEST_TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTerms:
+    """Terms of a task."""
+
+    max_rate_rps: float = MAX_RATE_RPS  # of open loops; a closed loop is as fast as the service
+    paces_as_rally: bool = False  # keep a rate as Rally does, bursts included
+    requests_as_rally: bool = False  # send all that Rally sends for an iteration
+    placement: Placement = field(default_factory=Placement)
+    rising_load: RisingLoad | None = None  # each workload again and again
+    parameters: tuple[tuple[str, str], ...] = ()  # of the study that it is a part of: for reports
+
+
+def task_groups(task: Task, terms: TaskTerms) -> tuple[MeasurementGroup, ...]:
+    """Return a group for each workload; raise InvalidInput for an unsupported one."""
+    workloads = [
+        (subtask.title, workload) for subtask in task.subtasks for workload in subtask.workloads
+    ]
+    return tuple(
+        MeasurementGroup(
+            (_measurement(terms, title, workload, f"{number} of {len(workloads)}"),),
+            contexts=workload.contexts,
+        )
+        for number, (title, workload) in enumerate(workloads, 1)
+    )
+
+
+def _measurement(
+    terms: TaskTerms, title: str, workload: Workload, number: str
+) -> MeasurementConfig:
+    place = f"{workload.file}:{workload.line}: "
+    found = _pacing(terms, workload.runner)
+    if rate := _excess_rps(terms, found):
+        raise InvalidInput(
+            f"{place}{rate:g} iterations a second are more than the {terms.max_rate_rps:g} that "
+            "are allowed; raise --max-rate"
+        )
+    rising = terms.rising_load
+    request = _request(workload, found)
+    policy: LoadPolicy = Fixed(request)
+    if rising is not None:
+        rising.at(workload, 0)  # refuses a runner that has nothing to raise
+        policy = Steps(partial(_requests, terms, rising, workload), rising.until.is_reached)
+    return MeasurementConfig(
+        record=Measurement(
+            scenario=workload.scenario.name,
+            title=title,
+            policy="fixed" if rising is None else "steps",
+            parameters=terms.parameters,
+            subtask=title,
+            description=workload.description,
+            spec=json.dumps(workload.spec),
+            reduced=workload.reduced,
+        ),
+        generator=_generator(terms, workload, found, place),
+        policy=policy,
+        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec['runner'])}",
+        criteria=workload.sla,
+        hooks=workload.hooks,
+    )
+
+
+def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -> LoadGenerator:
+    name, arguments = workload.scenario.name, workload.scenario.arguments
+    if is_data(name):
+        as_rally = terms.requests_as_rally and needs_cloud(name)
+        try:
+            built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
+        except InvalidInput as refused:
+            raise InvalidInput(f"{place}{name}: {refused}") from None
+        # A retried request hides a failure.
+        retries: Retries = "never" if has_faults(workload.hooks) else "unread"
+        limits = _limits(pace)
+        return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
+    function = function_of(name)
+    if function is None:
+        raise InvalidInput(f"{place}{name} cannot be carried out yet")
+    if terms.placement.http != "1.1":
+        raise InvalidInput(
+            f"{place}{name} is a Python function, which sends as its library does; leave out "
+            "--http2"
+        )
+    # Only worker processes need these.
+    from loadstone.engine.callables.model import require_room
+    from loadstone.workload.functions import Calls
+
+    require_room(f"{place}{name}", pace.load, pace.max_in_flight)
+    # Without a cloud there is nothing to log in to.
+    logs_in_anew = terms.requests_as_rally and service_of(name) is not None
+    how = (pace.timeout_s, pace.max_in_flight, logs_in_anew)
+    return Calls(name, place, function, arguments, *how)
+
+
+def _limits(pace: Pacing) -> Limits:
+    """Return the engine's limits for a runner."""
+    patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
+    return Limits(
+        request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=patience_s
+    )
+
+
+def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Iterator[TrialRequest]:
+    """Yield the load of each step, until the runner or the maximum rate ends the steps."""
+    for number in range(MOST_STEPS):
+        step = rising.at(workload, number)
+        if step is None:
+            return
+        found = _pacing(terms, step.runner)
+        if _excess_rps(terms, found):
+            return
+        yield _request(step, found, runner=json.dumps(step.spec["runner"]))
+
+
+def _request(workload: Workload, pace: Pacing, runner: str = "") -> TrialRequest:
+    connections = Limits().max_connections
+    if isinstance(pace.load, ClosedLoad):
+        connections = pace.load.workers
+    elif pace.max_in_flight is not None:
+        connections = min(connections, pace.max_in_flight)
+    name = workload.scenario.name
+    return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
+
+
+def _runner_text(runner: Json) -> str:
+    return json.dumps(runner)[1:-1].replace('"', "")
+
+
+def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
+    processes = None
+    if terms.paces_as_rally and isinstance(runner, Rps):  # as many as Rally would take here
+        processes = min(os.cpu_count() or 1, runner.times, runner.max_concurrency or runner.times)
+    return pacing(runner, processes)
+
+
+def _excess_rps(terms: TaskTerms, pace: Pacing) -> float | None:
+    """Return a workload's rate if it exceeds the maximum rate."""
+    rate = peak_rps(pace.load) if isinstance(pace.load, OpenLoop) else 0.0
+    return rate if rate > terms.max_rate_rps else None

@@ -1,0 +1,126 @@
+import pytest
+import yaml
+from fake_keystone import PASSWORD
+
+from loadstone.cloud import connect, from_clouds_yaml, from_environment
+from loadstone.errors import InvalidInput
+
+
+@pytest.fixture
+def clouds(tmp_path, monkeypatch):
+    """Write a clouds.yaml, from a value or from text, where the loader looks first."""
+
+    def write(content):
+        path = tmp_path / "clouds.yaml"
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+        return path
+
+    return write
+
+
+def entry(url, **auth):
+    known = {
+        "auth_url": url,
+        "username": "admin",
+        "project_name": "admin",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    return {"auth": known | auth}
+
+
+def test_a_cloud_of_the_file_is_reached(clouds, url):
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD)}})
+    cloud = from_clouds_yaml("prod")
+    assert cloud.chosen == "--cloud prod"
+    with connect(cloud) as access:
+        assert access.identity_url == f"{url}/v3"
+
+
+def test_os_cloud_names_an_entry(clouds, url):
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD)}})
+    assert from_environment({"OS_CLOUD": "prod"}).chosen == "--cloud prod"
+
+
+def test_secrets_may_stand_in_secure_yaml(clouds, url, tmp_path, monkeypatch):
+    clouds({"clouds": {"prod": entry(url)}})
+    secure = tmp_path / "secure.yaml"
+    secure.write_text(yaml.safe_dump({"clouds": {"prod": {"auth": {"password": PASSWORD}}}}))
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    with connect(from_clouds_yaml("prod")) as access:
+        assert access.token()
+
+
+def test_an_unknown_cloud_names_the_known_ones(clouds, url):
+    path = clouds({"clouds": {"prod": entry(url), "test": entry(url)}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("staging")
+    assert str(problem.value) == f"--cloud staging: no such cloud in {path}; it has prod, test"
+
+
+def test_the_variables_of_the_environment_are_no_entry_of_the_file(clouds, url, monkeypatch):
+    monkeypatch.setenv("OS_USERNAME", "admin")
+    path = clouds({"clouds": {"prod": entry(url)}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("envvars")
+    assert str(problem.value) == f"--cloud envvars: no such cloud in {path}; it has prod"
+
+
+def test_a_file_that_is_no_yaml_is_named_with_the_line(clouds):
+    path = clouds("clouds:\n  prod:\n    auth: {auth_url: [\n")
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(path) in str(problem.value)
+    assert "line 4" in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "just words\n",
+        "clouds:\n",
+        "clouds: [a, b]\n",
+        "clouds:\n  prod: nothing\n",
+        "clouds:\n  prod:\n    auth: nothing\n",
+        "clouds:\n  prod:\n    auth: {auth_url: 5}\n",
+        "clouds:\n  prod: {regions: [{values: {}}], auth: {}}\n",
+    ],
+)
+def test_a_file_of_the_wrong_shape_gives_one_line(clouds, content):
+    clouds(content)
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert "\n" not in str(problem.value)
+
+
+def test_no_file_at_all_says_where_it_was_looked_for(monkeypatch, tmp_path):
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "none.yaml"))
+    monkeypatch.setattr("openstack.config.loader.CONFIG_FILES", [])
+    with pytest.raises(InvalidInput, match=r"none\.yaml.*does not exist.*~/\.config/openstack"):
+        from_clouds_yaml("prod")
+
+
+def test_a_missing_field_is_named_with_its_place(clouds, url):
+    path = clouds({"clouds": {"prod": entry(url)}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == f"{path}: clouds.prod.auth.password is missing"
+
+
+def test_a_file_without_its_section_is_said(clouds):
+    path = clouds({"cloud": {"prod": {}}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == f"--cloud prod: {path} has no `clouds:` section; it has cloud:"
+
+
+def test_aliases_that_expand_without_limit_are_refused(tmp_path, monkeypatch):
+    lines = ["a0: &a0 {x: 1, y: 1, z: 1}"]
+    merged = ", ".join
+    lines += [f"a{n}: &a{n} {{<<: [{merged([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 12)]
+    (tmp_path / "clouds.yaml").write_text("\n".join([*lines, "clouds: {mine: *a11}"]))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    with pytest.raises(InvalidInput, match=r"clouds\.yaml: its aliases expand"):
+        from_clouds_yaml("mine")

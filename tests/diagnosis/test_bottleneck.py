@@ -1,0 +1,348 @@
+"""Verdicts on targets whose limit is known by construction."""
+
+import pytest
+
+from loadstone.diagnosis.bottleneck import Case, name_bottleneck
+from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.monitor.roles import Role
+
+
+def cpu(role, busy, capacity, demand_s=0.1):
+    names = {"keystone": "Keystone's CPU", "machine": "the machine's CPU"}
+    return ResourceUse(
+        names.get(role, f"the {role}'s CPU"),
+        BottleneckKind.CPU,
+        role,
+        busy,
+        capacity,
+        "cores",
+        demand_s,
+    )
+
+
+def slots(busy, capacity):
+    name = "Keystone's worker threads"
+    return ResourceUse(name, BottleneckKind.WORKERS, Role.KEYSTONE, busy, capacity, "threads", 0.1)
+
+
+def judged(*uses, setup=None, is_generator_valid=True, **figures):
+    ranked = tuple(sorted(uses, key=lambda one: one.utilisation, reverse=True))
+    seen = Observation(10.0, 100, ranked, tuple(figures.items()))
+    return name_bottleneck(Case(seen, setup or Setup(), is_generator_valid))
+
+
+def test_two_workers_on_two_cores_are_limited_by_cpu():
+    verdict = judged(
+        cpu("keystone", 1.96, 2, demand_s=0.274),
+        cpu("database", 0.12, 2),
+        cpu("machine", 1.99, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=1.0,
+        workers=2,
+    )
+    found = verdict.bottleneck
+    assert (found.kind, found.role) == (BottleneckKind.CPU, "keystone")
+    assert found.sentence == (
+        "Keystone's CPU: 1.96 of 2 cores busy; a request costs 274 ms; next is the database's CPU "
+        "at 6%."
+    )
+    assert found.utilisation == pytest.approx(0.98)
+    assert found.demand_s == pytest.approx(0.274)
+
+
+def test_one_worker_on_an_idle_machine_is_limited_by_its_workers():
+    verdict = judged(
+        cpu("keystone", 0.97, 1),
+        cpu("machine", 1.1, 4),
+        slots(1, 1),
+        setup=Setup(workers=1, threads=1),
+        worker_cpu=0.98,
+        workers=1,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.WORKERS
+    assert "Run more workers." in [one.advice for one in verdict.findings]
+
+
+def test_cores_that_other_programs_take_are_named_before_keystones_cpu():
+    verdict = judged(
+        cpu("keystone", 0.33, 2),
+        cpu("machine", 1.99, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.16,
+        worker_cpu_wait=0.74,
+        others_cores=1.6,
+        workers=2,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.CPU, "machine")
+    assert verdict.findings[0].id == "other-work"
+    assert "1.6 of 2 cores" in verdict.bottleneck.sentence
+
+
+def test_other_programs_beside_a_load_that_is_small_are_no_bottleneck():
+    verdict = judged(
+        cpu("keystone", 0.1, 2),
+        cpu("machine", 2, 2),
+        slots(0.3, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.05,
+        worker_cpu_wait=0.1,
+        others_cores=1.8,
+        workers=2,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
+    assert verdict.bottleneck.sentence == (
+        "This machine has no core left, which may limit what was measured: other programs took 1.8 "
+        "of 2 cores, Keystone 0.10."
+    )
+
+
+@pytest.mark.parametrize(
+    ("setup", "who"),
+    [(Setup(), "the service and other programs"), (Setup(is_elsewhere=True), "other programs")],
+)
+def test_a_busy_machine_says_nothing_of_a_service_whose_processes_are_not_seen(setup, who):
+    verdict = judged(cpu("machine", 2, 2), cpu("generator", 0.1, 2), setup=setup, others_cores=1.9)
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
+    assert verdict.bottleneck.sentence == (
+        f"This machine has no core left, which may limit what was measured: {who} took 1.9 of 2 "
+        "cores, the load generator 0.10."
+    )
+
+
+def test_a_generator_that_other_programs_delayed_is_not_said_to_be_too_slow():
+    verdict = judged(
+        cpu("keystone", 0.1, 2),
+        cpu("generator", 0.01, 2),
+        cpu("machine", 1.98, 2),
+        is_generator_valid=False,
+        others_cores=1.87,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.GENERATOR
+    assert verdict.bottleneck.sentence == (
+        "The load generator sent late because this machine is busy, so that nothing is known of "
+        "the service: other programs took 1.9 of 2 cores, the load generator 0.01."
+    )
+    assert verdict.findings[0].advice == "End the other programs, and measure again."
+
+
+def test_workers_of_a_service_without_other_servers_do_not_wait_for_them():
+    verdict = judged(
+        cpu("keystone", 0.7, 2),
+        cpu("machine", 2, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.3,
+        worker_cpu_wait=0.06,
+        others_cores=1.3,
+        workers=2,
+    )
+    assert verdict.findings[0].id == "keystone-workers-wait"
+    assert verdict.bottleneck.sentence == (
+        "Keystone's workers: 2.0 of 2 worker threads are busy, and wait 64% of the time for a "
+        "lock, a disk or a server that was not watched; meanwhile other programs took 1.3 of 2 "
+        "cores."
+    )
+
+
+def test_many_threads_in_one_worker_are_limited_by_pythons_global_lock():
+    verdict = judged(
+        cpu("keystone", 1.02, 4),
+        cpu("machine", 1.4, 4),
+        slots(16, 16),
+        setup=Setup(workers=1, threads=16, pool=55),
+        worker_cpu=1.05,
+        workers=1,
+        transactions_open=9,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.LOCK
+    assert verdict.findings[0].id == "keystone-gil"
+
+
+def test_a_database_on_a_full_core_is_the_limit_though_keystone_waits():
+    verdict = judged(
+        cpu("database", 0.98, 1),
+        cpu("keystone", 0.6, 2),
+        cpu("machine", 1.6, 4),
+        slots(4, 4),
+        setup=Setup(workers=4, threads=1),
+        worker_cpu=0.2,
+        workers=4,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.CPU, "database")
+    # That all workers wait is its effect, and stands behind it.
+    assert [one.id for one in verdict.findings] == ["database-cpu", "keystone-workers-wait"]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "found"), [(1.6, "database-cpu"), (0.4, "keystone-workers-wait")]
+)
+def test_a_database_whose_threads_wait_for_a_core_is_short_of_cores(waiting, found):
+    # The hypervisor, or another program, has the core for the rest of the time.
+    verdict = judged(
+        cpu("database", 0.84, 1),
+        cpu("keystone", 0.5, 1),
+        cpu("machine", 1.2, 2),
+        slots(6, 6),
+        setup=Setup(workers=6, threads=1),
+        worker_cpu=0.1,
+        workers=6,
+        database_cpu_wait=waiting,
+    )
+    assert verdict.findings[0].id == found
+
+
+def test_threads_that_share_one_connection_are_limited_by_the_pool():
+    pool = ResourceUse(
+        "pools", BottleneckKind.CONNECTIONS, Role.KEYSTONE, 0.96, 1, "connections", 0.1
+    )
+    verdict = judged(
+        pool,
+        cpu("keystone", 0.9, 2),
+        cpu("machine", 1.1, 2),
+        slots(8, 8),
+        setup=Setup(workers=1, threads=8, pool=1),
+        worker_cpu=0.9,
+        workers=1,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (
+        BottleneckKind.CONNECTIONS,
+        "keystone",
+    )
+
+
+def test_a_queue_before_servers_that_are_full_is_the_balancers_limit():
+    sessions = ResourceUse(
+        "sessions", BottleneckKind.BALANCER, Role.BALANCER, 2, 2, "sessions", 0.1
+    )
+    verdict = judged(
+        sessions,
+        slots(1.5, 4),
+        setup=Setup(workers=4, threads=1),
+        balancer_queue=37,
+        worker_cpu=0.4,
+        workers=4,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.BALANCER
+    assert "2.0 of 2" in verdict.bottleneck.sentence
+
+
+def test_commits_that_wait_for_the_disk_are_the_limit():
+    verdict = judged(
+        slots(4, 4),
+        cpu("keystone", 0.3, 2),
+        setup=Setup(workers=4, threads=1),
+        committing=3.4,
+        worker_cpu=0.1,
+        workers=4,
+    )
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.DISK, "database")
+
+
+def test_sessions_that_wait_for_row_locks_are_the_limit():
+    verdict = judged(slots(4, 4), lock_waiters=2.5, worker_cpu=0.1, workers=4)
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.LOCK, "database")
+
+
+def test_a_database_without_free_connections_is_the_limit():
+    full = ResourceUse("c", BottleneckKind.CONNECTIONS, Role.DATABASE, 100, 100, "connections")
+    verdict = judged(full, slots(4, 4), worker_cpu=0.1)
+    assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (
+        BottleneckKind.CONNECTIONS,
+        "database",
+    )
+
+
+def test_a_cache_that_is_off_is_named_before_the_cpu_that_it_costs():
+    figures = {"worker_cpu": 1.0, "workers": 2.0, "statements_per_request": 44.0}
+    uses = (cpu("keystone", 1.9, 2), slots(2, 2))
+    off = judged(*uses, setup=Setup(workers=2, threads=1, cache="off"), **figures)
+    on = judged(*uses, setup=Setup(workers=2, threads=1, cache="memcached"), **figures)
+    assert off.bottleneck.kind is BottleneckKind.CACHE
+    assert "44 SQL statements" in off.bottleneck.sentence
+    assert on.bottleneck.kind is BottleneckKind.CPU
+    assert [one.id for one in off.findings] == ["keystone-cache-off", "keystone-cpu"]
+
+
+def test_a_generator_that_fell_behind_is_the_limit_whatever_else_is_busy():
+    verdict = judged(cpu("keystone", 1.9, 2), is_generator_valid=False, worker_cpu=1.0)
+    assert verdict.bottleneck.kind is BottleneckKind.GENERATOR
+
+
+def test_swapping_is_named():
+    assert judged(swap_bytes_per_s=8e6).bottleneck.kind is BottleneckKind.MEMORY
+
+
+def test_a_full_listen_queue_is_named():
+    assert judged(listen_overflows_per_s=12.0).bottleneck.kind is BottleneckKind.QUEUE
+
+
+def test_nothing_saturated_is_said_to_be_so_with_what_comes_nearest():
+    verdict = judged(cpu("keystone", 0.6, 2), slots(0.7, 2), setup=Setup(workers=2), worker_cpu=0.3)
+    assert verdict.bottleneck.kind is BottleneckKind.NONE
+    (finding,) = verdict.findings
+    assert finding.id == "no-bottleneck"
+    assert "Keystone's worker threads: 0.7 of 2" in finding.sentence
+
+
+def test_a_service_on_another_machine_of_which_nothing_is_known_has_no_bottleneck():
+    assert judged().bottleneck.kind is BottleneckKind.NONE
+
+
+def test_a_finding_carries_its_figures():
+    verdict = judged(cpu("keystone", 1.96, 2, 0.274), worker_cpu=1.0, workers=2)
+    evidence = {one.name: one.value for one in verdict.findings[0].evidence}
+    assert evidence["utilisation"] == "0.98"
+    assert evidence["demand_ms"] == "274"
+    assert evidence["bound_rps"] == "7.299"
+    assert evidence["throughput_rps"] == "10"
+
+
+def test_a_full_machine_of_an_unwatched_service_is_not_called_idle():
+    machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, "machine", 2.0, 2, "cores", 0.01)
+    sentence = judged(machine, worker_cpu=0.1).bottleneck.sentence
+    assert "Nothing that was watched is saturated" not in sentence
+    assert "2 of 2 cores (100%)" in sentence
+
+
+def test_threads_that_wait_for_their_workers_one_connection_need_not_fill_it():
+    pool = ResourceUse(
+        "pools", BottleneckKind.CONNECTIONS, Role.KEYSTONE, 0.75, 1, "connections", 0.1
+    )
+    verdict = judged(
+        pool,
+        slots(8, 8),
+        setup=Setup(workers=1, threads=8, pool=1),
+        worker_cpu=0.6,
+        workers=1,
+    )
+    assert verdict.findings[0].id == "keystone-pool"
+
+
+def test_commits_are_counted_against_the_workers_where_the_web_server_does_not_tell():
+    web = ResourceUse("Apache's threads", BottleneckKind.WORKERS, Role.WEB, 1, 1, "threads")
+    few = judged(web, setup=Setup(workers=8, threads=1), committing=0.9, worker_cpu=0.1)
+    assert few.findings[0].id == "web-threads"
+    all_of_them = judged(web, setup=Setup(workers=1, threads=1), committing=0.9, worker_cpu=0.1)
+    assert all_of_them.findings[0].id == "database-disk"
+
+
+def test_commits_count_among_what_workers_wait_for_not_among_what_they_do():
+    """Of 4 workers 1.6 run on average; of the other 2.4 most wait for a commit."""
+    setup = Setup(workers=4, threads=1)
+    most = judged(slots(4, 4), setup=setup, committing=1.7, worker_cpu=0.4)
+    assert most.findings[0].id == "database-disk"
+    few = judged(slots(4, 4), setup=setup, committing=0.9, worker_cpu=0.4)
+    assert few.findings[0].id == "keystone-workers-wait"
+    idle = judged(slots(1, 4), setup=setup, committing=0.9, worker_cpu=0.1)
+    assert idle.findings[0].id == "no-bottleneck"
+
+
+def test_what_busy_workers_wait_for_is_said_where_it_is_known():
+    setup = Setup(workers=4, threads=1)
+    database = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=3.1)
+    assert "80% of the time for the database" in database.bottleneck.sentence
+    few = {"worker_cpu": 0.2, "transactions_open": 0.4}
+    unknown = judged(slots(4, 4), cpu("cache", 0.1, 2), setup=setup, **few)
+    assert "80% of the time for other servers" in unknown.bottleneck.sentence

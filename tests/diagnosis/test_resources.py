@@ -1,0 +1,71 @@
+"""What a trial keeps of the readings that were made during its load."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from loadstone.diagnosis.demand import BottleneckKind, Setup
+from loadstone.diagnosis.resources import LoadFigures, Watch, timelines
+from loadstone.monitor.metrics import Reading
+from loadstone.monitor.sampler import Monitor
+
+
+@dataclass
+class Counter:
+    """A role whose CPU time is what the test says."""
+
+    cpu_s: float = 0.0
+    name: str = "keystone"
+    is_remote: bool = False
+    reads: list = field(default_factory=list)
+
+    def read(self):
+        yield Reading("keystone", "cpu_seconds_total", self.cpu_s, "s")
+        yield Reading("keystone", "cores_allowed", 2)
+
+    def close(self):
+        pass
+
+
+def test_only_what_the_load_itself_used_counts():
+    source = Counter(5.0)  # before
+    with Monitor([source], every_s=1000) as monitor:
+        watched = Watch(monitor, Setup(workers=2, threads=1)).begin()
+        source.cpu_s += 3.0
+        watched.stop()
+        source.cpu_s += 100.0  # afterwards
+        monitor.sample()
+        resources = watched.resources(LoadFigures(30, is_generator_valid=True, is_overloaded=False))
+    use = resources.observation.use(BottleneckKind.CPU, "keystone")
+    assert use.demand_s == pytest.approx(0.1)
+    assert resources.not_watched == ()
+
+
+def test_a_second_trial_begins_anew():
+    source = Counter()
+    with Monitor([source], every_s=1000) as monitor:
+        watch = Watch(monitor, Setup())
+        for cpu_s in (1.0, 4.0):
+            watched = watch.begin()
+            source.cpu_s += cpu_s
+            watched.stop()
+            outcome = LoadFigures(100, is_generator_valid=True, is_overloaded=False)
+            use = watched.resources(outcome).observation.use(BottleneckKind.CPU, "keystone")
+            assert use.demand_s == pytest.approx(cpu_s / 100)
+
+
+def test_a_timeline_follows_the_load():
+    from loadstone.diagnosis.demand import observe
+    from loadstone.monitor.metrics import Recorder
+
+    recorder, cpu_s = Recorder(), 0.0
+    for second in range(21):
+        cpu_s += 0.2 if second <= 10 else 1.8  # idle, then busy
+        rows = [Reading("keystone", "cpu_seconds_total", cpu_s, "s")]
+        recorder.add(1000.0 + second, [*rows, Reading("keystone", "cores_allowed", 2)])
+    metrics = recorder.metrics()
+    (timeline,) = timelines(metrics, observe(metrics, 100), Setup())
+    early = [share for at_s, share in timeline.points if at_s < 9]
+    late = [share for at_s, share in timeline.points if at_s > 12]
+    assert early == pytest.approx([0.1] * len(early), abs=0.01)
+    assert late == pytest.approx([0.9] * len(late), abs=0.01)

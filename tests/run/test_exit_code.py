@@ -1,0 +1,160 @@
+"""Exit codes follow from what limits N, or from why there is none: docs/methodology.md."""
+
+from dataclasses import replace
+
+import pytest
+from realistic import keystone
+from simulator.service import Change, Limiter, Service
+from simulator.simulator import Simulator
+
+from loadstone.analysis.goal import goal
+from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.result.model import Measurement
+from loadstone.run.exit_code import exit_code
+from loadstone.search.model import Capacity, CapacityKind
+from loadstone.search.run import search
+from loadstone.search.settings import SearchSettings
+from loadstone.search.strategies import STRATEGIES
+
+RESULT, _ = keystone()
+QUIET = Service(workers=4, capacity_rps=50.0)
+SLOW = Service(workers=2, capacity_rps=11.0)  # about 180 ms each
+
+
+def searched(
+    service: Service,
+    *objectives: str,
+    budget_s: float = 120.0,
+    ceiling_rps: float = 5000.0,
+    method: str = "meter",
+) -> Measurement:
+    wanted = goal(objectives)
+    settings = SearchSettings(
+        budget_s=budget_s,
+        ceiling_rps=ceiling_rps,
+        error_share=wanted.error_share,
+        has_objectives=bool(wanted.objectives),
+    )
+    simulator = Simulator(service, 1, wanted)
+    capacity, trials = search(STRATEGIES[method](settings), simulator.measure)
+    return replace(RESULT.measurements[0], capacity=capacity, trials=trials)
+
+
+def code(*measurements: Measurement) -> int:
+    return exit_code(replace(RESULT, measurements=measurements))
+
+
+@pytest.mark.parametrize(
+    ("service", "objectives", "ceiling_rps", "kind"),
+    [
+        (QUIET, (), 5000.0, CapacityKind.SATURATION),
+        (replace(QUIET, limiter=Limiter(20.0)), (), 5000.0, CapacityKind.REFUSAL),
+        (QUIET, ("p99<200ms",), 5000.0, CapacityKind.OBJECTIVE),
+        (QUIET, (), 20.0, CapacityKind.CEILING),
+        (replace(QUIET, change=Change(60.0, 1.5)), (), 5000.0, CapacityKind.SATURATION),
+    ],
+    ids=["saturation", "refusal", "objective", "ceiling", "changed"],
+)
+def test_whatever_limits_it_a_found_n_is_success(
+    service: Service, objectives: tuple[str, ...], ceiling_rps: float, kind: CapacityKind
+) -> None:
+    finding = searched(service, *objectives, budget_s=240.0, ceiling_rps=ceiling_rps)
+    assert finding.capacity is not None
+    assert finding.capacity.rate_rps is not None
+    assert finding.capacity.kind is kind
+    assert code(finding) == 0
+
+
+@pytest.mark.parametrize("method", ["meter", "bisect"])
+@pytest.mark.parametrize("budget_s", [20.0, 60.0])
+@pytest.mark.parametrize("objective", ["p99<60ms", "p99<1ms", "p50<30ms", "mean<50ms"])
+def test_an_objective_that_no_rate_meets_is_a_shortfall(
+    method: str, budget_s: float, objective: str
+) -> None:
+    finding = searched(SLOW, objective, budget_s=budget_s, method=method)
+    assert finding.capacity is not None
+    assert finding.capacity.rate_rps is None
+    assert code(finding) == 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (50.0, 60.0, 0),
+        (51.0, None, 0),  # limited by the load that is allowed
+        (49.9, 60.0, 4),
+        (None, 60.0, 4),
+        (40.0, None, 4),
+        (40.0, 49.9, 1),
+        (None, 49.9, 1),
+    ],
+)
+def test_a_rate_that_n_must_reach_is_held_against_its_interval(
+    low: float | None, high: float | None, expected: int
+) -> None:
+    capacity = Capacity(55.0, low, high, 0.95)
+    finding = replace(RESULT.measurements[0], capacity=capacity, least_rps=50.0)
+    assert code(finding) == expected
+    assert code(replace(finding, least_rps=None)) == 0
+
+
+def test_without_n_the_reason_gives_the_code_and_not_the_rate_that_was_asked_for() -> None:
+    finding = searched(SLOW, "p99<1ms")
+    assert code(replace(finding, least_rps=50.0)) == code(finding) == 1
+
+
+def test_without_a_trial_that_meets_the_objective_there_is_no_n() -> None:
+    # Alone a request takes 180 ms; how long they take at a constant rate, 20 s do not show.
+    finding = searched(SLOW, "p99<230ms", budget_s=20.0)
+    assert finding.capacity is not None
+    assert finding.capacity.rate_rps is None
+    assert "no rate was seen to meet the objectives" in finding.capacity.words[0]
+    assert code(finding) == 4
+
+
+def test_a_missed_objective_is_a_shortfall_also_beside_an_invalid_trial() -> None:
+    finding = searched(SLOW, "p99<60ms", budget_s=60.0)
+    late = Verdict(TrialState.INVALID, ("sends were late",), Cause.GENERATOR)
+    first, *rest = finding.trials
+    assert code(replace(finding, trials=(replace(first, verdict=late), *rest))) == 1
+
+
+def test_a_target_that_answers_errors_only_is_a_shortfall() -> None:
+    assert code(searched(replace(QUIET, error_share=1.0))) == 1
+
+
+def without_number(*causes: Cause) -> Capacity:
+    return Capacity(None, None, None, 0.0, ("why",), causes=causes)
+
+
+@pytest.mark.parametrize("cause", [Cause.GENERATOR, Cause.DRIFT])
+def test_no_n_because_of_the_generator_or_a_change_is_an_invalid_measurement(cause: Cause) -> None:
+    finding = searched(QUIET, budget_s=60.0)
+    assert code(replace(finding, capacity=without_number(cause))) == 4
+
+
+def test_a_service_that_went_away_is_an_invalid_measurement() -> None:
+    finding = searched(QUIET, budget_s=60.0)
+    last = finding.trials[-1]
+    gone = replace(last, stats=replace(last.stats, total=replace(last.stats.total, ok=0)))
+    trials = (*finding.trials[:-1], gone)
+    lost = replace(finding, capacity=without_number(Cause.ERRORS), trials=trials)
+    assert code(lost) == 4
+
+
+def test_a_budget_that_ends_before_anything_was_seen_says_nothing() -> None:
+    finding = searched(Service(workers=1, capacity_rps=0.2), budget_s=10.0)
+    assert finding.capacity is not None
+    assert finding.capacity.rate_rps is None
+    assert code(finding) == 4
+
+
+def test_a_search_that_did_not_end_says_nothing() -> None:
+    assert code(replace(searched(QUIET, budget_s=60.0), capacity=None)) == 4
+
+
+def test_of_several_searches_the_highest_code_counts() -> None:
+    found = searched(QUIET, budget_s=60.0)
+    short = searched(SLOW, "p99<1ms", budget_s=60.0)
+    assert code(found, short) == 1
+    assert code(short, replace(found, capacity=without_number(Cause.GENERATOR))) == 4

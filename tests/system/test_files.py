@@ -1,0 +1,46 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.system import files
+
+
+def test_what_fails_half_way_leaves_the_file_of_before_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    files.write(path, "before")
+    with pytest.raises(UnicodeEncodeError):
+        files.write(path, "half\udc80")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_private_file_is_private_also_in_place_of_one_that_was_not(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("before")
+    path.chmod(0o644)
+    files.write(path, "after", files.PRIVATE)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_text() == "after"
+
+
+def test_a_full_disk_is_said_in_one_line_and_a_device_stays_one(tmp_path: Path) -> None:
+    path = tmp_path / "device"
+    path.symlink_to("/dev/full")
+    with pytest.raises(EnvironmentUnusable, match=r"^cannot write .*/device: No space left on dev"):
+        files.write(path, "text")
+    assert path.is_symlink()
+
+
+def test_a_link_of_the_temporary_name_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
+    victim = tmp_path / "victim"
+    victim.write_text("before")
+    (tmp_path / f".page.{os.getpid()}.known.part").symlink_to(victim)
+    with pytest.raises(EnvironmentUnusable, match="File exists"):
+        files.write(tmp_path / "page", "after")
+    assert victim.read_text() == "before"
