@@ -1,9 +1,11 @@
 """Rally's own results, taken in: pieces of what Rally 5.1.1 wrote."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_runs import runs, samples_of
 
 from loadstone.errors import InvalidInput
 from loadstone.rally.export import as_rally
@@ -98,3 +100,17 @@ def test_a_file_of_something_else_is_refused_in_one_line(store, tmp_path, text):
         import_file(store, tmp_path / "file.json")
     assert "\n" not in str(refused.value)
     assert store.every() == []
+
+
+def test_a_workload_passes_if_its_rules_held_and_the_task_if_all_did() -> None:
+    task = runs()["task"]
+    first = task.measurements[0]
+    spec = {"scenario": {first.scenario: {}}, "contexts": {}, "sla": {}} | json.loads(first.spec)
+    first = replace(first, spec=json.dumps(spec))
+    checks = tuple(replace(row, success=True) for row in first.checks)
+    held = replace(first, trials=(replace(first.trials[-1], checks=checks),))
+    for measurements, passed in (((first, held), [False, True]), ((held,), [True])):
+        [found] = as_rally(replace(task, measurements=measurements), samples_of)["tasks"]
+        workloads = [one for subtask in found["subtasks"] for one in subtask["workloads"]]
+        assert [one["pass_sla"] for one in workloads] == passed
+        assert found["pass_sla"] is all(passed)

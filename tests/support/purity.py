@@ -20,6 +20,7 @@ FOLDERS = {
 FILES = {
     "engine/test_limits.py",
     "engine/test_parquet.py",
+    "gate/test_permission.py",
     "observers/test_resources.py",
     "run/test_exit_code.py",
 }

@@ -1,0 +1,38 @@
+"""Every part of a deployment is asked to stop in its own way, the last one first."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from loadstone.lab import processes, shutdown, state
+from loadstone.lab.processes import Process
+from loadstone.lab.state import DeploymentState, Phase, Record
+
+
+def test_each_part_is_stopped_by_its_own_signal_the_last_one_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, signal.Signals]] = []
+    monkeypatch.setattr(
+        processes,
+        "stop",
+        lambda process, stop_signal: asked.append((process.pid, stop_signal)),
+    )
+    records = tuple(
+        Record(name, Process(pid, 1), number, ())
+        for name, pid, number in (
+            ("mariadb", 101, signal.SIGTERM),
+            ("node1", 102, signal.SIGQUIT),
+            ("haproxy", 103, signal.SIGUSR1),
+        )
+    )
+    folder = tmp_path / "it"
+    begun = DeploymentState("it", "r", Phase.RUNNING, processes.boot_id(), (), records=records)
+    state.write(folder, begun)
+    shutdown.shut_down(folder)
+    assert asked == [(103, signal.SIGUSR1), (102, signal.SIGQUIT), (101, signal.SIGTERM)]
+    left = state.read(folder)
+    assert left is not None
+    assert left.phase is Phase.STOPPED
+    assert [record.process for record in left.records] == [None] * 3
