@@ -19,7 +19,7 @@ METADATA = (
     "Requires-Python",
     "Summary",
 )
-TAG = re.compile(r"loadstone-[^-]+-cp311-abi3-manylinux_2_17_\w+\.manylinux2014_\w+\.whl")
+TAG = re.compile(r"loadstone-[^-]+-cp311-abi3-manylinux2014_(\w+)\.manylinux_2_17_\1\.whl")
 
 
 def problems(wheel: Path) -> Iterator[str]:

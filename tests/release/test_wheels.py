@@ -73,7 +73,7 @@ def test_a_relative_link_of_the_readme_is_refused():
 
 def test_the_tag_of_a_wheel_for_one_distribution_alone_is_refused():
     assert contents.TAG.fullmatch(
-        "loadstone-0.1.0-cp311-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+        "loadstone-0.1.0-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
     )
     assert not contents.TAG.fullmatch("loadstone-0.1.0-cp311-abi3-linux_x86_64.whl")
 

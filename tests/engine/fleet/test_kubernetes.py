@@ -48,7 +48,7 @@ def closed(schema: Any) -> Any:
 
 def containers(cluster: dict[str, Any]) -> list[list[str]]:
     parts = (cluster["spec"]["scheduler"], cluster["spec"]["worker"])
-    return [one["args"] for part in parts for one in part["spec"]["containers"]]
+    return [one["command"] for part in parts for one in part["spec"]["containers"]]
 
 
 def test_the_operator_accepts_the_cluster(
