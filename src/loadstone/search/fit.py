@@ -221,10 +221,11 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
             f"the more requests are inside, the slower it is"
         )
     if one.spread is not None:
-        slow, fast = one.spread
+        slower, faster = one.spread
         facts.append(
-            f"{slow.rate_rps:.4g}/s completed after {slow.at_s:.0f} s of load and "
-            f"{fast.rate_rps:.4g}/s after {fast.at_s:.0f} s, although the service was full in both"
+            f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
+            f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s, although the service was full in "
+            f"both"
         )
     return tuple(facts)
 
@@ -309,7 +310,7 @@ def _of_trial(
 
 
 def _least_squares(design: Floats, rates: Floats) -> tuple[Floats, Floats]:
-    factors = np.linalg.lstsq(design, rates, rcond=None)[0]
+    factors: Floats = np.linalg.lstsq(design, rates, rcond=None)[0].astype(np.float64)
     return factors, rates - design @ factors
 
 
