@@ -12,6 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from binomial import most_failures
 from simulator.families import draw
+from simulator.paces import Collapse, Decline
 from simulator.service import Change, Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
 
@@ -216,6 +217,53 @@ def test_a_service_that_is_restarted_in_mid_search_is_measured_and_the_restart_s
         assert one.code == 0
         assert one.data["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
         assert any("was it restarted?" in text for text in one.data["words"])
+
+
+@pytest.mark.parametrize(("at_s", "seed"), [(10.0, 0), (28.0, 6), (31.0, 7)])
+def test_a_restart_that_ends_a_trial_at_once_is_not_taken_for_the_limit(
+    loadstone: VirtualCommandLine, at_s: float, seed: int
+) -> None:
+    service = Service(capacity_rps=50.0, outage=Outage(at_s, at_s + 2.0))
+    ended = loadstone(*SEARCH, service=service, seed=seed)
+    assert ended.code == 0
+    assert ended.data["capacity"]["kind"] == "saturation"
+    assert ended.data["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
+    assert any("was it restarted?" in text for text in ended.data["words"])
+
+
+def test_a_capacity_that_declines_all_the_time_is_no_number_and_exit_4(
+    loadstone: VirtualCommandLine,
+) -> None:
+    declining = Service(capacity_rps=400.0, pace=Decline(per_request=2e-5))
+    for _, one in searches(loadstone, [declining] * 4):
+        assert one.code == 4
+        assert one.data["capacity"]["rate_rps"] is None
+        said = " ".join(one.data["words"])
+        assert "These trials do not fit one capacity: the capacity declines all the time" in said
+        assert "for each 1,000 requests" in said
+
+
+def test_a_collapse_has_the_n_that_is_left_when_a_queue_forms(
+    loadstone: VirtualCommandLine,
+) -> None:
+    collapsing = Service(capacity_rps=400.0, pace=Collapse(40, 2.0))
+    for _, one in searches(loadstone, [collapsing] * 4):
+        found = one.data["capacity"]
+        assert (one.code, found["kind"]) == (0, "collapse")
+        assert found["rate_rps"] == pytest.approx(200.0, rel=0.05)
+        assert any("collapses when a queue forms" in text for text in one.data["words"])
+
+
+def test_a_service_that_only_takes_its_time_has_a_lower_bound(
+    loadstone: VirtualCommandLine,
+) -> None:
+    # Every request takes 0.9 s, however many there are.
+    idle = Service(workers=100_000, capacity_rps=100_000 / 0.9, variation=0.1)
+    for _, one in searches(loadstone, [idle] * 2, "--max-connections=614"):
+        found = one.data["capacity"]
+        assert (one.code, found["kind"], found["high_rps"]) == (0, "ceiling", None)
+        assert found["low_rps"] <= 614 / 0.9 * 1.01
+        assert any("connections for each 100/s" in text for text in one.data["words"])
 
 
 def test_a_late_generator_gives_no_number(loadstone: VirtualCommandLine) -> None:

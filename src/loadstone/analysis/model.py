@@ -137,6 +137,7 @@ class Cause(StrEnum):
     OBJECTIVE = "objective"  # steady, but an objective was missed
     GENERATOR = "generator"  # the load generator was the limit
     CONNECTIONS = "connections"  # the number of connections was the limit
+    INCONSISTENT = "inconsistent"  # of a search: its trials do not fit one capacity
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,12 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
         return
     causes = {trial.verdict.cause for trial in measurement.trials}
     reason = found.words[0] if found is not None and found.words else "no N was found"
-    if Cause.OBJECTIVE in causes:
+    is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
+    if Cause.OBJECTIVE in causes and not is_inconsistent:
         yield Shortfall(FELL_SHORT, reason)
     elif (
         found is None
-        or {Cause.GENERATOR, Cause.DRIFT} & set(found.causes)
+        or {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT} & set(found.causes)
         or _went_away(measurement)
         # Without a number, noise says nothing about the service, but errors do.
         or Cause.ERRORS not in causes

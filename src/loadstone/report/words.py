@@ -26,6 +26,7 @@ NEAR = 0.9
 LIMITS = {
     CapacityKind.SATURATION: "saturation: every worker is busy",
     CapacityKind.REFUSAL: "refusals: requests fail from here on",
+    CapacityKind.COLLAPSE: "a collapse: throughput falls when a queue forms",
     CapacityKind.OBJECTIVE: "the objective: responses become too slow",
     CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
@@ -212,7 +213,7 @@ def above(measurement: Measurement) -> Iterator[str]:
             yield f"{offered} requests fail: {trial_figures.errors(trial)}."
         case Cause.OBJECTIVE:
             yield f"{offered} it keeps up, but slower than wanted."
-        case Cause.OVERLOAD | Cause.GENERATOR | Cause.CONNECTIONS | None:
+        case Cause.OVERLOAD | Cause.GENERATOR | Cause.CONNECTIONS | Cause.INCONSISTENT | None:
             return
 
 

@@ -28,7 +28,7 @@ CONFIDENCE = 0.8  # 76 to 100 % over families of simulated services, docs/method
 
 def bisect(settings: SearchSettings) -> Strategy:
     """Search by bisection on the verdicts of trials."""
-    session = Session(settings)
+    session = Session(settings, doubts_errors=True)
     return with_curve(session, guarded(session, _search(session)))
 
 

@@ -1,8 +1,10 @@
 """Handles searches that end without N, and makes results consistent with all trials."""
 
+import math
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause
+from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
     BudgetSpent,
@@ -30,6 +32,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         found = _only_errors(session, errors)
         return replace(found, words=(*found.words, *session.changes))
     agreed = _met(session, session.evidence.agreed(found))
+    agreed = fit.checked(session.trials, agreed, session.since_s)
     is_noted = any(CHANGED in note for note in agreed.words)
     changes = () if is_noted else session.changes
     return replace(agreed, words=(*agreed.words, *changes, *session.notes))
@@ -70,14 +73,18 @@ def _so_far(session: Session) -> Capacity:
         return Capacity(None, None, high, 0.0, notes)
     if high is not None and high > held:
         return Capacity(None, held, high, 0.0, (spent, f"{held:.4g}/s held, {high:.4g}/s failed"))
+    if held >= session.settings.ceiling_rps:
+        return at_least(held)
     return Capacity(held, held, None, 0.0, (f"at least {held:.4g}/s, which was sustained", spent))
 
 
 def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
     held = max(session.sustained_rps or 0.0, limit.throughput_rps)
+    needed = math.ceil(100 * limit.connections / held) if held else limit.connections
     notes = (
         f"at least {held:.4g}/s: all {limit.connections} connections were in use and the service "
-        f"had no queue; --max-connections {4 * limit.connections} would tell more",
+        f"had no queue, so a client needs about {needed} connections for each 100/s; "
+        f"--max-connections {4 * limit.connections} would tell more",
         *map(str, limit.args),
     )
     return Capacity(held, held, None, 0.95, notes, CapacityKind.CEILING)

@@ -8,8 +8,10 @@
 6 state   if they agree: the meter's rate and interval; else the trials decide, with notes on why
 """
 
+import contextlib
 from dataclasses import dataclass, replace
 
+from loadstone.plan.load import ClosedLoad
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import Depths, LevelChanged, RequestsRefused
@@ -17,7 +19,7 @@ from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
-from loadstone.search.rest import is_bucket
+from loadstone.search.rest import Slowing, why_slower
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 from loadstone.search.statement import changes, state
@@ -31,6 +33,9 @@ ENOUGH = 0.84  # of a full budget; the rest is for repeating trials that fail by
 ENOUGH_SMALL = 0.95
 ENOUGH_CHANGED = 0.97
 SHORTER = 0.4
+FEW_S = 6.0
+FEW = 10.0  # response times
+WITH_A_QUEUE = 4  # chunks, at two depths in turn, from which a collapsed rate is estimated
 WATCHED = 0.94  # of what is enough: slow noise is only detected in that time
 
 
@@ -71,7 +76,7 @@ class Lengths:
 
 def meter(settings: SearchSettings) -> Strategy:
     """Search by metering saturation, confirmed by a trial on either side."""
-    session = Session(settings)
+    session = Session(settings, doubts_errors=True)
     return with_curve(session, guarded(session, _search(session)))
 
 
@@ -87,6 +92,10 @@ def _search(session: Session) -> Strategy:
         return (yield from refusal(session, refused.trial, knee))
 
 
+class SlowedByQueue(Exception):
+    """The service is slower only while it has a queue."""
+
+
 class _Meter:
     def __init__(self, session: Session, knee: Knee) -> None:
         self._session = session
@@ -97,23 +106,50 @@ class _Meter:
 
     def run(self) -> Strategy:
         """Meter and confirm; start again when the service has changed."""
+        has_changed = False
         while True:
             try:
+                if has_changed:
+                    yield from self._rest()
                 yield from self._measure()
                 return self._state()
             except LevelChanged:
                 self._session.evidence.forget()
+                self._session.since_s = self._depths.steps[-1].first_s
                 self._bracket = Bracket(self._session, self._depths)
-                yield from self._rest()
+                has_changed = True
+            except SlowedByQueue:
+                return (yield from self._with_a_queue())
 
     def _rest(self) -> Part:
-        """Determine whether the service became slower or a limiter's bucket became empty."""
+        """Determine why the service is slower; raises SlowedByQueue if its own queue is why."""
         depths = self._depths
         steps = depths.steps or [step for step in (depths.fell(),) if step]
         self._session.changes = changes(steps)
-        if len(steps) == 1 and (yield from is_bucket(self._session, depths.knee, steps[0])):
-            depths.bucket, depths.steps = steps[0], []
-            self._session.changes = ()
+        if len(steps) != 1:
+            return
+        why = yield from why_slower(self._session, depths.knee, steps[0])
+        if why is Slowing.CHANGE:
+            return
+        depths.steps, self._session.changes = [], ()
+        if why is Slowing.BUCKET:
+            depths.bucket = steps[0]
+            self._session.since_s = self._session.spent_s
+            return
+        raise SlowedByQueue
+
+    def _with_a_queue(self) -> Strategy:
+        """Meter what is left with a queue; what it does without one is known."""
+        session, depths = self._session, self._depths
+        session.since_s = 0.0
+        depths.knee = replace(depths.knee, completed=0.0)  # its rate was no earlier capacity
+        with contextlib.suppress(LevelChanged):
+            few = ClosedLoad(depths.knee.in_flight, max(FEW_S, FEW * depths.knee.response_s))
+            yield from session.run_trial(few, "few inside")
+            while depths.count < WITH_A_QUEUE and session.left_s > self._lengths.chunk_s + DRAIN_S:
+                yield from depths.meter(session, self._lengths.chunk_s)
+        depths.steps = []
+        return self._state()
 
     def _measure(self) -> Part:
         session, lengths = self._session, self._lengths

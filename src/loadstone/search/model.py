@@ -56,6 +56,7 @@ class CapacityKind(StrEnum):
 
     SATURATION = "saturation"  # every worker is busy: work queues
     REFUSAL = "refusal"  # requests are refused before the workers are busy
+    COLLAPSE = "collapse"  # throughput falls when a queue forms, and N is what is left then
     OBJECTIVE = "objective"  # responses are slower than the user allows
     CEILING = "ceiling"  # the user's or the machine's limit on the load, not the service
 

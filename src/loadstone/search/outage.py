@@ -45,6 +45,14 @@ def is_refused(trial: Trial) -> bool:
     return rest_failed > 0 and rest_ok <= DROPPED * usual * rest_ticks
 
 
+def lost_all(trial: Trial) -> bool:
+    """Return whether as many requests failed as were in flight: a crash ends them all at once."""
+    counts = trial.timeline
+    failed = np.flatnonzero(counts.failed)
+    first = int(failed[0]) if len(failed) else len(counts.failed)
+    return trial.stats.failed >= (int(counts.in_flight[first - 1]) if first else 1)
+
+
 def is_deliberate(trial: Trial) -> bool:
     """Return whether all failures are responses that refuse a request, so the service is up."""
     errors = trial.stats.errors

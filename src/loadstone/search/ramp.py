@@ -79,6 +79,7 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         return Knee(rate_rps, response_s, math.inf, True, refused=refused)
     ceiling_rps = session.settings.ceiling_rps
     best = Throughput(0.0, 0.0)
+    before = 0
     while True:
         if _upper_rps(workers, response_s, best.rate_rps) > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
@@ -96,7 +97,8 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
             return (yield from _at_ceiling(session, response_s))
         more = _next_workers(session, workers, response_s)
         queued = workers / max(rate_rps * response_s, 1e-9)  # response time over the unloaded one
-        stops = rate_rps < GROWTH * best.rate_rps or _is_queueing(session, workers, queued, more)
+        is_flat = rate_rps < GROWTH * best.rate_rps and workers >= LEAST_GROWTH * before
+        stops = is_flat or _is_queueing(session, workers, queued, more)
         best = max(reached, best)
         session.estimate = _estimate(session, best, workers, is_rising=not stops)
         if stops or refuses:
@@ -109,7 +111,7 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
             raise BudgetSpent
         if more == workers:
             raise ConnectionsWereLimit(trial, workers)
-        workers = more
+        before, workers = workers, more
 
 
 def _refuses(trial: Trial) -> bool:
@@ -159,7 +161,8 @@ def _next_workers(session: Session, workers: int, response_s: float) -> int | No
     most = session.settings.max_connections
     # Try the default number before opening more connections.
     more = STEP * workers
-    more = min(CONNECTIONS if workers < CONNECTIONS < more else more, most)
+    is_enough = LEAST_GROWTH * workers <= CONNECTIONS
+    more = min(CONNECTIONS if is_enough and more > CONNECTIONS else more, most)
     answered = math.floor(session.most_in_flight(_step_s(session, more, response_s)))
     if answered < min(more, LEAST_GROWTH * workers):
         return None

@@ -1,6 +1,7 @@
-"""Distinguishes a service that became slower from a limiter whose bucket is empty."""
+"""Says why a service is slower than at first: a change, an empty bucket, or its own queue."""
 
 from collections.abc import Generator
+from enum import StrEnum
 
 import numpy as np
 
@@ -25,22 +26,36 @@ def pause_s(step: LevelChange) -> float:
     return (step.before_rps / step.after_rps - 1) * step.last_s + MARGIN_S
 
 
-def is_bucket(
-    session: Session, knee: Knee, step: LevelChange
-) -> Generator[TrialRequest, Trial, bool]:
-    """Saturate the service after a pause; return whether it is as fast again as before the step.
+class Slowing(StrEnum):
+    """Why less completes than at first."""
 
-    Only a step at the start is considered, because a bucket empties as soon as there is load.
+    CHANGE = "change"  # the service itself became slower
+    BUCKET = "bucket"  # a limiter let a full bucket of requests pass
+    QUEUE = "queue"  # it is as fast as before with few requests inside
+
+
+def why_slower(
+    session: Session, knee: Knee, step: LevelChange
+) -> Generator[TrialRequest, Trial, Slowing]:
+    """Saturate the service with few requests, at once and after a pause, and compare the rates.
+
+    A bucket is only considered at the start, because it empties as soon as there is load.
     """
+    if step.after_rps > step.before_rps or session.left_s < SECONDS:
+        return Slowing.CHANGE
+    load = ClosedLoad(knee.in_flight, max(SECONDS, RESPONSES * knee.response_s))
+    middle_rps = (step.before_rps + step.after_rps) / 2
+    trial = yield from session.run_trial(load, "as fast again with few inside?")
+    if throughput(trial, knee.response_s).rate_rps > middle_rps:
+        return Slowing.QUEUE
     pause = pause_s(step)
     if not step.is_at_first or pause > LONGEST_PAUSE_S or session.left_s < SECONDS:
-        return False
-    load = ClosedLoad(knee.in_flight, max(SECONDS, RESPONSES * knee.response_s))
+        return Slowing.CHANGE
     trial = yield from session.run_trial(
         load, f"as fast again after a pause of {pause:.0f} s?", pause_s=pause
     )
-    rate_rps = throughput(trial, knee.response_s).rate_rps
-    return rate_rps > (step.before_rps + step.after_rps) / 2
+    is_fast = throughput(trial, knee.response_s).rate_rps > middle_rps
+    return Slowing.BUCKET if is_fast else Slowing.CHANGE
 
 
 def emptied(pool: Pool, bucket: LevelChange) -> Pool:

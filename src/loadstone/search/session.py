@@ -10,7 +10,7 @@ from loadstone.plan.load import BandLoad, ClosedLoad, Load, ReplayLoad, StagedLo
 from loadstone.plan.model import Limits
 from loadstone.search.evidence import TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
-from loadstone.search.outage import is_deliberate, is_refused, outage_s
+from loadstone.search.outage import is_deliberate, is_refused, lost_all, outage_s
 from loadstone.search.pool import LEAST_STRETCH_S
 from loadstone.search.settings import SearchSettings
 
@@ -42,7 +42,11 @@ class ConnectionsWereLimit(Exception):
     def __init__(self, trial: Trial, connections: int) -> None:
         super().__init__(*trial.verdict.reasons)
         ok = trial.timeline.ok[len(trial.timeline.ok) // 2 :]  # after the first responses
-        self.throughput_rps = float(ok.mean()) / TICK_S if len(ok) else 0.0
+        completed_rps = float(ok.mean()) / TICK_S if len(ok) else 0.0
+        # Responses that come in groups do not make it faster than so many connections can be.
+        self.throughput_rps = min(
+            completed_rps, connections / max(trial.stats.service.mean_s, 1e-9)
+        )
         self.connections = connections
 
 
@@ -65,17 +69,22 @@ class Refusals:
 class Session:
     """Budget, connections and evidence of one search."""
 
-    def __init__(self, settings: SearchSettings) -> None:
+    def __init__(self, settings: SearchSettings, *, doubts_errors: bool = False) -> None:
         self.settings = settings
+        self._doubts_errors = doubts_errors  # repeats a trial that an outage may have ended
         self.spent_s = 0.0
         self.connections = min(CONNECTIONS, settings.max_connections)
         self.response_s = 0.0  # unloaded, if responses are slow although nothing queues
         self.has_answered = False
+        self._is_repeated = False  # the first trial that failed by errors
+        self._suspected: tuple[str, ...] = ()  # note: an outage, unless errors come again
         self.notes: tuple[str, ...] = ()  # added to the result in any case
         self.changes: tuple[str, ...] = ()  # notes on changes of the service's capacity
         self.estimate: tuple[str, ...] = ()  # note on N, if the search ends before it is found
         self.ended_rps = 0.0  # highest rate at which requests ended, successfully or not
         self.evidence = TrialEvidence()
+        self.trials: list[Trial] = []
+        self.since_s = 0.0  # of load, when the service's last change of capacity came
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
 
@@ -150,15 +159,20 @@ class Session:
                 request = replace(request, tolerates_errors=refusals.are_tolerated)
             trial = yield self._with_limits(request)
             self.spent_s += trial.stats.load_s
+            self.trials.append(trial)
             self.ended_rps = max(self.ended_rps, self.rate_ended(trial))
             if trial.verdict.cause is Cause.CONNECTIONS:
                 self._raise_further(trial)
                 continue
             tries += 1
             gone_s = self._gone(trial, refusals)
+            if gone_s is None and refusals is None:
+                gone_s = self._unexpected(trial)
+                tries -= gone_s is not None  # what the service did is no fault of the generator
             if gone_s is not None:
                 pause_s = gone_s
                 continue
+            self._confirm_outage(trial)
             self.has_answered = True
             if trial.verdict.state is not TrialState.INVALID:
                 if refusals is None:
@@ -233,6 +247,27 @@ class Session:
             return self._restarted(trial, f"for {gone_s:.1f} s" if gone_s else "for a while")
         return None
 
+    def _unexpected(self, trial: Trial) -> float | None:
+        """Return how long to wait before a trial is repeated; None: its errors are accepted.
+
+        An alarm may stop a trial before an outage has lasted for a tick. The load is only taken for
+        the cause of the first errors if they come again.
+        """
+        if not self._doubts_errors or self._is_repeated or not self.has_answered:
+            return None
+        if trial.verdict.cause is not Cause.ERRORS or is_deliberate(trial) or not lost_all(trial):
+            return None
+        self._is_repeated = True
+        if not self.notes:
+            self._suspected = (_outage_note(trial, "for a while"),)
+        return RESTART_S
+
+    def _confirm_outage(self, trial: Trial) -> None:
+        if self._suspected:
+            is_again = trial.verdict.cause is Cause.ERRORS
+            self.notes = () if is_again else self._suspected
+            self._suspected = () if is_again else self._suspected
+
     def _interrupted(self, trial: Trial) -> float:
         """Return how long to wait for a service that answered before, or raise OnlyErrors."""
         if not self.has_answered or self.notes:
@@ -241,9 +276,13 @@ class Session:
 
     def _restarted(self, trial: Trial, how_long: str) -> float:
         self.has_answered = True
-        errors = ", ".join(_errors(trial))
-        self.notes = (f"the service was gone {how_long} ({errors}): was it restarted?",)
+        self.notes = (_outage_note(trial, how_long),)
         return RESTART_S
+
+
+def _outage_note(trial: Trial, how_long: str) -> str:
+    errors = ", ".join(_errors(trial))
+    return f"the service was gone {how_long} ({errors}): was it restarted?"
 
 
 def _errors(trial: Trial) -> list[str]:

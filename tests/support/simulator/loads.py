@@ -254,7 +254,7 @@ class SimulatedService:
         run.latency_s += at_s - run.due_s[row]
         if run.waiting:
             self._begin(run, run.waiting.popleft(), at_s, now_s)
-        source.ended(at_s, run.in_flight, outcome == self._refusal)
+        source.ended(at_s, run.in_flight, outcome in (self._refusal, Outcome.REFUSED))
 
 
 def _abandon(run: Played, at_s: float) -> None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
 
+from simulator.paces import Pace
+
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
@@ -135,6 +137,8 @@ class Service:
     error_share: float = 0.0  # answered with a 500
     delay_s: float = 0.0  # of the network, both ways together
     outage: Outage | None = None
+    pace: Pace | None = None
+    uneven: tuple[float, ...] = ()  # servers that take turns, each with a queue: their shares
 
     @property
     def mean_service_s(self) -> float:

@@ -1,5 +1,6 @@
 """The service itself: requests in, departures out, in operational time."""
 
+import copy
 import heapq
 from collections import deque
 from math import exp, inf, log1p, sqrt
@@ -22,10 +23,12 @@ class Workers:
         self._waiting: deque[float] = deque()  # when those who wait will be begun
         self._open_s: list[float] = []  # when each open connection is done with its request
         self._drawn: list[float] = []
+        self._uneven_s = [0.0] * len(service.uneven)  # when each of the uneven servers is free
         self._served = 0
         self._leak = service.leak_per_minute / (60.0 * service.capacity_rps)
         most = min(service.queue_limit, service.queue_timeout_s)
-        self._is_plain = service.crowding is None and most == inf
+        self._is_plain = service.crowding is None and service.pace is None and most == inf
+        self._pace = copy.copy(service.pace)
 
     def serve(self, at_s: float) -> float | None:
         """Take a request and say when it departs; None: refused, the queue is full."""
@@ -50,6 +53,8 @@ class Workers:
         service = self._service
         if service.is_split:
             return self._serve_split(at_s)
+        if service.uneven:
+            return self._serve_uneven(at_s)
         if self._is_plain:
             begin_s = max(at_s, self._free_s[0])
             departs_s = begin_s + self._service_s()
@@ -63,7 +68,7 @@ class Workers:
         begin_s = max(at_s, self._free_s[0])
         if begin_s - at_s > service.queue_timeout_s:
             return None
-        departs_s = begin_s + self._service_s() * self._crowd(len(waiting))
+        departs_s = begin_s + self._service_s() * self._slower(at_s, len(waiting))
         heapq.heapreplace(self._free_s, departs_s)
         if begin_s > at_s:
             waiting.append(begin_s)
@@ -74,7 +79,17 @@ class Workers:
         self._free_s[worker] = max(at_s, self._free_s[worker]) + self._service_s()
         return self._free_s[worker]
 
-    def _crowd(self, waiting: int) -> float:
+    def _serve_uneven(self, at_s: float) -> float:
+        server = self._served % len(self._service.uneven)
+        # The mean service time of a worker is that of a whole service divided by the workers.
+        seconds = self._service_s() / self._service.workers / self._service.uneven[server]
+        self._uneven_s[server] = max(at_s, self._uneven_s[server]) + seconds
+        return self._uneven_s[server]
+
+    def _slower(self, at_s: float, waiting: int) -> float:
+        if self._pace is not None:
+            busy = sum(free_s > at_s for free_s in self._free_s)
+            return self._pace.slower(at_s, busy + waiting, self._served)
         crowding = self._service.crowding
         if crowding is None:
             return 1.0

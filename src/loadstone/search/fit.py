@@ -1,0 +1,360 @@
+"""Checks whether the trials of a search fit one capacity.
+
+While a service is full, its completions are a constant plus noise, whatever the time and whatever
+the number in flight. The check takes all seconds in which it was full, regresses their completions
+on the time and on the logarithm of the number in flight, and compares what is left between trials.
+Its false-alarm rate is measured by simulation (docs/methodology.md, "Do the trials fit one
+capacity?").
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadstone.analysis.interval import CONFIDENCE, student_t
+from loadstone.analysis.model import TICK_S, Cause, Trial
+from loadstone.search.model import Capacity, CapacityKind
+from loadstone.search.pool import LAG_S
+
+Floats = NDArray[np.float64]
+
+BLOCK_S = 1.0
+FULL = 1.1  # of the number in flight that keeps every worker busy (Little's law)
+# Of the beginning of a trial, in which the service fills and first responses come in groups.
+SKIPPED_S = 1.0
+SKIPPED = 2.0  # unloaded response times
+LEAST_BLOCKS = 12  # three coefficients, and enough residuals to estimate their noise
+LEAST_OF_STEP = 4  # blocks on either side
+LEAST_SPAN_S = 10.0  # of load, to see a trend in it
+LEAST_RANGE = math.log(1.6)  # of the number in flight, to see whether it matters
+LINE = 1.05  # of the best step's squares; the step is the best of many instants
+GRADUAL = 1.25  # the same of the number in flight: a collapse is a clear step
+LEVEL = 3e-4  # of each of the two tests, one-sided; the total is measured by simulation
+DISPERSION = 0.1  # of completions, at least: a few blocks may agree by chance
+# Smaller effects are within the interval of N: noise that is slower than a search (bursts take a
+# tenth of the rate), and a capacity that depends a little on the backlog.
+LEAST_TREND = 0.08
+LEAST_DEPTH = 0.15
+# Between stretches of so many blocks in a row: the shorter, the more do pauses and bursts matter.
+SPREADS = ((4, 0.32), (12, 0.2))
+SIGMAS = 6.0  # of a Poisson process: what the number of requests in a stretch explains
+LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A second in which the service was full."""
+
+    trial: int
+    at_s: float  # of the search's load
+    requests: float  # completed in the search before
+    in_flight: float  # when it begins: in a second in which the service pauses, more come in
+    rate_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """By how much the rate changes over the range of a variable, as a share of the mean."""
+
+    share: float
+    error: float  # standard error of the share
+    freedom: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether noise does not explain it."""
+        if not self.error:
+            return False
+        from scipy.special import stdtrit  # heavy, and not needed before
+
+        return abs(self.share) > float(stdtrit(self.freedom, 1 - LEVEL)) * self.error
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some seconds in a row in which the service was full."""
+
+    at_s: float  # of the search's load
+    rate_rps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the completions of a full service depend on time, on the number in flight, on chance."""
+
+    blocks: tuple[Block, ...]
+    mean_rps: float
+    trend: Effect | None  # from the first block to the last; None: they are too near
+    depth: Effect | None  # from the fewest in flight to the most
+    rests: tuple[float, ...]  # what is left of each block's rate, as a share of the mean
+    is_steady: bool  # a straight line explains the trend as well as any single step
+    is_gradual: bool  # the same of the effect of the number in flight
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the service becomes steadily slower or faster."""
+        trend = self.trend
+        is_large = trend is not None and abs(trend.share) >= LEAST_TREND
+        return is_large and trend is not None and trend.is_clear and self.is_steady
+
+    @property
+    def falls_with_depth(self) -> bool:
+        """Whether throughput falls with the number in flight by more than an interval holds."""
+        return self.depth is not None and self.depth.share <= -LEAST_DEPTH and self.depth.is_clear
+
+    @property
+    def spread(self) -> tuple[Stretch, Stretch] | None:
+        """The stretches that differ most, slower one first, if noise does not explain it."""
+        rests = np.array(self.rests)
+        for count, most in SPREADS:
+            if len(rests) < count:
+                continue
+            means = np.convolve(rests, np.ones(count) / count, "valid")
+            slow, fast = int(means.argmin()), int(means.argmax())
+            chance = SIGMAS * math.sqrt(1 / (count * self.mean_rps * BLOCK_S))
+            if means[fast] - means[slow] > max(most, chance):
+                return self._stretch(slow, count), self._stretch(fast, count)
+        return None
+
+    def _stretch(self, first: int, count: int) -> Stretch:
+        found = self.blocks[first : first + count]
+        return Stretch(found[0].at_s, float(np.mean([block.rate_rps for block in found])))
+
+
+def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
+    """Return the blocks in which the service was full, after so many seconds of load."""
+    response_s = min(
+        (trial.stats.service.median_s for trial in trials if trial.stats.ok), default=0.0
+    )
+    most_rps = max((trial.stats.throughput_rps for trial in trials), default=0.0)
+    least = max(2.0, FULL * most_rps * response_s)
+    skip = math.ceil((SKIPPED_S + SKIPPED * response_s) / TICK_S)
+    found: list[Block] = []
+    begin_s = requests = 0.0
+    for trial in trials:
+        found += [
+            one for one in _of_trial(trial, least, skip, begin_s, requests) if one.at_s >= since_s
+        ]
+        begin_s += trial.stats.load_s
+        requests += trial.stats.ok + trial.stats.failed
+    return tuple(found)
+
+
+def fit(found: Sequence[Block]) -> Fit | None:
+    """Fit one capacity to blocks, with a trend and an effect of depth; None: there are too few."""
+    if len(found) < LEAST_BLOCKS:
+        return None
+    rates = np.array([block.rate_rps for block in found])
+    mean = float(rates.mean())
+    if mean <= 0:
+        return None
+    design, names = np.ones((len(rates), 1)), []
+    steady = gradual = False
+    at_s = np.array([block.at_s for block in found])
+    if np.ptp(at_s) > LEAST_SPAN_S:
+        names.append("trend")
+        design = np.column_stack([design, _line(at_s)])
+    depths = np.log([max(1.0, block.in_flight) for block in found])
+    if np.ptp(depths) > LEAST_RANGE:
+        line = np.column_stack([design, _line(depths)])
+        step = np.column_stack([design, _best_step(design, rates, depths)])
+        gradual = _squares(line, rates) <= GRADUAL * _squares(step, rates)
+        names.append("depth")
+        design = line if gradual else step
+    if "trend" in names:
+        others = np.delete(design, 1, axis=1)
+        step = np.column_stack([others, _best_step(others, rates, at_s)])
+        steady = _squares(design, rates) <= LINE * _squares(step, rates)
+    factors, rests = _least_squares(design, rates)
+    errors = _standard_errors(design, rests, mean)
+    freedom = len(rates) - design.shape[1]
+    effects = {
+        name: Effect(float(factor) / mean, float(error) / mean, freedom)
+        for name, factor, error in zip(names, factors[1:], errors[1:], strict=True)
+    }
+    return Fit(
+        tuple(found),
+        mean,
+        effects.get("trend"),
+        effects.get("depth"),
+        tuple((rests / mean).tolist()),
+        is_steady=steady,
+        is_gradual=gradual,
+    )
+
+
+def checked(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity:
+    """Return the capacity; without N, and with the facts, if the trials do not fit one."""
+    if found.causes or found.kind in (CapacityKind.REFUSAL, CapacityKind.CEILING):
+        return found
+    whole, one = fit(blocks(trials)), fit(blocks(trials, since_s))
+    if one is not None and one.falls_with_depth and not (one.is_gradual or one.drifts):
+        return _collapse(one)
+    if found.rate_rps is None:
+        return found
+    # A steady drift also looks like one change after the other.
+    facts = contradictions(whole, has_changed=since_s > 0) or contradictions(one)
+    if not facts:
+        return found
+    notes = (f"these trials do not fit one capacity: {'; '.join(facts)}", *found.words)
+    return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
+
+
+def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, ...]:
+    """Return what contradicts one capacity, as text; empty: nothing does.
+
+    After a change of the service, only a drift contradicts what was seen before and after it.
+    """
+    if one is None:
+        return ()
+    facts = [_drift(one)] if one.drifts else []
+    if has_changed:
+        return tuple(facts)
+    if one.falls_with_depth:
+        (few, fast), (many, slow) = _ends(one.blocks, lambda block: block.in_flight)
+        facts.append(
+            f"{fast:.4g}/s completed with {few:.0f} in flight and {slow:.4g}/s with {many:.0f}: "
+            f"the more requests are inside, the slower it is"
+        )
+    if one.spread is not None:
+        slower, faster = one.spread
+        facts.append(
+            f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
+            f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s, although the service was full in "
+            f"both"
+        )
+    return tuple(facts)
+
+
+def _drift(one: Fit) -> str:
+    (begin_s, first), (end_s, last) = _ends(one.blocks, lambda block: block.at_s)
+    how = "declines" if last < first else "rises"
+    requests = one.blocks[-1].requests - one.blocks[0].requests
+    trend = one.trend
+    if trend is None or not requests:
+        return f"the capacity {how}"
+    change, error = 1000 / requests * trend.share, 1000 / requests * trend.error
+    minutes = (one.blocks[-1].at_s - one.blocks[0].at_s) / 60
+    return (
+        f"the capacity {how} all the time: {first:.4g}/s about {begin_s:.0f} s after the start, "
+        f"{last:.4g}/s about {end_s:.0f} s after it, {abs(change):.2%} (± {2 * error:.2%}) for "
+        f"each 1,000 requests or {abs(trend.share) / minutes:.1%} for each minute of load"
+    )
+
+
+def _collapse(one: Fit) -> Capacity:
+    """Return the rate that a service also sustains once it has a queue, and what it does before."""
+    depths = np.log([block.in_flight for block in one.blocks])
+    rates = np.array([block.rate_rps for block in one.blocks])
+    cut = _best_cut(np.ones((len(rates), 1)), rates, depths)
+    order = np.argsort(depths, kind="stable")
+    few, many = order[:cut], order[cut:]
+    slow, fast = float(rates[many].mean()), float(rates[few].mean())
+    half = student_t(len(many) - 1) * float(rates[many].std(ddof=1)) / math.sqrt(len(many))
+    half = math.hypot(half, LEAST_HALF_WIDTH * slow)
+    inside = math.exp(depths[order[cut - 1]]), math.exp(depths[order[cut]])
+    notes = (
+        f"throughput collapses when a queue forms: {fast:.4g}/s complete with up to "
+        f"{inside[0]:.0f} requests inside, {slow:.4g}/s with {inside[1]:.0f} and more",
+        f"N is what it bears in either state: up to {fast:.4g}/s it keeps up until something makes "
+        f"a queue, and then it recovers only below N; a limit of {inside[0]:.0f} requests in "
+        f"progress before it would prevent that",
+    )
+    return Capacity(slow, slow - half, slow + half, CONFIDENCE, notes, CapacityKind.COLLAPSE)
+
+
+def _ends(
+    found: Sequence[Block], key: Callable[[Block], float]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the mean of a variable and of the rate in its lowest and in its highest third."""
+    order = sorted(found, key=key)
+    third = max(1, len(order) // 3)
+    first, last = (
+        (
+            float(np.mean([key(block) for block in part])),
+            float(np.mean([block.rate_rps for block in part])),
+        )
+        for part in (order[:third], order[-third:])
+    )
+    return first, last
+
+
+def _of_trial(
+    trial: Trial, least: float, skip: int, begin_s: float, requests: float
+) -> list[Block]:
+    counts = trial.timeline
+    if len(counts.ok) <= skip:
+        return []
+    full = counts.in_flight >= least
+    both = full & np.concatenate([[False], full[:-1]])
+    both[:skip] = False
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
+    ended = counts.ok + counts.failed
+    before = requests + np.concatenate([[0], np.cumsum(ended)])
+    width = round(BLOCK_S / TICK_S)
+    return [
+        Block(
+            trial.number,
+            begin_s + at * TICK_S,
+            float(before[at]),
+            float(counts.in_flight[at - 1]),
+            float(ended[at : at + width].sum()) / BLOCK_S,
+        )
+        for begin, end in list(pairwise(edges.tolist()))[::2]
+        for at in range(begin, end - width + 1, width)
+    ]
+
+
+def _least_squares(design: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    factors: Floats = np.linalg.lstsq(design, rates, rcond=None)[0].astype(np.float64)
+    return factors, rates - design @ factors
+
+
+def _standard_errors(design: Floats, rests: Floats, mean_rps: float) -> Floats:
+    """Return Newey-West standard errors, never below those of independent residuals."""
+    count, factors = design.shape
+    scores = design * rests[:, None]
+    total = scores.T @ scores
+    lags = int(min(LAG_S / BLOCK_S, count / 4))
+    for lag in range(1, lags + 1):
+        product = scores[lag:].T @ scores[:-lag]
+        total += (1 - lag / (lags + 1)) * (product + product.T)
+    inverse = np.linalg.pinv(design.T @ design)
+    robust = inverse @ total @ inverse * count / (count - factors)
+    own = max(float(rests @ rests) / (count - factors), DISPERSION * mean_rps / BLOCK_S)
+    errors: Floats = np.sqrt(np.maximum(np.diag(robust), own * np.diag(inverse)))
+    return errors
+
+
+def _squares(design: Floats, rates: Floats) -> float:
+    _, rests = _least_squares(design, rates)
+    return float(rests @ rests)
+
+
+def _line(variable: Floats) -> Floats:
+    """Return a column whose factor is the change of the rate over the variable's range."""
+    column: Floats = (variable - variable.mean()) / np.ptp(variable)
+    return column
+
+
+def _best_step(design: Floats, rates: Floats, variable: Floats) -> Floats:
+    """Return the column of the step of a variable that explains most."""
+    return _step(variable, _best_cut(design, rates, variable))
+
+
+def _best_cut(design: Floats, rates: Floats, variable: Floats) -> int:
+    """Return how many of the blocks, ordered by a variable, lie before its best step."""
+    cuts = range(LEAST_OF_STEP, len(rates) - LEAST_OF_STEP + 1)
+    return min(
+        cuts, key=lambda cut: _squares(np.column_stack([design, _step(variable, cut)]), rates)
+    )
+
+
+def _step(variable: Floats, cut: int) -> Floats:
+    column = np.zeros(len(variable))
+    column[np.argsort(variable, kind="stable")[cut:]] = 1.0
+    return column
