@@ -4,9 +4,9 @@ import pytest
 from simulator.engine import VirtualEngine
 from simulator.time import VirtualTime
 
-from loadstone import gate
+from loadstone.engine import gate
+from loadstone.engine.gate import Allowance
 from loadstone.errors import InvalidInput
-from loadstone.gate import Allowance
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Origin, Plan
 from loadstone.plan.script import Step, text
