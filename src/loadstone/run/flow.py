@@ -30,8 +30,8 @@ from loadstone.observers.profile import require_profiler
 from loadstone.report.so_far import capacity_so_far
 from loadstone.result.model import BESIDE, Environment, Measurement, Run
 from loadstone.result.observer import Display
+from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
-from loadstone.run.flow import resume
 from loadstone.run.trials import Trials
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
