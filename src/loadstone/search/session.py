@@ -45,7 +45,7 @@ class ConnectionsWereLimit(Exception):
         completed_rps = float(ok.mean()) / TICK_S if len(ok) else 0.0
         # Responses that come in groups do not make it faster than so many connections can be.
         self.throughput_rps = min(
-            completed_rps, connections / max(trial.stats.service.mean_s, 1e-9)
+            completed_rps, connections / max(trial.stats.service.median_s, 1e-9)
         )
         self.connections = connections
 
