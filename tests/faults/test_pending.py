@@ -16,6 +16,7 @@ from loadstone.faults.host import HostCommand
 from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.faults.undo import undo_pending
+from loadstone.keystone.journal import JOURNAL
 from loadstone.lab import processes, state
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.store.store import Store
@@ -23,6 +24,7 @@ from loadstone.store.store import Store
 RUN = "20260101-0000-abcdef"
 RESULT, _ = keystone()
 TARGET = FaultTarget(None, ("127.0.0.1:35357",))  # of RESULT
+URL = "http://127.0.0.1:35357/v3"
 PASSWORD = "pw-that-must-not-be-seen"
 
 
@@ -90,7 +92,7 @@ def task(home: Path) -> str:
 
 
 def clouds(home: Path) -> None:
-    auth = {"auth_url": "http://127.0.0.1:35357/v3", "username": "u", "password": "p"}
+    auth = {"auth_url": URL, "username": "u", "password": "p"}
     auth |= {"project_name": "p", "user_domain_id": "d", "project_domain_id": "d"}
     (home / "clouds.yaml").write_text(
         json.dumps({"clouds": {name: {"auth": auth} for name in "ab"}})
@@ -105,7 +107,6 @@ COMMANDS = {
     "fault": ("fault", "--do", "overload 2x for 1 seconds"),
     "compare": ("compare", "--cloud", "a", "--cloud", "b"),
     "delete": ("results", "delete", "latest"),
-    "clean": ("results", "clean", "latest"),
 }
 LAB_COMMANDS = {
     "capacity": ("capacity", "--lab", "two"),
@@ -133,6 +134,19 @@ def test_a_command_names_the_pending_fault_of_its_target_and_refuses(
     assert "--anyway" in ended.stderr
     with Store.open(tmp_path / "results") as store:
         assert store.get("latest").run_id == RESULT.run_id
+
+
+def test_clean_names_the_pending_fault_and_refuses(loadstone, tmp_path) -> None:
+    note("touch undone")
+    target = {"event": "target", "run_id": RESULT.run_id, "chosen": "OS_*", "identity_url": URL}
+    left = {"event": "create", "kind": "domain", "name": f"loadstone-{RESULT.run_id}"}
+    with Store.open(tmp_path / "results") as store:
+        journal = store.folder(RESULT.run_id) / JOURNAL
+    journal.write_text("".join(f"{json.dumps(line)}\n" for line in (target, left)))
+    ended = loadstone("results", "clean", "latest")
+    assert ended.returncode == 3
+    assert f"a fault of run {RUN}" in ended.stderr
+    assert "loadstone fault --undo" in ended.stderr
 
 
 @pytest.mark.parametrize("words", LAB_COMMANDS.values(), ids=LAB_COMMANDS)
