@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis import student
 from loadstone.analysis.interval import CONFIDENCE, student_t
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.search.model import Capacity, CapacityKind
@@ -69,9 +70,7 @@ class Effect:
         """Whether noise does not explain it."""
         if not self.error:
             return False
-        from scipy.special import stdtrit  # heavy, and not needed before
-
-        return abs(self.share) > float(stdtrit(self.freedom, 1 - LEVEL)) * self.error
+        return abs(self.share) > student.quantile(1 - LEVEL, self.freedom) * self.error
 
 
 @dataclass(frozen=True, slots=True)
