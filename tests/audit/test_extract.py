@@ -70,7 +70,7 @@ def test_a_number_that_no_host_has_makes_the_host_unknown():
     audit = judged({**HEALTHY, "service": json.dumps(service)})
     [row] = [r for r in audit.results if r.host == "odd"]
     assert (row.rule.id, row.state) == ("HOST-00", RuleState.UNKNOWN)
-    assert "keystone.password_check_ms is no number" in row.message
+    assert "keystone.password_check_ms is not a number" in row.message
 
 
 def test_control_characters_of_a_host_reach_no_terminal():

@@ -20,8 +20,8 @@ import pytest
         (("capacity", "--lab", "a", "--lab", "b"), 2, "--lab takes one value, not 2"),
         (("compare", "--scenario", "issue", "--scenario", "a"), 2, "--scenario takes one value"),
         (("fault", "--do", "x", "--scenario", "issue", "--scenario", "a"), 2, "takes one value"),
-        (("capacity", "--fail-below", "50/day"), 2, "'50/day' is no rate; write it like 40/s"),
-        (("capacity", "--fail-below", "0/s"), 2, "'0/s' is no rate"),
+        (("capacity", "--fail-below", "50/day"), 2, "'50/day' is not a rate; write it like 40/s"),
+        (("capacity", "--fail-below", "0/s"), 2, "'0/s' is not a rate"),
         (("capacity", "--max-rate", "9000000/s"), 2, "range"),
         (("capacity", "--fail-below", "50/s", "--lab", "none-such"), 2, "none-such"),
         (("capacity", "--scenario", "mix:isue=1,validate=9"), 2, "did you mean 'issue'?"),
@@ -39,7 +39,7 @@ import pytest
         (("capacity", "--users", "0", "--scenario", "user-life"), 2, "needs --users 1 or more"),
         (("results", "list", "--store", "mistyped"), 2, "mistyped: no such folder"),
         (("capacity", "--method", "none-such"), 2, "none-such"),
-        (("run", "task.yaml", "--max-rate", "nan"), 2, "nan is no number"),
+        (("run", "task.yaml", "--max-rate", "nan"), 2, "nan is not a number"),
         (("run", "task.yaml", "--json", "-", "--junit", "-"), 2, "writes to - already"),
         (("results", "delete", ""), 2, "the name is empty"),
         (("results", "show", "none-such"), 2, "none-such"),
@@ -172,5 +172,5 @@ def test_a_method_that_heeds_no_latency_refuses_objectives(at_once):
     words = ("--method", "closed-loop-peak", "--objective", "p99<500ms")
     ended = at_once("capacity", "--lab", "none", *words)
     assert ended.returncode == 2
-    assert "--method closed-loop-peak does not heed latency objectives" in ended.stderr
+    assert "--method closed-loop-peak ignores latency objectives" in ended.stderr
     assert "use meter or bisect" in ended.stderr

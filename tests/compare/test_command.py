@@ -84,7 +84,7 @@ def test_an_unknown_scenario_is_refused(measured: Measured) -> None:
         (("--cloud=a",), "a comparison is of two, not of 1"),
         (("--cloud=a", "--cloud=b", "--lab=c"), "give two runs, or two of one kind"),
         (("--cloud=a", "--cloud=b", "--base=workers=1"), "--base means something with"),
-        (("--cloud=a", "--cloud=b", "--same-within=x"), "is no share; write it like 3%"),
+        (("--cloud=a", "--cloud=b", "--same-within=x"), "is not a share; write it like 3%"),
     ],
 )
 def test_what_is_no_comparison_is_refused(

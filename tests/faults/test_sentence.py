@@ -88,7 +88,7 @@ def test_packets_are_lost_in_shares() -> None:
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
-        ("kil keystone service", "is no sentence like"),
+        ("kil keystone service", "is not a sentence like"),
         ("connect management network on one node", "network faults"),
         ("poweroff one node", "machines of its own"),
         ("restart keystone service for 5 seconds", "has no duration"),

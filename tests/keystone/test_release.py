@@ -97,5 +97,5 @@ def test_an_unknown_commit_is_named(sources: Path) -> None:
 def test_a_wheel_of_another_project_is_refused(tmp_path: Path) -> None:
     wheel = tmp_path / "requests-2.32.0-py3-none-any.whl"
     wheel.write_bytes(b"")
-    with pytest.raises(InvalidInput, match="is no wheel of Keystone"):
+    with pytest.raises(InvalidInput, match="is not a wheel of Keystone"):
         read(str(wheel))

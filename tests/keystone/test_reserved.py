@@ -1,4 +1,4 @@
-"""A target that is no lab has one measurement at a time, known by its host and port."""
+"""A target that is not a lab has one measurement at a time, known by its host and port."""
 
 import fcntl
 import os

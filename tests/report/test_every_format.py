@@ -233,7 +233,7 @@ def test_rally_json_has_tasks_and_refuses_the_rest(runs: Runs, kind: str) -> Non
     done = runs("report", run_id, "--as", "rally-json", "-o", "-")
     if kind in ("search", "study"):
         assert done.returncode == 2
-        assert f"run {run_id} is no task" in done.stderr
+        assert f"run {run_id} is not a task" in done.stderr
         assert len(done.stderr.splitlines()) == 1
         return
     (task,) = json.loads(done.stdout)["tasks"]

@@ -50,7 +50,7 @@ def test_the_next_run_goes_on_with_the_users(loadstone, fake, killed):  # noqa: 
     assert "left nothing" in loadstone("results", "clean", "latest").stdout
     again = loadstone("run", "task.yaml", "--resume-users", "latest")
     assert again.returncode == 2
-    assert "has left nothing to go on with" in again.stderr
+    assert "left no users to resume with" in again.stderr
 
 
 def test_what_a_resumed_run_leaves_is_found_under_either_id(loadstone, fake, killed):  # noqa: ARG001

@@ -334,7 +334,7 @@ def test_a_task_is_made_smaller_from_outside_and_the_result_says_so(loadstone, f
     assert first["given"]["runner"] == {"constant": {"times": 2, "concurrency": 2}}
     assert first["given"]["contexts"] == {"users": {"tenants": 1, "users_per_tenant": 1}}
     assert {"setting": "times", "asked": 100, "made": 2} in first["reduced"]
-    # An argument of the scenario is no setting of the load.
+    # An argument of the scenario is not a setting of the load.
     assert second["reduced"] == []
     assert second["given"]["scenario"] == {
         "KeystoneBasic.create_tenant_with_users": {"users_per_tenant": 2}

@@ -213,7 +213,7 @@ def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("validate: fast", "'fast' is no rate"),
+        ("validate: fast", "'fast' is not a rate"),
         ("valid: 40/s", "no scenario 'valid'"),
         ("- 40/s", "must be SCENARIO: RATE"),
         ("issue: 1/s", "given twice"),

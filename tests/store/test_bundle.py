@@ -42,7 +42,7 @@ def test_a_run_is_not_taken_in_twice(store, exported):
 def test_a_file_that_is_no_run_is_named(store, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("shopping")
-    with pytest.raises(InvalidInput, match="is no exported run"):
+    with pytest.raises(InvalidInput, match="is not an exported run"):
         bundle.import_run(store, path)
 
 
@@ -65,7 +65,7 @@ def test_what_is_unpacked_stays_in_the_runs_folder(store, tmp_path):
         with ZipFile(path, "w") as file:
             file.writestr("result.json", json.dumps({"format": bundle.FORMAT, "result": plain}))
             file.writestr("../out.parquet", "x")
-        with pytest.raises(InvalidInput, match="is no run id"):
+        with pytest.raises(InvalidInput, match="is not a run id"):
             bundle.import_run(store, path)
     with ZipFile(path, "w") as file:
         good = {"format": bundle.FORMAT, "result": codec.to_plain(RESULT)}

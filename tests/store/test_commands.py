@@ -95,7 +95,7 @@ def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
         (("results", "show", "2019"), 2, "no run '2019'; the nearest is 20261121-0931-ab12cd"),
         (("results", "list", "--store", "/proc/nowhere"), 2, "no such folder"),
         (("results", "import", "pyvenv.cfg", "--store", "/proc/x"), 3, "cannot hold results"),
-        (("report", "--as", "rally-json"), 2, "is no task (demo)"),
+        (("report", "--as", "rally-json"), 2, "is not a task (demo)"),
         (("report", "workers-1"), 2, "workers-1 is a study, not a run: loadstone study show wor"),
         (("report", "-o", "/proc/report.html"), 3, "cannot write /proc/report.html"),
     ],

@@ -310,5 +310,5 @@ def test_a_run_that_is_measured_here_is_not_deleted_by_force(store):
 
 @pytest.mark.parametrize("run_id", ["../elsewhere", "/etc", "..", ".hidden", "a/b", ""])
 def test_what_is_no_id_of_a_run_leads_to_no_folder(store, run_id: str) -> None:
-    with pytest.raises(InvalidInput, match="is no run id"):
+    with pytest.raises(InvalidInput, match="is not a run id"):
         store.folder(run_id)

@@ -46,7 +46,7 @@ def test_each_figure_of_each_fault_is_a_row():
     ("old", "new", "words"),
     [
         ("downtime_s,", "uptime,", 'there is no figure "uptime"'),
-        (f'do: ["{KILL}"]', 'do: ["kil mysql"]', "is no sentence like"),
+        (f'do: ["{KILL}"]', 'do: ["kil mysql"]', "is not a sentence like"),
         ("times: 1", "times: 1, budget_s: 30", "faults have no budget_s"),
     ],
 )

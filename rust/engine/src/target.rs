@@ -36,7 +36,7 @@ impl Target {
             Scheme::Http => None,
             Scheme::Https => {
                 let name = ServerName::try_from(origin.host.clone());
-                let name = name.map_err(|_| Refusal::plan("origin.host", "is no host name"))?;
+                let name = name.map_err(|_| Refusal::plan("origin.host", "is not a host name"))?;
                 let mut config = config(&origin.tls)?;
                 if !plan.resumes_tls() {
                     config.resumption = Resumption::disabled();

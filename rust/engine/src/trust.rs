@@ -1,4 +1,4 @@
-//! Which certificates of servers are believed.
+//! Verification of server certificates.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The queue bears exactly what it was told to, whenever it is looked at.
+//! The throughput of the queue is the capacity that was set.
 
 use crate::settings::{Capacity, Law};
 use crate::workers::{Turned, Workers};

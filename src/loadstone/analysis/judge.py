@@ -121,7 +121,7 @@ def _is_late(onset_s: float, seconds: float, rise_s: float) -> bool:
 def _too_short(spec: TrialSpec, counts: Ticks) -> Verdict | None:
     seconds = len(counts.due) * TICK_S
     if spec.planned_s < LEAST_TRIAL_S:
-        reason = f"{seconds:.1f} s show whether it answers, not whether it keeps up"
+        reason = f"{seconds:.1f} s are too short to judge"
         return Verdict(TrialState.UNDECIDED, (reason,))
     if seconds >= max(LEAST_TRIAL_S, WHOLE * spec.planned_s) or seconds >= spec.planned_s - TICK_S:
         return None

@@ -70,7 +70,7 @@ def _value(fact: str, value: Value) -> Value:
             return value
         case int() | float():
             if not isfinite(value) or abs(value) > MOST:
-                raise ValueError(f"{fact} is no number that a host can have")
+                raise ValueError(f"{fact} is not a number that a host can have")
             return value
     raise TypeError(f"{fact} is neither a number nor a text")
 

@@ -31,7 +31,7 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
 
     A deployment that breaks the rule is compared with a fixed one; one that keeps it, with one that
     breaks it. If the rule could not be evaluated (None), both sides are derived from its proof.
-    Raises MeasurementInvalid for a rule whose fix is no setting of the lab.
+    Raises MeasurementInvalid for a rule whose fix is not a setting of the lab.
     """
     proof = rule.proof
     if proof is None:

@@ -167,7 +167,7 @@ def collect_hosts(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
         from loadstone.errors import InvalidInput
 
         if _sources(options) != ("inventory",):
-            raise InvalidInput("--via ansible goes with --inventory FILE, and with nothing else")
+            raise InvalidInput("--via ansible takes its hosts from --inventory FILE only")
         if not options["inventory"].exists():
             raise InvalidInput(f"{options['inventory']}: no such file")
         return ansible.collect(options["inventory"], options["timeout_s"], become=options["become"])

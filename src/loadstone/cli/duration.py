@@ -25,7 +25,7 @@ class Duration(click.ParamType[float]):
         """Return seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no duration; write it like 90s, 4m or 0.5h", param, ctx)
+            self.fail(f"{value!r} is not a duration; write it like 90s, 4m or 0.5h", param, ctx)
         seconds = float(match[1]) * SECONDS[match[2] or "s"]
         if not SHORTEST_S <= seconds <= LONGEST_S:
             self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {LONGEST_S / 60:.0f}m", param, ctx)
@@ -43,7 +43,7 @@ class Span(click.ParamType[float]):
         """Return seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
+            self.fail(f"{value!r} is not a time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
         return float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
 
 
@@ -57,7 +57,7 @@ class Number(click.FloatRange):
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
             # NaN passes every range check, as all comparisons with it are false.
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number
 
 
@@ -71,7 +71,7 @@ class RateRange(Number):
         if isinstance(value, str) and "/" in value:
             rate = per_second(value)
             if rate is None:
-                self.fail(f"{value!r} is no rate; {RATE_HINT}", param, ctx)
+                self.fail(f"{value!r} is not a rate; {RATE_HINT}", param, ctx)
             value = rate
         return super().convert(value, param, ctx)
 
@@ -101,5 +101,5 @@ class ShareParam(click.ParamType[float]):
         except ValueError:
             share = float("nan")
         if not 0 < share < self.limit:
-            self.fail(f"{value!r} is no share; write it like 3% or 0.03", param, ctx)
+            self.fail(f"{value!r} is not a share; write it like 3% or 0.03", param, ctx)
         return share

@@ -95,8 +95,8 @@ def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
     for result in results if form == "rally-json" else ():
         if not result.workloads:
             raise InvalidInput(
-                f"run {result.run_id} is no task ({result.kind}), and Rally's form knows tasks "
-                "only; --as html, junit and openmetrics show it"
+                f"run {result.run_id} is not a task ({result.kind}), and Rally's format is for "
+                "tasks; use --as html, junit or openmetrics"
             )
     if len(results) == 1 or form == "rally-json":
         return
@@ -131,4 +131,4 @@ def _text(store: "Store", results: "list[Run]", form: str) -> str:
             data = every[0] | {"tasks": [task for one in every for task in one["tasks"]]}
             return json.dumps(data, indent=1, allow_nan=False) + "\n"
         case _:
-            raise AssertionError(f"{form} is no text of this function")
+            raise AssertionError(f"{form} is not a text of this function")

@@ -29,7 +29,7 @@ class Rate(click.ParamType[float]):
         """Return the rate per second."""
         rate = per_second(str(value))
         if rate is None:
-            self.fail(f"{value!r} is no rate; {RATE_HINT}", param, ctx)
+            self.fail(f"{value!r} is not a rate; {RATE_HINT}", param, ctx)
         return rate
 
 
@@ -135,7 +135,7 @@ def _of_file(path: Path) -> dict[str, float]:
                 f"{path}: no scenario {key!r}; there are {', '.join(sorted(SCENARIOS))}"
             )
         if rate is None:
-            raise InvalidInput(f"{path}: {key}: {value!r} is no rate; write it like 40/s")
+            raise InvalidInput(f"{path}: {key}: {value!r} is not a rate; write it like 40/s")
         rates[str(key)] = rate
     return rates
 

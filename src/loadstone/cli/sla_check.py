@@ -40,7 +40,7 @@ def sla_check(
         result = store.get(run)
     rows = sla.rows(result)
     if not rows:
-        raise InvalidInput(f"run {result.run_id} has no SLA: it is no task, or none ended")
+        raise InvalidInput(f"run {result.run_id} has no SLA: it is not a task, or none ended")
     if to is not None:
         write_json([sla.as_data(row) for row in rows], to)
     else:

@@ -262,5 +262,5 @@ def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
     ca_file = verify if isinstance(verify, str) else None
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
         if path is not None and not os.access(path, os.R_OK):
-            raise InvalidInput(f"{where(field)}: {path} is no file that can be read")
+            raise InvalidInput(f"{where(field)}: {path} is not a file that can be read")
     return TlsFiles(bool(verify), ca_file, cert_file, key_file)

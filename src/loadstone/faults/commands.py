@@ -48,7 +48,7 @@ def _service(tree: Any, place: str) -> Service:
     hosts = tuple(str(host) for host in tree[HOSTS])
     for host in hosts:
         if host.startswith("-") or not host.isprintable() or " " in host:
-            raise InvalidInput(f"{place}: {host!r} is no host")
+            raise InvalidInput(f"{place}: {host!r} is not a host")
     actions = _actions(
         {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
     )

@@ -164,7 +164,7 @@ def read(sentence: str) -> Fault:
             "not; freeze and kill are the nearest"
         )
     raise InvalidInput(
-        f"fault {sentence!r}: is no sentence like `kill keystone service on one node`, `freeze "
+        f"fault {sentence!r}: is not a sentence like `kill keystone service on one node`, `freeze "
         "memcached service for 5 seconds`, `reboot one node`, `take one node out`, "
         "`disconnect network on one node`, `delay network on one node by 100 ms`, `lose 10% of "
         "packets on one node`, `rolling restart of keystone`, `rolling restart of keystone with "

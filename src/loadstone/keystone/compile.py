@@ -69,7 +69,7 @@ def compile_elsewhere(
 ) -> Plan:
     """Return the plan of a scenario with an origin of its own, which needs no cloud."""
     if scenario.origin is None or scenario.columns:
-        raise AssertionError(f"{scenario.name} is of the cloud")
+        raise AssertionError(f"{scenario.name} needs a cloud")
     return Plan(scenario.origin, scenario.steps, load, scenario.values, limits, mix=scenario.mix)
 
 

@@ -25,8 +25,8 @@ def maker(store: Store, name: str, access: Access) -> str:
     record = read(store.folder(result.run_id) / JOURNAL)
     if record is None or not record.remaining:
         raise InvalidInput(
-            f"--resume-users: run {result.run_id} has left nothing to go on with; without the "
-            "option all is made anew"
+            f"--resume-users: run {result.run_id} left no users to resume with; run "
+            "without this option, which creates them"
         )
     require_same_cloud(record, access)
     return record.run_id

@@ -168,7 +168,7 @@ class Session:
             gone_s = self._gone(trial, refusals)
             if gone_s is None and refusals is None:
                 gone_s = self._unexpected(trial)
-                tries -= gone_s is not None  # what the service did is no fault of the generator
+                tries -= gone_s is not None  # what the service did is not a fault of the generator
             if gone_s is not None:
                 pause_s = gone_s
                 continue

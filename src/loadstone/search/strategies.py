@@ -25,7 +25,7 @@ STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
 DEFAULT = "meter"
 
 # Methods that use a trial's verdict; the published ones have their own rules.
-HEED_OBJECTIVES = ("meter", "bisect")
+JUDGE_OBJECTIVES = ("meter", "bisect")
 
 # Seconds of load of the first trial of a published method, before which there is no result.
 LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.trial_s}
@@ -35,10 +35,10 @@ def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
     """Return a factory of searches."""
     if name not in STRATEGIES:
         raise InvalidInput(f"method {name!r} is not known; known are {', '.join(STRATEGIES)}")
-    if settings.has_objectives and name not in HEED_OBJECTIVES:
+    if settings.has_objectives and name not in JUDGE_OBJECTIVES:
         raise InvalidInput(
-            f"--method {name} does not heed latency objectives; use "
-            f"{' or '.join(HEED_OBJECTIVES)}, or leave --objective out"
+            f"--method {name} ignores latency objectives; use "
+            f"{' or '.join(JUDGE_OBJECTIVES)}, or leave --objective out"
         )
     least_s = LEAST_BUDGET_S.get(name, 0.0)
     if settings.budget_s < least_s:

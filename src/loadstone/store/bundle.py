@@ -79,9 +79,9 @@ def import_run(
                 raise InvalidInput(f"{folder} is there already; remove it first")
             _store(store, run, bundle, entries, skipped)
     except (BadZipFile, KeyError, EOFError, zlib.error) as problem:
-        raise InvalidInput(f"{path} is no exported run (loadstone results export)") from problem
+        raise InvalidInput(f"{path} is not an exported run (loadstone results export)") from problem
     except OSError as problem:
-        raise EnvironmentUnusable(f"cannot take in {path}: {problem.strerror}") from problem
+        raise EnvironmentUnusable(f"cannot import {path}: {problem.strerror}") from problem
     for line in skipped:
         say(line)
     return run.run_id
@@ -175,9 +175,9 @@ def _run(text: bytes, path: Path, skipped: list[str]) -> Run:
         if plain["measurements"] and not found:
             raise ValueError(skipped[0])
     except codec.BAD_DATA as problem:
-        raise InvalidInput(f"{path} is no exported run: {_short(problem)}") from problem
+        raise InvalidInput(f"{path} is not an exported run: {_short(problem)}") from problem
     if not is_run_id(run.run_id):
-        raise InvalidInput(f"{path}: {run.run_id!r:.120} is no run id")
+        raise InvalidInput(f"{path}: {run.run_id!r:.120} is not a run id")
     status = run.status if run.status in STATUSES else "interrupted"
     return replace(run, measurements=found, status=status)
 
@@ -207,7 +207,7 @@ def _measurements(plains: Any, skipped: list[str]) -> Iterator[Measurement]:
 def _trial(plain: Any, measurement: Measurement) -> Trial:
     trial = codec.from_plain(Trial, plain)
     if trial.samples_file is not None and not is_file_name(trial.samples_file):
-        raise ValueError(f"{trial.samples_file!r:.80} is no file of a run")
+        raise ValueError(f"{trial.samples_file!r:.80} is not a file of a run")
     if trial.start_s is not None:
         moment_s(trial.start_s, "its start")
     rows.require_storable(trial, measurement)
@@ -221,7 +221,7 @@ def _require_usable(run: Run, path: Path, require: Callable[[Run], None]) -> Non
             require_date(run.ended_at)
         require(run)
     except codec.BAD_DATA as problem:
-        raise InvalidInput(f"{path} is no exported run: {_short(problem)}") from problem
+        raise InvalidInput(f"{path} is not an exported run: {_short(problem)}") from problem
 
 
 def _short(problem: Exception) -> str:

@@ -47,7 +47,7 @@ def require_date(text: str) -> datetime:
     """Return a date with a time zone, ISO 8601; ValueError if it is none or is absurd."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None or not FIRST <= moment <= LAST:
-        raise ValueError(f"{text!r} is no date with a time zone from 1970 to 2200")
+        raise ValueError(f"{text!r} is not a date with a time zone from 1970 to 2200")
     return moment
 
 

@@ -95,7 +95,7 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
     require_values(runs, run)
     facts = dict(json.loads(run["environment"])["target"])
     if not all(isinstance(text, str) for pair in facts.items() for text in pair):
-        raise ValueError("a fact of its target is no text")
+        raise ValueError("a fact of its target is not a text")
     datetime.fromisoformat(run["started_at"])
     for row in measurement_rows:
         require_values(measurements, row)

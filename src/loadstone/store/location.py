@@ -58,7 +58,7 @@ def read(text: str, source: str = "--store") -> StoreLocation:
     if scheme is None:
         return StoreLocation(Path(text))
     if scheme[1] not in _SCHEMES:
-        raise InvalidInput(f"{source}: {scheme[1]}:// is no store; use a folder or {FORM}")
+        raise InvalidInput(f"{source}: {scheme[1]}:// is not a store; use a folder or {FORM}")
     url = _url(text, source)
     files = url.query.get(FILES, "")
     if not isinstance(files, str):

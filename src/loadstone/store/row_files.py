@@ -136,7 +136,7 @@ def _samples_file(path: Path) -> Any:
 def _read(path: Path, run_id: str) -> StoredRow:
     plain = json.loads(path.read_bytes())
     if not isinstance(plain, dict) or plain.get("table") not in _TABLES:
-        raise ValueError("it is no row of a run")
+        raise ValueError("it is not a row of a run")
     if plain.get("revision") != REVISIONS[-1]:
         raise ValueError(f"its revision is {plain.get('revision')!r}, not {REVISIONS[-1]!r}")
     table, row = _TABLES[plain["table"]], plain.get("row")

@@ -18,7 +18,7 @@ def is_run_id(text: object) -> bool:
 def require_run_id(text: object) -> str:
     """Return an id of a run; InvalidInput if it is none."""
     if not isinstance(text, str) or not is_run_id(text):
-        raise InvalidInput(f"{text!r:.120} is no run id; ids have letters, digits, - and _")
+        raise InvalidInput(f"{text!r:.120} is not a run id; ids have letters, digits, - and _")
     return text
 
 

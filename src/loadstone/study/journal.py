@@ -47,7 +47,7 @@ class Begun:
         return StudySource(self.file, self.text).study(quick=self.quick)
 
     def masked(self) -> "Begun":
-        """Return it with its secrets masked; InvalidInput if the masked text is no valid study."""
+        """Return it with its secrets masked; InvalidInput if that makes it invalid."""
         source = StudySource(self.file, self.text)
         # Of the full study, as the text contains what the quick form leaves out, too.
         secrets = source.study(quick=False).secrets

@@ -54,7 +54,7 @@ def slots(fleet: SchedulerAddress, say: Say) -> tuple[LabSlot, ...]:
     if not apart:
         raise InvalidInput(
             f"the fleet {fleet} has lab hosts and no other hosts that send load; start workers "
-            "elsewhere: loadstone fleet up --join ... on a host that is no lab host"
+            "elsewhere: loadstone fleet up --join ... on a host that is not a lab host"
         )
     facts = {host: _facts(place) for host, place in places.items()}
     equal = alike({host: one.kind for host, one in facts.items()})

@@ -135,8 +135,8 @@ def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
     levels = len(set(counts.tolist()))
     if levels < LEAST_LEVELS or len(points) < LEAST_LEVELS + 1:
         raise InvalidInput(
-            f"{len(points)} measurements at {levels} different counts do not carry a scaling law; "
-            f"measure at least {LEAST_LEVELS} counts, {LEAST_LEVELS + 1} times in all"
+            f"{len(points)} measurements at {levels} different counts are too few for a scaling "
+            f"law; measure at least {LEAST_LEVELS} counts, {LEAST_LEVELS + 1} times in all"
         )
     if not (rates > 0).all():
         raise InvalidInput("a capacity of 0 does not fit a scaling law")

@@ -86,7 +86,7 @@ def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
         config = config_of(study, order.study_id, turn, order.command)
         lab = config.target
         if not isinstance(lab, OwnLab):
-            raise AssertionError("what is no lab was refused before")
+            raise AssertionError("what is not a lab was refused before")
         pairs, beyond = turn.cell.settings, order.beyond_loopback
         target = LabOnHost(lab.name, pairs, slot.place, beyond)
         config = replace(config, target=target, fleet=slot.senders)

@@ -107,8 +107,8 @@ def _left(searched: Searched, terms: FaultTerms, fault: Fault) -> MeasurementCon
     """Return the search for N while a fault is held."""
     if fault.verb in (*MOMENTARY, *ROLLING, Verb.OVERLOAD):
         raise InvalidInput(
-            f"fault {fault.sentence!r}: is an instant, or no fault of the service: there is no "
-            "capacity left to measure"
+            f"fault {fault.sentence!r}: is over at once, or does not affect the service, so "
+            "it has no remaining capacity to measure"
         )
     search = _n(searched, terms)
     title = f"capacity left: {fault.sentence}"

@@ -99,7 +99,7 @@ subtasks:
         ),
         (
             "hooks: [{action: {fault_injection: a}, trigger: {event: {unit: time, at: [1]}}}]",
-            "is no sentence like",
+            "is not a sentence like",
         ),
         (
             "hooks: [{action: {sys_call: a}, trigger: {event: {unit: iteration, at: [0]}}}]",
@@ -192,7 +192,7 @@ def test_roles_without_users_are_refused(wrongs):
     ("text", "words"),
     [
         ("", "task.yaml:1: not a task: it is empty"),
-        ("- a", "task.yaml:1: not a task: it is no mapping"),
+        ("- a", "task.yaml:1: not a task: it is not a mapping"),
         ("version: 3", "task.yaml:1: no such version: 3; use version 2, or no version"),
         ("version: 2", 'task.yaml:1: the task needs "title"'),
         ("Dummy.dummy: 3", '"Dummy.dummy" must be a list, not 3; a task of version 2 begins'),

@@ -68,7 +68,7 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
     if match := re.fullmatch(r"local:(\d{1,4})", text):
         count = int(match[1])
         if not 1 <= count <= MOST_LOCAL:
-            raise InvalidInput(f"--fleet {text}: between 1 and {MOST_LOCAL} processes, please")
+            raise InvalidInput(f"--fleet {text}: choose 1 to {MOST_LOCAL} processes")
         return LocalFleet(count)
     if text.endswith((".yaml", ".yml")):
         return hosts_file.read(Path(text))

@@ -132,7 +132,7 @@ def _from_wheel(text: str, wheel: Path) -> Release:
     name, _, rest = wheel.name.partition("-")
     version = rest.partition("-")[0]
     if name != "keystone" or not version[:1].isdigit():
-        raise InvalidInput(f"release={text}: {wheel.name} is no wheel of Keystone")
+        raise InvalidInput(f"release={text}: {wheel.name} is not a wheel of Keystone")
     return Release(text, version, wheel=wheel.resolve(), digest=_short(wheel.read_bytes()))
 
 

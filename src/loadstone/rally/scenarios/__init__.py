@@ -72,7 +72,7 @@ def scenario(
     if name in HTTP:
         return HTTP[name](arguments)
     if name not in BUILDS or context is None:
-        raise InvalidInput(f"{name}: is no scenario of data steps, or lacks its cloud")
+        raise InvalidInput(f"{name}: is not a scenario of data steps, or lacks its cloud")
     entry = CATALOGUE[name]
     draft = Draft(name, context)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))

@@ -71,7 +71,7 @@ class Outline:
 def outline(tree: Tree) -> Outline:
     """Read the outline of a file in either form."""
     if not isinstance(tree.value, dict) or not tree.value:
-        found = "it is empty" if not tree.value else "it is no mapping"
+        found = "it is empty" if not tree.value else "it is not a mapping"
         raise TaskInvalid([Problem(tree.file, 1, f"not a task: {found}")])
     version = str(tree.value.get("version", 1))
     if version not in ("1", "2"):

@@ -143,7 +143,7 @@ class NetworkForm(Form):
         try:
             IPv4Network(self.start_cidr)
         except ValueError as wrong:
-            raise ValueError(f"has a start_cidr that is no network of IPv4: {wrong}") from None
+            raise ValueError(f"has a start_cidr that is not a network of IPv4: {wrong}") from None
         return self
 
     def to_model(self) -> model.Context:
