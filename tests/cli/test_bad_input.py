@@ -27,7 +27,7 @@ import pytest
         (("capacity", "--scenario", "mix:isue=1,validate=9"), 2, "did you mean 'issue'?"),
         (("study", "show", "sql-per-reqest"), 2, "did you mean 'sql-per-request'?"),
         (("monitor", "--for", "0s"), 2, "--for must be 1s or more"),
-        (("capacity", "--budget", "soon"), 2, "no duration"),
+        (("capacity", "--budget", "soon"), 2, "not a duration"),
         (("capacity", "--budget", "9h"), 2, "outside"),
         (("capacity", "--max-rate", "1e9"), 2, "range"),
         (("capacity", "--generator-cores", "all"), 2, "write them like 1, 0-1 or 0-1,3"),

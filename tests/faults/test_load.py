@@ -41,7 +41,7 @@ def test_capacity_that_is_left_is_searched_while_the_fault_is_held() -> None:
     assert fault.held is None
     assert left.held.sentence == KILL
     assert left.record.title == f"capacity left: {KILL}, token issue"
-    with pytest.raises(InvalidInput, match="is an instant"):
+    with pytest.raises(InvalidInput, match="no remaining capacity"):
         measurements(sentences=("reload haproxy",), measures_left=True)
 
 

@@ -54,7 +54,7 @@ def test_a_run_of_another_shape_is_named(store, tmp_path, head):
     path = tmp_path / "run.zip"
     with ZipFile(path, "w") as file:
         file.writestr("result.json", head)
-    with pytest.raises(InvalidInput, match=r"no exported run|this Loadstone reads"):
+    with pytest.raises(InvalidInput, match=r"not an exported run|this Loadstone reads"):
         bundle.import_run(store, path)
 
 

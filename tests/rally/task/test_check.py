@@ -81,7 +81,7 @@ subtasks:
         ("contexts: {api_versions: {nove: {version: 2}}}", "knows no client nove, only barbican"),
         ("contexts: {api_versions: {keystone: {version: 2}}}", "must be 3"),
         ("contexts: {volumes: {}}", "context volumes is Rally's, but Loadstone does not make it"),
-        ("contexts: {users: {}, network: {start_cidr: ten}}", "no network of IPv4"),
+        ("contexts: {users: {}, network: {start_cidr: ten}}", "not a network of IPv4"),
         ("contexts: {users: {}, network: {dualstack: true}}", "dualstack"),
         ("contexts: {users: {}, servers: {image: {name: a}}}", 'servers needs "flavor"'),
         ("sla: {failure_rate: {}}", "needs min, max or both"),
