@@ -13,7 +13,7 @@ from pathlib import Path
 from release.tree import ROOT
 
 KEYSTONE = "30.0.0"  # what `loadstone demo` and `loadstone lab up` install by default
-RELEASES = ROOT / "src/loadstone/keystone/deploy/releases"
+RELEASES = ROOT / "src/loadstone/lab/keystone/releases"
 
 
 def fill(

@@ -115,7 +115,7 @@ def test_up_of_one_that_runs_gives_that_one(lab_keystone: Deployment) -> None:
 
 def test_one_that_runs_is_not_taken_over(lab_keystone: Deployment) -> None:
     code = (
-        "import sys; from loadstone.keystone import deployment\n"
+        "import sys; from loadstone.lab import deployment\n"
         "deployment.up(sys.argv[1], deployment.LabSettings(), print, owned=True)"
     )
     taken = subprocess.run(
@@ -193,7 +193,7 @@ def test_an_unknown_lab_is_answered_with_the_known_ones(lab_keystone: Deployment
 
 OWNER = """
 import sys, time
-from loadstone.keystone import deployment
+from loadstone.lab import deployment
 from loadstone.lab.keystone import settings
 chosen = settings.read([("workers", "1"), ("hash-rounds", "4")])
 deployment.up(sys.argv[1], chosen, print, owned=True)

@@ -59,7 +59,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """An identity service and the credentials to prepare it; created by target/read.py and labs."""
+    """An identity service and the credentials to prepare it; created by cloud/read.py and labs."""
 
     chosen: str  # how the user chose it: "--lab demo", "--cloud prod", "OS_*"
     auth_url: str

@@ -10,7 +10,7 @@ from pathlib import Path
 
 QUIET_S = 5.0  # without load, to measure the idle rate of requests
 FLUSH_S = 0.3  # log lines may be written later than the responses
-# Log format of lab/uwsgi.py: start in ms since 1970, method, path, status, User-Agent.
+# Log format of lab/parts/uwsgi.py: start in ms since 1970, method, path, status, User-Agent.
 _LINE = re.compile(r"(\d+) ([A-Z]+) (\S+) (\d{3}) (.*)")
 _TOKENS = "/v3/auth/tokens"
 _ROOTS = ("", "/v3")
