@@ -54,7 +54,7 @@ rust: install
 
 # Every real component once. Tests mostly wait, so more run at a time than there are cores.
 parts: install
-	$(PYTEST) -m "not pure and not verify" -n 4 --dist loadfile --no-loadscope-reorder --maxfail=3 --junitxml=target/junit-parts.xml
+	$(PYTEST) -m "not pure and not verify" -n 4 --dist loadfile --maxfail=3 --junitxml=target/junit-parts.xml
 
 # The slowest tests of the last run.
 slowest:

@@ -133,7 +133,7 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
 @pytest.mark.parametrize(
     ("fleet", "why"),
     [
-        ("local:0", "between 1 and 64"),
+        ("local:0", "choose 1 to 64 processes"),
         ("local:many", "write local:4, or tls://HOST:8786"),
         ("http://127.0.0.1:1", "write local:4, or tls://HOST:8786"),
         ("tls://127.0.0.1:8786", "ca.pem is missing; `loadstone fleet up` makes it"),
