@@ -1,4 +1,4 @@
-"""What a wheel must hold: the whole package, its licences, a bill of materials, full metadata."""
+"""Checks that a wheel contains the whole package, its licences, an SBOM and full metadata."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""What watches or acts during a trial: hooks, SLA aborts, resources, requests, profiles."""
+"""Observers of a trial: hooks, SLA aborts, resource usage, request counts, profiles."""

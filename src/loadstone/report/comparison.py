@@ -30,5 +30,5 @@ class ComparisonSection:
 
     @property
     def title(self) -> str:
-        """What is compared with what."""
+        """The heading: the names of both runs."""
         return f"{self.names[1]} compared with {self.names[0]}"

@@ -1,4 +1,4 @@
-"""What an interrupted search knows of N."""
+"""Bounds on N from the trials of an interrupted search."""
 
 from collections.abc import Sequence
 

@@ -1,1 +1,1 @@
-"""What a run found, as frozen values, and the protocol by which a trial is observed."""
+"""Results of runs as frozen dataclasses, and the interface of trial observers."""

@@ -83,7 +83,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How the completions of a full service depend on time, on the number in flight, on chance."""
+    """A regression of a full service's throughput on time and on the number in flight."""
 
     blocks: tuple[Block, ...]
     mean_rps: float
