@@ -55,9 +55,8 @@ class Hooks(TrialObserver):
     hooks: Sequence[Hook]
     redaction: Redaction
     timeout_s: float  # for each command, and for queued commands after the load
-    inject: Callable[[str], FaultRecord] | None = (
-        None  # injects a fault; None: there is no such hook
-    )
+    # Injects a fault; None if no hook does.
+    inject: Callable[[str], FaultRecord] | None = None
     clock: Clock = SYSTEM
     _seen: dict[str, int] = field(default_factory=lambda: {"time": -1, "iteration": 0})
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
