@@ -17,6 +17,7 @@ EVERY = [Durations, Verdict, Usage, Environment, Capacity]
 values = st.sampled_from(EVERY).flatmap(st.from_type)
 
 
+@pytest.mark.long
 @given(values)
 def test_every_value_comes_back_exactly(value):
     again = codec.loads(type(value), codec.dumps(value))

@@ -46,9 +46,21 @@ EXCEPT = {
     "test_fakes.py",
     "serve/test_service.py",
 }
+# Pure, but of seconds each: they run with the rest, so that `make check` stays within its minute.
+LONG = {
+    "analysis/test_change_points.py",  # imports SciPy
+    "analysis/test_long_runs.py",
+    "analysis/test_student.py",  # imports SciPy
+    "compare/test_sequential.py",  # imports SciPy
+    "search/test_evidence.py",
+    "search/test_meter.py",
+    "search/test_published.py",
+    "search/test_refusal.py",
+    "study/test_scaling.py",  # imports SciPy
+}
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}
-MARKS = ("processes", "seeds", "live", "browser", "verify")
+MARKS = ("processes", "long", "seeds", "live", "browser", "verify")
 FORBIDDEN = {
     *("socket.bind", "socket.connect"),
     *("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"),
@@ -62,7 +74,18 @@ def is_pure(item: pytest.Item) -> bool:
     is_in_place = not rest or folder in FOLDERS or path in FILES
     fixtures = FIXTURES & set(getattr(item, "fixturenames", ()))
     is_marked = any(item.get_closest_marker(name) for name in MARKS)
-    return is_in_place and path not in EXCEPT and not fixtures and not is_marked
+    return is_in_place and path not in EXCEPT | LONG and not fixtures and not is_marked
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which `-m pure` can select nothing: importing takes as long as the tests."""
+    is_file = collection_path.suffix == ".py" and collection_path.is_relative_to(TESTS)
+    if config.option.markexpr != "pure" or not is_file:
+        return None
+    path = collection_path.relative_to(TESTS).as_posix()
+    folder, _, rest = path.partition("/")
+    can_be = not rest or folder in FOLDERS or path in FILES
+    return None if can_be and path not in EXCEPT | LONG else True
 
 
 class _Guard:

@@ -5,6 +5,7 @@ starved.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -50,6 +51,7 @@ VALIDATE = (
 )
 
 
+@cache
 def keystone() -> tuple[Run, dict[tuple[int, int], Samples]]:
     """Give the result, and the samples by (finding index, trial number)."""
     samples: dict[tuple[int, int], Samples] = {}

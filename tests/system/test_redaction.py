@@ -140,6 +140,7 @@ def test_what_is_no_secret_stays(given):
     assert not secrets_in(given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit",
     [
