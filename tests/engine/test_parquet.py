@@ -28,9 +28,7 @@ def table(rows: int) -> Samples:
 
 
 # More than a row group; more than a batch; one; none.
-@pytest.mark.parametrize(
-    "rows", [pytest.param(1_100_000, marks=pytest.mark.long), 20_000, 1, 0]
-)
+@pytest.mark.parametrize("rows", [pytest.param(1_100_000, marks=pytest.mark.long), 20_000, 1, 0])
 def test_what_is_written_is_read_again(tmp_path: Path, rows: int) -> None:
     samples = table(rows)
     path = tmp_path / "trial.parquet"

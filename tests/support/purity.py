@@ -78,7 +78,7 @@ def is_pure(item: pytest.Item) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of which `-m pure` can select nothing: importing takes as long as the tests."""
+    """Import no file without pure tests for `-m pure`: importing takes as long as the tests."""
     is_file = collection_path.suffix == ".py" and collection_path.is_relative_to(TESTS)
     if config.option.markexpr != "pure" or not is_file:
         return None
