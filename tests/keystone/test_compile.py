@@ -4,12 +4,13 @@ import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.resources import User
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.plan.script import Captured, Column, Text
+from loadstone.plan.script import Captured, Column, Text, text
 
 RUN = "20261121-0931-ab12cd"
 LOAD = OpenLoad(rate_rps=5.0, duration_s=10.0)
@@ -24,8 +25,8 @@ def fill(plan, template, row=0):
     out = ""
     for part in template:
         match part:
-            case Text(text):
-                out += text
+            case Text(known):
+                out += known
             case Column(column):
                 out += plan.columns[column][row % len(plan.columns[column])]
             case Captured():
@@ -36,7 +37,7 @@ def fill(plan, template, row=0):
 @pytest.mark.parametrize("password", ['"', "\\", '\\"', "ü ∞ 𝄞", "\n\t\0", "{}<x>%s", "'; --"])
 def test_any_password_survives_the_template(access, password):
     odd = person(password, name=f"user {password}")
-    plan = compile_plan(SCENARIOS["issue"], access, [odd], (), LOAD)
+    plan = compile_plan(SCENARIOS["issue"], access, [odd], {}, LOAD)
     (step,) = plan.steps
     user = json.loads(fill(plan, step.body))["auth"]["identity"]["password"]["user"]
     assert (user["password"], user["name"]) == (password, odd.name)
@@ -45,7 +46,7 @@ def test_any_password_survives_the_template(access, password):
 
 
 def test_the_body_is_what_keystone_documents(access):
-    plan = compile_plan(SCENARIOS["issue"], access, [person()], (), LOAD)
+    plan = compile_plan(SCENARIOS["issue"], access, [person()], {}, LOAD)
     (step,) = plan.steps
     assert (step.method, fill(plan, step.path)) == ("POST", "/v3/auth/tokens")
     assert json.loads(fill(plan, step.body)) == {
@@ -65,7 +66,7 @@ def test_the_body_is_what_keystone_documents(access):
 
 def test_each_iteration_takes_the_next_user(access):
     people = [person(f"pw{n}", f"u{n}") for n in range(3)]
-    plan = compile_plan(SCENARIOS["issue"], access, people, (), LOAD)
+    plan = compile_plan(SCENARIOS["issue"], access, people, {}, LOAD)
     bodies = [json.loads(fill(plan, plan.steps[0].body, row)) for row in range(4)]
     names = [body["auth"]["identity"]["password"]["user"]["name"] for body in bodies]
     assert names == ["u0", "u1", "u2", "u0"]
@@ -74,7 +75,7 @@ def test_each_iteration_takes_the_next_user(access):
 def test_tokens_are_issued_for_each_user_and_validated_by_the_admin(fake, access, journal):
     with users(access, RUN, UsersSettings(users_per_tenant=3), journal, str) as people:
         tokens = issue_tokens(access, people)
-        plan = compile_plan(SCENARIOS["validate"], access, people, tokens, LOAD)
+        plan = compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, LOAD)
         assert [fake.tokens[t]["id"] for t in plan.columns["token"]] == [u.id for u in people]
         assert fake.tokens[plan.columns["admin_token"][0]]["name"] == "admin"
         assert len(issue_tokens(access, people, count=7)) == 7
@@ -87,36 +88,38 @@ def test_the_prefix_of_the_service_stands_in_every_path(fake, url, variables):
 
     fake.prefix = "/identity"
     with connect(from_environment({**variables, "OS_AUTH_URL": f"{url}/identity"})) as access:
-        plan = compile_plan(SCENARIOS["issue"], access, [person()], (), LOAD)
+        plan = compile_plan(SCENARIOS["issue"], access, [person()], {}, LOAD)
     assert fill(plan, plan.steps[0].path) == "/identity/v3/auth/tokens"
     assert (plan.origin.host, plan.origin.scheme) == ("127.0.0.1", "http")
 
 
 def test_nobody_to_load_as_is_refused(access):
     with pytest.raises(InvalidInput, match="none was prepared"):
-        compile_plan(SCENARIOS["issue"], access, (), (), LOAD)
+        compile_plan(SCENARIOS["issue"], access, (), {}, LOAD)
     with pytest.raises(InvalidInput, match="none was prepared"):
-        compile_plan(SCENARIOS["validate"], access, [person()], (), LOAD)
+        compile_plan(SCENARIOS["validate"], access, [person()], {}, LOAD)
 
 
 def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal):
     fake.token_life_s = 400
     with users(access, RUN, UsersSettings(), journal, str) as people:
         tokens = issue_tokens(access, people)
-    compile_plan(SCENARIOS["validate"], access, people, tokens, LOAD)
+    compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, LOAD)
     for load in (OpenLoad(5.0, 600.0), ClosedLoad(1, iterations=10**6, duration_s=390.0)):
         with pytest.raises(EnvironmentUnusable, match=r"\[token\] expiration"):
-            compile_plan(SCENARIOS["validate"], access, people, tokens, load)
+            compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, load)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_every_scenario_compiles_into_requests(access, journal, scenario):
     with users(access, RUN, UsersSettings(), journal, str) as people:
-        tokens = issue_tokens(access, people) if scenario.needs_tokens else ()
-        plan = compile_plan(scenario.of_run(RUN), access, people, tokens, LOAD)
+        actors = with_credentials(access, people, scenario.needs)
+        columns = scenario.token_columns
+        tokens = {name: issue_tokens(access, actors, column=name) for name in columns}
+        plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, LOAD)
     for step in plan.steps:
         assert fill(plan, step.path).startswith("/v3")
-        if step.body:
+        if step.body and ("Content-Type", text("application/json")) in step.headers:
             json.loads(fill(plan, step.body))
         assert all(fill(plan, value) for _, value in step.headers)
 
@@ -125,4 +128,4 @@ def test_tokens_and_users_that_do_not_match_row_by_row_are_refused(access, journ
     with users(access, RUN, UsersSettings(users_per_tenant=2), journal, str) as people:
         tokens = issue_tokens(access, people, count=3)
         with pytest.raises(InvalidInput, match="3 tokens were prepared for 2 users"):
-            compile_plan(SCENARIOS["rescope"], access, people, tokens, LOAD)
+            compile_plan(SCENARIOS["rescope"], access, people, {"token": tokens}, LOAD)

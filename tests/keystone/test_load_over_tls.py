@@ -60,6 +60,6 @@ def test_ca_and_client_certificate_hold_for_both(tls_url, variables, papers, jou
         users(access, "tls1", UsersSettings(), journal, str) as people,
     ):
         load = ClosedLoad(workers=1, iterations=3)
-        plan = compile_plan(SCENARIOS["issue"], access, people, (), load)
+        plan = compile_plan(SCENARIOS["issue"], access, people, {}, load)
         samples = local.run(plan).samples
     assert [Outcome(outcome) for outcome in samples.outcome] == [Outcome.OK] * 3

@@ -9,7 +9,7 @@ def test_a_mix_creates_what_its_scenarios_create():
     mix = named("mix:user-life=1,app-credential=1,domain-life=1,issue=7")
     assert mix.makes == SCENARIOS["domain-life"].makes
     assert mix.values == SCENARIOS["user-life"].values
-    assert mix.goes_with_users == "users and application credentials and domains"
+    assert mix.goes_with_users == "application credentials and users and domains"
 
 
 def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
@@ -18,7 +18,7 @@ def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
     assert mix.steps == issue.steps + validate.steps
     assert mix.mix == (WeightedScript(1, 1.0), WeightedScript(1, 9.0))
     assert mix.columns == issue.columns | validate.columns
-    assert mix.needs_tokens
+    assert mix.token_columns == ("token",)
     assert "0.1 POST /v3/auth/tokens" in mix.request
 
 

@@ -99,7 +99,7 @@ def test_what_iterations_made_and_would_not_go_is_a_leftover(fake, access, journ
 
 
 def test_unnamed_things_are_not_left_with_users_that_exist(access, journal, said):
-    leaving = Scenario("A.scenario", "", "", (), goes_with_users="EC2 credentials")
+    leaving = Scenario("A.scenario", "", "", (), leaves_with_users=("EC2 credentials",))
     with (
         contexts(
             access, RUN, [Users(may_be_existing=True)], journal, said.append, [SOMEONE]

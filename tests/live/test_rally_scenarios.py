@@ -67,7 +67,8 @@ def actors(access, journal):
 def test_a_scenario_of_rally_succeeds(access, actors, name, arguments):
     chosen = scenario(name, arguments, BuildContext(RUN, Identity(access)))
     actors.announce(chosen)
-    tokens = issue_tokens(access, actors.users) if chosen.needs_tokens else ()
+    columns = chosen.token_columns
+    tokens = {name: issue_tokens(access, actors.users, column=name) for name in columns}
     # Two iterations show that names differ; one worker, since SQLite refuses a second writer.
     times = 2 if chosen.makes else 1
     load = ClosedLoad(workers=1, iterations=times)

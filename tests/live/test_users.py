@@ -15,7 +15,7 @@ from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.compile import compile_plan
-from loadstone.keystone.contexts.application_credentials import with_application_credentials
+from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, make_users, users
 from loadstone.keystone.contexts.workload import announce
@@ -23,6 +23,7 @@ from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.keystone.scenarios.model import TOKEN_COLUMNS, Need
 from loadstone.plan.load import ClosedLoad
 
 pytestmark = pytest.mark.live
@@ -74,10 +75,10 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
             user.name for user in people if user.name not in names(access)[ResourceKind.USER]
         ] == []
         load = ClosedLoad(workers=2, iterations=len(people))
-        issue = compile_plan(SCENARIOS["issue"], access, people, (), load)
+        issue = compile_plan(SCENARIOS["issue"], access, people, {}, load)
         assert outcomes(issue) == [("OK", 201)] * len(people)
         tokens = issue_tokens(access, people)
-        validate = compile_plan(SCENARIOS["validate"], access, people, tokens, load)
+        validate = compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, load)
         assert outcomes(validate) == [("OK", 200)] * len(people)
     assert names(access) == before
     assert remaining(journal) == ()
@@ -94,7 +95,7 @@ def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(acces
         load = ClosedLoad(workers=2, iterations=2 * len(people))
         # A changed password revokes the user's earlier tokens, and none that is issued here.
         tokens = issue_tokens(access, people)
-        validate = compile_plan(SCENARIOS["validate"], access, people, tokens, load)
+        validate = compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, load)
         assert outcomes(validate) == [("OK", 200)] * 2 * len(people)
         for user in before:  # with the password that it had
             with pytest.raises(Refused, match="HTTP 401"):
@@ -106,7 +107,7 @@ def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch):
     monkeypatch.setattr("loadstone.keystone.contexts.users.new_password", odd.pop)
     with users(access, RUN, UsersSettings(1, 4), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=4)
-        plan = compile_plan(SCENARIOS["issue"], access, people, (), load)
+        plan = compile_plan(SCENARIOS["issue"], access, people, {}, load)
         assert outcomes(plan) == [("OK", 201)] * 4
 
 
@@ -187,10 +188,10 @@ def test_a_kill_leaves_no_password_behind(exclusive_keystone, access, journal):
 def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
-        actors = with_application_credentials(access, people)
+        actors = with_credentials(access, people, Need)
+        tokens = {name: issue_tokens(access, actors, column=name) for name in TOKEN_COLUMNS}
         for name, scenario in SCENARIOS.items():
             announce(Journal(journal, RUN), scenario)
-            tokens = issue_tokens(access, people) if scenario.needs_tokens else ()
             plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, load)
             answered = {outcome for outcome, _ in outcomes(plan)}
             assert answered == {"OK"}, scenario.name

@@ -123,15 +123,24 @@ class FakeKeystone:
                 done = 200, {PLURAL[plural]: self.things[plural][identity]}
             case ["POST", plural]:
                 done = self.make(plural, body[PLURAL[plural]])
-            case ["PUT", "projects", project, "users", user, "roles", role]:
-                self.grants.add((project, user, role))
+            case ["PUT", *place, "users", user, "roles", role]:
+                self.grants.add((place[-1], user, role))
                 done = 204, None
-            case ["POST", "users", _, "application_credentials"]:
-                name = body["application_credential"]["name"]
-                done = 201, {"application_credential": {"id": name, "secret": "its secret"}}
+            case ["POST", _, "trusts"] | ["POST", "users", _, *_]:
+                done = 201, self.credential(path[-1], body)
             case [("PATCH" | "DELETE") as method, plural, identity]:
                 done = self.change(method, plural, identity, body)
         return done
+
+    def credential(self, kind, body):
+        match kind:
+            case "trusts":
+                return {"trust": {"id": uuid.uuid4().hex}}
+            case "OS-EC2":
+                return {"credential": {"access": "an access key", "secret": "its secret"}}
+            case _:
+                name = body["application_credential"]["name"]
+                return {"application_credential": {"id": name, "secret": "its secret"}}
 
     def make(self, plural, wanted):
         if any(
@@ -159,7 +168,10 @@ class FakeKeystone:
         return 204, None
 
     def issue(self, body):
-        given = body["auth"]["identity"]["password"]["user"]
+        identity = body["auth"]["identity"]
+        if identity["methods"] == ["application_credential"]:
+            return self.token(identity["application_credential"], ())
+        given = identity["password"]["user"]
         known = [
             thing["password"]
             for thing in self.things["users"].values()
@@ -169,6 +181,9 @@ class FakeKeystone:
             known = [PASSWORD]
         if given["password"] not in known:
             return 401, {"error": {"code": 401, "message": "The request requires authentication."}}
+        return self.token(given, body["auth"].get("scope", {}))
+
+    def token(self, given, scope):
         token = uuid.uuid4().hex
         self.tokens[token] = given
         expires = datetime.now(UTC) + timedelta(seconds=self.token_life_s)
@@ -176,6 +191,6 @@ class FakeKeystone:
         domain = {"id": "default", "name": "Default"}
         user = {"id": "u-admin"} | given | {"domain": domain}
         value |= {"user": user, "catalog": [], "issued_at": value["expires_at"]}
-        if "project" in body["auth"].get("scope", {}):
+        if "project" in scope:
             value["project"] = {"id": "p-admin", "name": "admin", "domain": domain}
         return 201, {"token": value}, (("X-Subject-Token", token),)

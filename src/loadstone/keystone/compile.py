@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from loadstone.cloud import Access
@@ -10,7 +10,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.scenarios.model import ROOT
+from loadstone.keystone.scenarios.model import ROOT, TOKEN_COLUMNS
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
 from loadstone.plan.script import Pause, Step, Text
@@ -36,11 +36,14 @@ def compile_plan(
     scenario: Scenario,
     access: Access,
     users: Sequence[User],
-    tokens: Sequence[Token],
+    tokens: Mapping[str, Sequence[Token]],
     load: Load,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> Plan:
-    """Return the plan for this load of this scenario on this cloud."""
+    """Return the plan for this load of this scenario on this cloud.
+
+    `tokens` has the users' tokens by column (`scenario.token_columns`).
+    """
     if scenario.origin is not None:
         return compile_elsewhere(scenario, load, limits)
     lasting_s = _lasting_s(load, limits)
@@ -52,11 +55,13 @@ def compile_plan(
         if not values:
             raise InvalidInput(f"{scenario.name} needs at least one {name}, and none was prepared")
     # Row i of the tokens and row i of the user names must belong to the same user.
-    if "token" in columns and len(columns) > 1 and len(tokens) % max(len(users), 1):
-        raise InvalidInput(
-            f"{scenario.name} needs as many tokens for each user: {len(tokens)} tokens were "
-            f"prepared for {len(users)} users"
-        )
+    for name in scenario.token_columns:
+        count = len(columns[name])
+        if len(columns) > 1 and count % max(len(users), 1):
+            raise InvalidInput(
+                f"{scenario.name} needs as many tokens for each user: {count} tokens were "
+                f"prepared for {len(users)} users"
+            )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
     plan = Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
     return replace(plan, connection=scenario.connection)
@@ -93,16 +98,18 @@ def _column(
     name: str,
     access: Access,
     users: Sequence[User],
-    tokens: Sequence[Token],
+    tokens: Mapping[str, Sequence[Token]],
     lasting_s: float,
 ) -> tuple[str, ...]:
     match name:
-        case "token":
-            return _valid(tokens, lasting_s)
+        case _ if name in TOKEN_COLUMNS:
+            return _valid(tokens.get(name, ()), lasting_s)
         case "admin_token":
             return (access.token(lasting_s),)
         case _ if name in _OF_USER:
             return tuple(_OF_USER[name](user) for user in users)
+        case _ if all(name in user.credentials for user in users):
+            return tuple(_json_escaped(user.credentials[name]) for user in users)
         case _ if name.startswith(_ADMINS):
             return (_OF_USER[name.removeprefix(_ADMINS)](own_user(access)),)
         case _:
@@ -131,8 +138,6 @@ _OF_USER: dict[str, Callable[[User], str]] = {
     "password": lambda user: _json_escaped(user.password),
     "domain_id": lambda user: user.domain_id,
     "domain_name": lambda user: _json_escaped(user.domain_name),
-    "application_credential_id": lambda user: user.application_credential_id,
-    "application_credential_secret": lambda user: _json_escaped(user.application_credential_secret),
     "project_id": lambda user: user.project_id,
     "project_name": lambda user: _json_escaped(user.project_name),
     "project_domain_name": lambda user: _json_escaped(user.project_domain_name or user.domain_name),

@@ -132,16 +132,16 @@ class Identity:
 
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
         """Assign a role on a project to a user."""
-        place = f"/projects/{_quoted(project_id)}/users/{_quoted(user_id)}"
-        path = f"{place}/roles/{_quoted(role_id)}"
-        response = self.call(path, "PUT")
-        if not response.ok:
-            raise self._refused("assign a role", response)
+        self.grant_on(f"/projects/{_quoted(project_id)}", user_id, role_id)
 
     def log_in(self, user: User) -> Token:
         """Issue a token for the user's project."""
+        return self.issue(user, {**password_method(user), **project_scope(user)})
+
+    def issue(self, user: User, auth: Mapping[str, Any]) -> Token:
+        """Issue a token to the user; `auth` has the API's form."""
         what = f"log in as {user.name}"
-        response = self.call("/auth/tokens", "POST", _password_body(user), whom="nobody")
+        response = self.call("/auth/tokens", "POST", {"auth": auth}, whom="nobody")
         if response.status_code != _CREATED:
             raise self._refused(what, response)
         expires = str(self._json(what, response, "token", "expires_at"))
@@ -151,7 +151,9 @@ class Identity:
         except (KeyError, ValueError):
             raise not_json(self.access.cloud, what, response) from None
 
-    def create_application_credential(self, user: User, token: Token, name: str) -> tuple[str, str]:
+    def create_application_credential(
+        self, user: User, token: Token, name: str, access_rules: Iterable[Mapping[str, str]] = ()
+    ) -> tuple[str, str]:
         """Create one as the user, for the project of its token; return its id and secret.
 
         If an earlier attempt that seemed to fail has created it, its secret is lost, and another
@@ -162,7 +164,10 @@ class Identity:
             f"/users/{_quoted(user.id)}/application_credentials",
         )
         for suffix in ("", "-again"):
-            body = {"application_credential": {"name": f"{name}{suffix}"}}
+            wanted: dict[str, Any] = {"name": f"{name}{suffix}"}
+            if access_rules:
+                wanted["access_rules"] = list(access_rules)
+            body = {"application_credential": wanted}
             response = self.call(path, "POST", body, whom=token)
             if response.status_code != _CONFLICT:
                 break
@@ -172,6 +177,39 @@ class Identity:
             self._json(what, response, "application_credential", key) for key in ("id", "secret")
         )
         return str(credential_id), str(secret)
+
+    def create_trust(self, user: User, token: Token, role: str) -> str:
+        """Let the user trust itself with a role in its project; return the trust's id."""
+        trust = {
+            "trustor_user_id": user.id,
+            "trustee_user_id": user.id,
+            "project_id": user.project_id,
+            "impersonation": False,
+            "roles": [{"name": role}],
+        }
+        what = "create a trust"
+        response = self.call("/OS-TRUST/trusts", "POST", {"trust": trust}, whom=token)
+        if response.status_code != _CREATED:
+            raise self._refused(what, response)
+        return str(self._json(what, response, "trust", "id"))
+
+    def create_ec2_credential(self, user: User, token: Token) -> tuple[str, str]:
+        """Create an EC2 credential as the user, for its project; return the key and the secret."""
+        what, path = "create an EC2 credential", f"/users/{_quoted(user.id)}/credentials/OS-EC2"
+        response = self.call(path, "POST", {"tenant_id": user.project_id}, whom=token)
+        if response.status_code != _CREATED:
+            raise self._refused(what, response)
+        key, secret = (
+            self._json(what, response, "credential", part) for part in ("access", "secret")
+        )
+        return str(key), str(secret)
+
+    def grant_on(self, place: str, user_id: str, role_id: str) -> None:
+        """Assign a role to a user; `place` is the path of a project or domain, or /system."""
+        path = f"{place}/users/{_quoted(user_id)}/roles/{_quoted(role_id)}"
+        response = self.call(path, "PUT")
+        if not response.ok:
+            raise self._refused("assign a role", response)
 
     def _json(self, what: str, response: "Response", *keys: str) -> object:
         """Return a value of the JSON response; raise if a proxy sent a page."""
@@ -269,16 +307,15 @@ def _path(thing: Resource) -> str:
     return f"/{thing.kind}s/{_quoted(thing.id)}"
 
 
-def _password_body(user: User) -> dict[str, Any]:
-    return {
-        "auth": {
-            "identity": {
-                "methods": ["password"],
-                "password": {"user": {"id": user.id, "password": user.password}},
-            },
-            "scope": {"project": {"id": user.project_id}},
-        }
-    }
+def password_method(user: User) -> dict[str, Any]:
+    """Return the part of an "auth" object that identifies a user by its id and password."""
+    login = {"user": {"id": user.id, "password": user.password}}
+    return {"identity": {"methods": ["password"], "password": login}}
+
+
+def project_scope(user: User) -> dict[str, Any]:
+    """Return the part of an "auth" object that asks for the user's project."""
+    return {"scope": {"project": {"id": user.project_id}}}
 
 
 def _message(response: "Response") -> str:

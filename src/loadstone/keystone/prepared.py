@@ -1,6 +1,6 @@
 """A prepared scenario: its requests, and the user and token of each iteration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -8,7 +8,7 @@ from loadstone.cloud import Access
 from loadstone.cloud.permission import require_loopback
 from loadstone.engine.callables.model import PAUSE
 from loadstone.keystone.compile import compile_plan
-from loadstone.keystone.contexts.application_credentials import with_application_credentials
+from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.resources import Token, User
@@ -26,7 +26,8 @@ class PreparedScenario:
 
     scenario: Scenario
     users: tuple[User, ...] = field(repr=False)  # of iteration i: users[i mod n]
-    tokens: tuple[Token, ...] = field(default=(), repr=False)  # likewise
+    # Likewise, by column.
+    tokens: Mapping[str, tuple[Token, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -59,12 +60,11 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
 def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> PreparedScenario:
     """Announce in the journal what iterations will create; create the credentials they need."""
     actors.announce(scenario)
-    users, turns = actors.users, actors.turns()
-    if scenario.needs_application_credentials:
-        users = with_application_credentials(access, users)
-    tokens: tuple[Token, ...] = ()
-    if scenario.needs_tokens:
+    turns = actors.turns()
+    users = with_credentials(access, actors.users, scenario.needs)
+    tokens = {}
+    for column in scenario.token_columns:
         say(f"issuing {len(users)} tokens")
-        issued = issue_tokens(access, users)
-        tokens = tuple(issued[turn] for turn in turns)
+        issued = issue_tokens(access, users, column=column)
+        tokens[column] = tuple(issued[turn] for turn in turns)
     return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -67,8 +68,8 @@ class User:
     domain_id: str
     domain_name: str
     project_domain_name: str | None = None  # None: the user's own domain
-    application_credential_id: str = ""  # if it has one
-    application_credential_secret: str = field(default="", repr=False)
+    # What else was made for it before the load, by column: "application_credential_id", "trust_id".
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ def _users_s(users: int, cell: Cell) -> float:
 def _step_s(step: ClosedLoopStep, users: int, cell: Cell) -> float:
     each_s = _each_s(step.scenario, cell)
     load_s = min(step.at_most_s, _closed_s(step.iterations, step.concurrency, each_s))
-    if named(step.scenario).needs_tokens:
-        return load_s + users * _each_s("issue", cell) / CORES
+    if issued := len(named(step.scenario).token_columns):
+        return load_s + issued * users * _each_s("issue", cell) / CORES
     return load_s
 
 

@@ -1,22 +1,65 @@
-"""Issues the tokens to be validated, before the load starts."""
+"""Issues the users' tokens before the load starts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from loadstone.cloud import Access
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, password_method, project_scope
 from loadstone.keystone.resources import Token, User
+from loadstone.keystone.scenarios.model import (
+    ACCESS_RULES_TOKEN,
+    APPLICATION_CREDENTIAL_TOKEN,
+    DOMAIN_TOKEN,
+    SUBJECT_TOKEN,
+    SYSTEM_TOKEN,
+    TRUST_TOKEN,
+)
 from loadstone.system.concurrently import each
 
 
 def issue_tokens(
-    access: Access, users: Sequence[User], count: int | None = None, workers: int = 8
+    access: Access,
+    users: Sequence[User],
+    count: int | None = None,
+    workers: int = 8,
+    column: str = SUBJECT_TOKEN.column,
 ) -> tuple[Token, ...]:
     """Issue `count` tokens, token n for user n mod m; by default one per user.
 
     They are kept in memory only and are not revoked: each revocation would add an event that every
     later validation in that cloud has to check. They become invalid when their users are deleted.
     """
-    identity = Identity(access)
     total = len(users) if count is None else count
     owners = (users[number % len(users)] for number in range(total))
-    return each(identity.log_in, owners, workers)
+    return each(partial(_issued, Identity(access), _AUTH[column]), owners, workers)
+
+
+def _issued(identity: Identity, auth: "Callable[[User], Mapping[str, Any]]", user: User) -> Token:
+    return identity.issue(user, auth(user))
+
+
+def _by_credential(user: User, prefix: str) -> Mapping[str, Any]:
+    credential = {
+        part: user.credentials[f"{prefix}_credential_{part}"] for part in ("id", "secret")
+    }
+    return {
+        "identity": {"methods": ["application_credential"], "application_credential": credential}
+    }
+
+
+# The "auth" object of the request by which each column's tokens are issued.
+_AUTH: dict[str, Callable[[User], Mapping[str, Any]]] = {
+    SUBJECT_TOKEN.column: lambda user: {**password_method(user), **project_scope(user)},
+    APPLICATION_CREDENTIAL_TOKEN.column: lambda user: _by_credential(user, "application"),
+    ACCESS_RULES_TOKEN.column: lambda user: _by_credential(user, "access_rules"),
+    TRUST_TOKEN.column: lambda user: {
+        **password_method(user),
+        "scope": {"OS-TRUST:trust": {"id": user.credentials["trust_id"]}},
+    },
+    DOMAIN_TOKEN.column: lambda user: {
+        **password_method(user),
+        "scope": {"domain": {"id": user.domain_id}},
+    },
+    SYSTEM_TOKEN.column: lambda user: {**password_method(user), "scope": {"system": {"all": True}}},
+}

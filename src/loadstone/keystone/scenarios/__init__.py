@@ -6,14 +6,18 @@ from math import inf, nan
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
 from loadstone.keystone.scenarios.extra import EXTRA_SCENARIOS
+from loadstone.keystone.scenarios.logins import LOGINS
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
+from loadstone.keystone.scenarios.validations import VALIDATIONS
 from loadstone.plan.script import mixed
 
 SCENARIOS: dict[str, Scenario] = {
     "issue": ISSUE_TOKEN,
     "validate": VALIDATE_TOKEN,
     **TOKEN_LIFE,
+    **VALIDATIONS,
+    **LOGINS,
     **EXTRA_SCENARIOS,
 }
 
@@ -43,7 +47,8 @@ def named(name: str) -> Scenario:
     steps, mix = mixed(*((parts[part].steps, weight) for part, weight in weights.items()))
     total = sum(weights.values())
     shares = ", ".join(f"{weights[part] / total:.3g} {parts[part].request}" for part in weights)
-    bound = [scenario.goes_with_users for scenario in parts.values() if scenario.goes_with_users]
+    needs = dict.fromkeys(need for scenario in parts.values() for need in scenario.needs)
+    left = dict.fromkeys(what for one in parts.values() for what in one.leaves_with_users)
     return Scenario(
         name,
         f"mix of {' and '.join(weights)}",
@@ -53,7 +58,8 @@ def named(name: str) -> Scenario:
             column: rows for scenario in parts.values() for column, rows in scenario.values.items()
         },
         makes=tuple(dict.fromkeys(made for scenario in parts.values() for made in scenario.makes)),
-        goes_with_users=" and ".join(dict.fromkeys(bound)),
+        needs=tuple(needs),
+        leaves_with_users=tuple(left),
         mix=mix,
     )
 

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from loadstone.keystone.resources import CreatedByIterations, ResourceKind
 from loadstone.keystone.scenarios.body import Tree, json_body
@@ -34,7 +34,7 @@ class Draft:
         self.makes: dict[CreatedByIterations, None] = {}
         self.values: dict[str, tuple[str, ...]] = {}
         self.as_user = False
-        self.goes_with_users = ""
+        self.leaves_with_users: tuple[str, ...] = ()
 
     @property
     def context(self) -> BuildContext:
@@ -53,7 +53,7 @@ class Draft:
             tuple(self.steps),
             self.values,
             tuple(self.makes),
-            self.goes_with_users,
+            leaves_with_users=self.leaves_with_users,
         )
 
     def call(
@@ -62,9 +62,13 @@ class Draft:
         method: str,
         path: Template,
         body: Tree = None,
-        keep: tuple[str, str] | None = None,
+        keep: Sequence[JsonCapture] = (),
+        status: int | None = None,
     ) -> None:
-        """Send one request; `keep` captures a value of the answer."""
+        """Send one request; `keep` captures values of the answer.
+
+        `status` is what is expected; by default what Keystone usually answers to the method.
+        """
         headers = [("Accept", text("application/json"))]
         if body is not None:
             headers.append(("Content-Type", text("application/json")))
@@ -75,8 +79,8 @@ class Draft:
             path,
             tuple(headers),
             body=() if body is None else json_body(body),
-            expect_status=(_STATUS[method],),
-            captures=() if keep is None else (JsonCapture(*keep),),
+            expect_status=(status or _STATUS[method],),
+            captures=tuple(keep),
             # Delete what was created even if a call in between failed.
             always=method == "DELETE",
         )
@@ -104,7 +108,7 @@ class Draft:
         keep = f"{kind}_id" if number == 1 else f"{kind}_id_{number}"
         body = {kind.value: {"name": self.thing(number), **attributes}}
         action = f"{within}keystone_v3.create_{kind}{_mark(number)}"
-        self.call(action, "POST", text(f"/{kind}s"), body, (keep, f"/{kind}/id"))
+        self.call(action, "POST", text(f"/{kind}s"), body, (JsonCapture(keep, f"/{kind}/id"),))
         return (Captured(keep),)
 
     def create_user(

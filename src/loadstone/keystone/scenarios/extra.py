@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import ADMIN_TOKEN, JSON_HEADERS, Scenario, filled
+from loadstone.keystone.scenarios.model import ADMIN_TOKEN, JSON_HEADERS, Need, Scenario, filled
 from loadstone.keystone.scenarios.tokens import about_itself, issue
-from loadstone.plan.script import Captured, Column, Step, text
+from loadstone.plan.script import Captured, Column, JsonCapture, Step, Text, text
 
 if TYPE_CHECKING:
     from loadstone.keystone.scenarios.body import Tree
 
 _DOMAIN = {"domain_id": (Column("domain_id"),)}
 DEFAULT_VALIDATIONS = 5
+_RULE_ID = "/application_credential/access_rules/0/id"
 
 ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
     name="Keystone.issue_token_by_application_credential",
@@ -36,7 +37,7 @@ ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
             expect_status=(201,),
         ),
     ),
-    goes_with_users="application credentials",
+    needs=(Need.APPLICATION_CREDENTIAL,),
 )
 
 
@@ -78,20 +79,41 @@ def _listed(plural: str) -> Scenario:
 def _application_credential() -> Scenario:
     draft = Draft("Keystone.create_and_delete_application_credential")
     draft.as_user = True
-    draft.goes_with_users = "application credentials"
+    draft.leaves_with_users = ("application credentials",)
     path = under("/users", USER_ID, text("application_credentials"))
     kind = "application_credential"
     body = {kind: {"name": draft.thing()}}
-    draft.call(f"keystone_v3.create_{kind}", "POST", path, body, (f"{kind}_id", f"/{kind}/id"))
+    keep = (JsonCapture(f"{kind}_id", f"/{kind}/id"),)
+    draft.call(f"keystone_v3.create_{kind}", "POST", path, body, keep)
     place = under("/users", USER_ID, text("application_credentials"), (Captured(f"{kind}_id"),))
     draft.call(f"keystone_v3.delete_{kind}", "DELETE", place)
     return draft.scenario("application credential, made and deleted")
 
 
+# Keystone keeps an access rule until it is deleted by itself, after the credential that used it.
+def _access_rules() -> Scenario:
+    draft = Draft("Keystone.create_and_delete_access_rules")
+    draft.as_user = True
+    draft.leaves_with_users = ("access rules",)
+    mine = under("/users", USER_ID)
+    kind = "application_credential"
+    # Rules with the same content are one row, so each iteration has a path of its own.
+    rule: Tree = {"service": "compute", "method": "GET", "path": (Text("/v2.1/"), *draft.thing())}
+    body: Tree = {kind: {"name": draft.thing(), "access_rules": [rule]}}
+    keep = (JsonCapture(f"{kind}_id", f"/{kind}/id"), JsonCapture("rule_id", _RULE_ID))
+    draft.call(f"keystone_v3.create_{kind}", "POST", (*mine, Text(f"/{kind}s")), body, keep)
+    draft.call("keystone_v3.list_access_rules", "GET", (*mine, Text("/access_rules")))
+    place = (*mine, Text(f"/{kind}s/"), Captured(f"{kind}_id"))
+    draft.call(f"keystone_v3.delete_{kind}", "DELETE", place)
+    place = (*mine, Text("/access_rules/"), Captured("rule_id"))
+    draft.call("keystone_v3.delete_access_rule", "DELETE", place)
+    return draft.scenario("application credential with an access rule, made and deleted")
+
+
 def _trust() -> Scenario:
     draft = Draft("Keystone.create_and_delete_trust")
     draft.as_user = True
-    draft.goes_with_users = "trusts"
+    draft.leaves_with_users = ("trusts",)
     trust: dict[str, Tree] = {
         "trustor_user_id": USER_ID,
         "trustee_user_id": USER_ID,
@@ -99,7 +121,7 @@ def _trust() -> Scenario:
         "impersonation": False,
         "roles": [{"name": "member"}],
     }
-    keep = ("trust_id", "/trust/id")
+    keep = (JsonCapture("trust_id", "/trust/id"),)
     draft.call("keystone_v3.create_trust", "POST", text("/OS-TRUST/trusts"), {"trust": trust}, keep)
     place = under("/OS-TRUST/trusts", (Captured("trust_id"),))
     draft.call("keystone_v3.get_trust", "GET", place)
@@ -110,7 +132,7 @@ def _trust() -> Scenario:
 # When a user leaves a group, Keystone revokes all of the user's tokens: one event per iteration.
 def _group() -> Scenario:
     draft = Draft("Keystone.create_and_delete_group")
-    draft.goes_with_users = "groups"
+    draft.leaves_with_users = ("groups",)
     group = draft.create(ResourceKind.GROUP, _DOMAIN)
     member = under("/groups", group, text("users"), USER_ID)
     draft.call("keystone_v3.add_user_to_group", "PUT", member)
@@ -122,7 +144,7 @@ def _group() -> Scenario:
 
 def _user() -> Scenario:
     draft = Draft("Keystone.create_and_delete_user")
-    draft.goes_with_users = "users"
+    draft.leaves_with_users = ("users",)
     password = draft.secret("new_password", "Loadst0ne-user!")
     draft.delete(
         ResourceKind.USER, draft.create(ResourceKind.USER, {**_DOMAIN, "password": password})
@@ -132,19 +154,55 @@ def _user() -> Scenario:
 
 def _domain() -> Scenario:
     draft = Draft("Keystone.create_and_delete_domain")
-    draft.goes_with_users = "domains"
+    draft.leaves_with_users = ("domains",)
     domain = draft.create(ResourceKind.DOMAIN, {})
     draft.update(ResourceKind.DOMAIN, domain, {"enabled": False})
     draft.delete(ResourceKind.DOMAIN, domain)
     return draft.scenario("domain, made, disabled and deleted")
 
 
+def _project_tags() -> Scenario:
+    draft = Draft("Keystone.tag_project")
+    draft.leaves_with_users = ("projects",)
+    project = draft.create(ResourceKind.PROJECT, _DOMAIN)
+    tags = under("/projects", project, text("tags"))
+    body: Tree = {"tags": ["gold", draft.thing()]}
+    draft.call("keystone_v3.update_project_tags", "PUT", tags, body, status=200)
+    draft.get("list_project_tags", "/projects", project, text("tags"))
+    tagged = (Text("/projects?tags="), *draft.thing())
+    draft.call("keystone_v3.list_projects_with_tag", "GET", tagged)
+    draft.delete(ResourceKind.PROJECT, project)
+    return draft.scenario("project, made, tagged, found by its tag and deleted")
+
+
+_LEVELS = 4  # Keystone's default limit is 5, and the domain is the first
+
+
+def _project_tree() -> Scenario:
+    draft = Draft("Keystone.create_and_delete_project_tree")
+    draft.leaves_with_users = ("projects",)
+    projects = [draft.create(ResourceKind.PROJECT, _DOMAIN)]
+    for number in range(2, _LEVELS + 1):
+        below = {**_DOMAIN, "parent_id": projects[-1]}
+        projects.append(draft.create(ResourceKind.PROJECT, below, number=number))
+    tree = (*under("/projects", projects[0]), Text("?subtree_as_ids"))
+    draft.call("keystone_v3.get_project_subtree", "GET", tree)
+    parents = (*under("/projects", projects[-1]), Text("?parents_as_ids"))
+    draft.call("keystone_v3.get_project_parents", "GET", parents)
+    for project in reversed(projects):
+        draft.delete(ResourceKind.PROJECT, project)
+    return draft.scenario(f"{_LEVELS} projects in each other, made, listed as a tree and deleted")
+
+
 EXTRA_SCENARIOS = {
+    "access-rules-life": _access_rules(),
     "app-credential": ISSUE_BY_APPLICATION_CREDENTIAL,
     "app-credential-life": _application_credential(),
     "domain-life": _domain(),
     "endpoint-list": _listed("endpoints"),
     "group-life": _group(),
+    "project-tags": _project_tags(),
+    "project-tree": _project_tree(),
     "service-list": _listed("services"),
     "token-chain": token_chain(DEFAULT_VALIDATIONS),
     "trust-life": _trust(),

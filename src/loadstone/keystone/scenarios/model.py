@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from enum import StrEnum
+from typing import Literal, Self, TypedDict
 
 from loadstone.keystone.resources import CreatedByIterations, iteration_prefix
 from loadstone.plan.model import Origin
@@ -18,13 +19,61 @@ from loadstone.plan.script import (
     WeightedScript,
 )
 
+
+class EC2Request(TypedDict):
+    """What a signature of version 2 covers."""
+
+    verb: str
+    host: str
+    path: str
+    params: dict[str, str]
+
+
 JSON_HEADERS = (
     ("Accept", (Text("application/json"),)),
     ("Content-Type", (Text("application/json"),)),
 )
 SUBJECT_TOKEN, ADMIN_TOKEN = Column("token"), Column("admin_token")
+# Tokens of users by what they were issued for: a project, unless the name says otherwise.
+APPLICATION_CREDENTIAL_TOKEN = Column("application_credential_token")
+ACCESS_RULES_TOKEN = Column("access_rules_token")
+TRUST_TOKEN = Column("trust_token")
+DOMAIN_TOKEN = Column("domain_token")
+SYSTEM_TOKEN = Column("system_token")
+TOKEN_COLUMNS = {
+    token.column
+    for token in (
+        *(SUBJECT_TOKEN, APPLICATION_CREDENTIAL_TOKEN, ACCESS_RULES_TOKEN),
+        *(TRUST_TOKEN, DOMAIN_TOKEN, SYSTEM_TOKEN),
+    )
+}
+# What a client has signed for a service: AWS' signature version 2 of a request (without a time, so
+# that it does not expire), and the string that S3 signs.
+EC2_REQUEST: EC2Request = {
+    "verb": "GET",
+    "host": "ec2.example",
+    "path": "/",
+    "params": {
+        "Action": "DescribeInstances",
+        "SignatureMethod": "HmacSHA256",
+        "SignatureVersion": "2",
+        "Version": "2016-11-15",
+    },
+}
+S3_STRING_TO_SIGN = b"GET\n\n\n\nx-amz-date:Tue, 27 Mar 2007 19:36:42 +0000\n/bucket/key"
 ROOT = Column("root")  # the complete path of a request above the version: "/"
 MADE = Column("made")  # before the iteration's number in the names of created resources
+
+
+class Need(StrEnum):
+    """What users need before the load, beside a password and a role in their project."""
+
+    APPLICATION_CREDENTIAL = "application credentials"
+    ACCESS_RULES = "application credentials with access rules"
+    TRUST = "trusts"
+    EC2_CREDENTIAL = "EC2 credentials"
+    DOMAIN_ROLE = "roles in their domain"
+    SYSTEM_ROLE = "roles on the system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +89,9 @@ class Scenario:
     makes: tuple[
         CreatedByIterations, ...
     ] = ()  # what its iterations create, with the iteration's number in the name
-    # Describes what is removed only with the users; shown to those who bring their own users.
-    goes_with_users: str = ""
+    needs: tuple[Need, ...] = ()
+    # Describes what else is removed only with the users; shown to those who bring their own users.
+    leaves_with_users: tuple[str, ...] = ()
     origin: Origin | None = None  # None: the cloud's identity API
     mix: tuple[WeightedScript, ...] = ()  # which steps an iteration executes; empty: all
     connection: Literal["kept", "iteration", "request"] = "kept"
@@ -65,14 +115,14 @@ class Scenario:
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
 
     @property
-    def needs_application_credentials(self) -> bool:
-        """Whether each user needs an application credential."""
-        return "application_credential_id" in self.columns
+    def goes_with_users(self) -> str:
+        """What is removed only with the users, in words; empty if there is nothing."""
+        return " and ".join(dict.fromkeys((*self.needs, *self.leaves_with_users)))
 
     @property
-    def needs_tokens(self) -> bool:
-        """Whether tokens must be issued before the load."""
-        return SUBJECT_TOKEN.column in self.columns
+    def token_columns(self) -> tuple[str, ...]:
+        """Columns of users' tokens, which must be issued before the load."""
+        return tuple(sorted(name for name in self.columns if name in TOKEN_COLUMNS))
 
 
 def filled(template: str, **holes: Column | Captured | Iteration) -> Template:

@@ -4,10 +4,10 @@ from loadstone.keystone.scenarios.authenticate import PASSWORD_BODY
 from loadstone.keystone.scenarios.model import JSON_HEADERS, SUBJECT_TOKEN, Scenario, filled
 from loadstone.plan.script import Captured, Column, HeaderCapture, Step, text
 
-_OWN = Captured("token")
+OWN_TOKEN = Captured("token")
 _KEEP_TOKEN = (HeaderCapture(name="token", header="X-Subject-Token"),)
 _ACCEPT = ("Accept", text("application/json"))
-_ABOUT_ITSELF = (_ACCEPT, ("X-Auth-Token", (_OWN,)), ("X-Subject-Token", (_OWN,)))
+_ABOUT_ITSELF = (_ACCEPT, ("X-Auth-Token", (OWN_TOKEN,)), ("X-Subject-Token", (OWN_TOKEN,)))
 _AS_TOKEN = (_ACCEPT, ("X-Auth-Token", (SUBJECT_TOKEN,)))
 
 

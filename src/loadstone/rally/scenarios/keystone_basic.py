@@ -11,7 +11,7 @@ from loadstone.keystone.scenarios.draft import (
     grant,
     under,
 )
-from loadstone.plan.script import Captured, text
+from loadstone.plan.script import Captured, JsonCapture, text
 
 Build = Callable[[Draft, Arguments], None]
 
@@ -110,13 +110,13 @@ def _create_ec2(draft: Draft) -> None:
         "POST",
         under("/users", USER_ID, text("credentials/OS-EC2")),
         {"tenant_id": PROJECT_ID},
-        ("access", "/credential/access"),
+        (JsonCapture("access", "/credential/access"),),
     )
 
 
 def _create_and_list_ec2credentials(draft: Draft, _: Arguments) -> None:
     _create_ec2(draft)
-    draft.goes_with_users = "EC2 credentials"
+    draft.leaves_with_users = ("EC2 credentials",)
     draft.get("list_ec2creds", "/users", USER_ID, text("credentials/OS-EC2"))
 
 

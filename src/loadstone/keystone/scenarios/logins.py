@@ -1,0 +1,166 @@
+"""Other ways to log in: with another scope, as an OAuth2 client, by a signature, or in vain."""
+
+import base64
+
+from loadstone.keystone.scenarios.body import Tree, json_body
+from loadstone.keystone.scenarios.model import (
+    ADMIN_TOKEN,
+    EC2_REQUEST,
+    JSON_HEADERS,
+    S3_STRING_TO_SIGN,
+    SUBJECT_TOKEN,
+    Need,
+    Scenario,
+)
+from loadstone.plan.script import Column, Step, text
+
+# No password that Loadstone makes has a space.
+_WRONG_PASSWORD = "not the password"  # noqa: S105
+_USER: dict[str, Tree] = {
+    "name": (Column("user_name"),),
+    "domain": {"name": (Column("domain_name"),)},
+}
+
+
+def _login(action: str, password: Tree, scope: Tree = None, status: int = 201) -> Step:
+    identity: Tree = {
+        "methods": ["password"],
+        "password": {"user": {**_USER, "password": password}},
+    }
+    auth = {"identity": identity} if scope is None else {"identity": identity, "scope": scope}
+    return Step(
+        action=f"keystone_v3.{action}",
+        method="POST",
+        path=text("/auth/tokens"),
+        headers=JSON_HEADERS,
+        body=json_body({"auth": auth}),
+        expect_status=(status,),
+    )
+
+
+_PASSWORD = (Column("password"),)
+ISSUE_FOR_DOMAIN = Scenario(
+    name="Keystone.issue_domain_token",
+    title="token issue for a domain",
+    request="POST /v3/auth/tokens (password, domain scope)",
+    steps=(_login("issue_domain_token", _PASSWORD, {"domain": {"id": (Column("domain_id"),)}}),),
+    needs=(Need.DOMAIN_ROLE,),
+)
+ISSUE_FOR_SYSTEM = Scenario(
+    name="Keystone.issue_system_token",
+    title="token issue for the system",
+    request="POST /v3/auth/tokens (password, system scope)",
+    steps=(_login("issue_system_token", _PASSWORD, {"system": {"all": True}}),),
+    needs=(Need.SYSTEM_ROLE,),
+)
+
+# An attack, or a service whose password has changed. It costs a password hash like a login that
+# succeeds. Users of the cloud would be locked out where [security_compliance] says so.
+WRONG_PASSWORD = Scenario(
+    name="Keystone.refuse_wrong_password",
+    title="login with a wrong password",
+    request="POST /v3/auth/tokens (wrong password; 401 is expected)",
+    steps=(_login("refuse_wrong_password", _WRONG_PASSWORD, status=401),),
+    leaves_with_users=("failed logins",),
+)
+
+# To the default domain, in which the user has no role.
+RESCOPE_REFUSED = Scenario(
+    name="Keystone.refuse_rescope",
+    title="refused token rescope",
+    request="POST /v3/auth/tokens (token, scope of a domain without a role; 401 is expected)",
+    steps=(
+        Step(
+            action="keystone_v3.refuse_rescope",
+            method="POST",
+            path=text("/auth/tokens"),
+            headers=JSON_HEADERS,
+            body=json_body(
+                {
+                    "auth": {
+                        "identity": {"methods": ["token"], "token": {"id": (SUBJECT_TOKEN,)}},
+                        "scope": {"domain": {"id": "default"}},
+                    }
+                }
+            ),
+            expect_status=(401,),
+        ),
+    ),
+    leaves_with_users=("refused logins",),
+)
+
+# RFC 6749, 4.4, with HTTP Basic authentication; Keystone's clients are application credentials.
+OAUTH2 = Scenario(
+    name="Keystone.issue_oauth2_token",
+    title="OAuth2 token issue",
+    request="POST /v3/OS-OAUTH2/token (client credentials)",
+    steps=(
+        Step(
+            action="keystone_v3.issue_oauth2_token",
+            method="POST",
+            path=text("/OS-OAUTH2/token"),
+            headers=(
+                ("Accept", text("application/json")),
+                ("Content-Type", text("application/x-www-form-urlencoded")),
+                ("Authorization", (*text("Basic "), Column("oauth2_client"))),
+            ),
+            body=text("grant_type=client_credentials"),
+            expect_status=(200,),
+        ),
+    ),
+    needs=(Need.APPLICATION_CREDENTIAL,),
+)
+
+
+def _signed(kind: str, path: str, credentials: Tree) -> Scenario:
+    as_service = (*JSON_HEADERS, ("X-Auth-Token", (ADMIN_TOKEN,)))
+    return Scenario(
+        name=f"Keystone.check_{kind}_signature",
+        title=f"check of a signature ({kind.upper()})",
+        request=f"POST /v3{path} (as a service that got a signed request)",
+        steps=(
+            Step(
+                action=f"keystone_v3.check_{kind}_signature",
+                method="POST",
+                path=text(path),
+                headers=as_service,
+                body=json_body({"credentials": credentials}),
+                expect_status=(200,),
+            ),
+        ),
+        needs=(Need.EC2_CREDENTIAL,),
+    )
+
+
+_ACCESS_KEY = (Column("ec2_access"),)
+EC2 = _signed(
+    "ec2",
+    "/ec2tokens",
+    {
+        "verb": EC2_REQUEST["verb"],
+        "host": EC2_REQUEST["host"],
+        "path": EC2_REQUEST["path"],
+        "params": {**EC2_REQUEST["params"], "AWSAccessKeyId": _ACCESS_KEY},
+        "access": _ACCESS_KEY,
+        "signature": (Column("ec2_signature"),),
+    },
+)
+S3 = _signed(
+    "s3",
+    "/s3tokens",
+    {
+        "access": _ACCESS_KEY,
+        "token": base64.urlsafe_b64encode(S3_STRING_TO_SIGN).decode(),
+        "signature": (Column("s3_signature"),),
+    },
+)
+
+LOGINS = {
+    "ec2": EC2,
+    "issue-domain": ISSUE_FOR_DOMAIN,
+    "issue-system": ISSUE_FOR_SYSTEM,
+    "oauth2": OAUTH2,
+    "rescope-refused": RESCOPE_REFUSED,
+    "s3": S3,
+    "wrong-password": WRONG_PASSWORD,
+}
