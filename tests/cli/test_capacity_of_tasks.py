@@ -154,7 +154,7 @@ CREATE_USER = ("capacity", "--scenario", "KeystoneBasic.create_user", "--arg")
             ("capacity", "--scenario", "KeystoneBasic.create_usr"),
             "no scenario 'KeystoneBasic.create_usr'; did you mean 'KeystoneBasic.create_user'?",
         ),
-        (("capacity", "--scenario", "qqq"), "no scenario 'qqq'; there are access-rules-life, app-credential, "),
+        (("capacity", "--scenario", "qqq"), "no scenario 'qqq'; there are access-rules-life, "),
         (
             ("capacity", "--scenario", "Dummy.dummy"),
             "--scenario Dummy.dummy is a Python function: N can be searched only for scenarios",

@@ -23,7 +23,7 @@ from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.keystone.scenarios.model import TOKEN_COLUMNS, Need
+from loadstone.keystone.scenarios.model import Need
 from loadstone.plan.load import ClosedLoad
 
 pytestmark = pytest.mark.live
@@ -189,9 +189,10 @@ def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
         actors = with_credentials(access, people, Need)
-        tokens = {name: issue_tokens(access, actors, column=name) for name in TOKEN_COLUMNS}
         for name, scenario in SCENARIOS.items():
             announce(Journal(journal, RUN), scenario)
+            columns = scenario.token_columns
+            tokens = {column: issue_tokens(access, actors, column=column) for column in columns}
             plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, load)
             answered = {outcome for outcome, _ in outcomes(plan)}
             assert answered == {"OK"}, scenario.name
