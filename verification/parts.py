@@ -286,9 +286,9 @@ FAULTS = (
     Part(
         "kills",
         "faults",
-        "task runs killed 20 times: is everything found again and removed?",
-        25 * MINUTE_S,
-        "{python} -m verification.faults.kills --times 20 --users 150",
+        "200 kills and lost terminals of runs, searches, faults, fleets, studies and labs",
+        90 * MINUTE_S,
+        "{python} -m verification.faults.kills --times 200 --users 20",
         "{python} -m verification.faults.kills --times 1 --users 4 --serve",
         ("mariadbd",),
     ),
