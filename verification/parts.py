@@ -401,6 +401,15 @@ RELEASE = (
         "make toolchain",
         ("cargo", "git"),
     ),
+    Part(
+        "release-dependencies",
+        "release",
+        "licences and sources of all dependencies; advisories, where their data can be had",
+        2 * MINUTE_S,
+        "make dependencies",
+        "make toolchain",
+        ("cargo", "git"),
+    ),
     *(
         Part(
             f"release-{suite}",

@@ -125,8 +125,8 @@ def capacity(draw: Random, users: int) -> Command:
 
 def _fault_words(sentence: str) -> tuple[str, ...]:
     return (
-        *("fault", "--do", sentence, "--rate", "60", "--users", "0", "--repeats", "1"),
-        *("--baseline", "1s", "--observe", "4s", "--timeout", "3s"),
+        *("fault", "--do", sentence, "--rate", "12", "--users", "0", "--repeats", "1"),
+        *("--baseline", "5s", "--observe", "4s", "--timeout", "3s"),
     )
 
 
@@ -135,7 +135,7 @@ def fault_file(_draw: Random, _users: int) -> Command:
     words = _fault_words("freeze keystone service for 2 seconds")
     stages = (
         Stage("start", START_S),
-        Stage("before the fault", 1.0, _under_load),
+        Stage("before the fault", 5.0, _under_load),
         Stage("fault", 2.0, lambda folder, _: (folder / BROKEN).exists()),
         Stage("after the fault", 3.0, lambda _, printed: "undone" in printed),
     )
@@ -151,7 +151,7 @@ def fault_lab(draw: Random, _users: int) -> Command:
     )
     stages = (
         Stage("start", START_S),
-        Stage("before the fault", 1.0, _under_load),
+        Stage("before the fault", 5.0, _under_load),
         Stage("fault", 3.0, lambda _, printed: f" s  {sentence}" in printed),
     )
     name = "fault --lab"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 
-from loadstone.cloud import connect, from_environment
+from loadstone.cloud import Access, connect, from_environment
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
 from loadstone.lab import deployment
@@ -120,13 +121,23 @@ class Traces:
 
     def _cloud(self) -> Iterator[str]:
         """Name what the cloud still has of any run."""
-        with connect(from_environment(self.variables)) as access:
+        with self._access() as access:
             identity = Identity(access)
             for kind in (ResourceKind.USER, ResourceKind.PROJECT, ResourceKind.DOMAIN):
                 found = identity.find(kind)
                 names = [one.name for one in found if one.name.startswith("loadstone-")]
                 if names:
                     yield f"{len(names)} left of kind {kind}: {', '.join(names[:3])}"
+
+    def _access(self) -> Access:
+        """Connect, as soon as the service has answered what it still had to."""
+        end_s = time.monotonic() + UNDONE_S
+        while True:
+            try:
+                return connect(from_environment(self.variables))
+            except EnvironmentUnusable:
+                if time.monotonic() > end_s:
+                    raise
 
     def _processes(self) -> list[str]:
         """Return the processes that carry the mark."""
