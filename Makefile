@@ -6,7 +6,7 @@ UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
 .PHONY: install toolchain demo check lint types pure test rust docs man parts verify requirements golden \
-    slowest clean release-tools licenses wheels reproduce wheelhouse release
+    slowest clean release-tools licenses wheels reproduce wheelhouse dependencies release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: toolchain $(filter .uv/bin/uv,$(UV))
@@ -111,9 +111,13 @@ wheelhouse: release-tools
 licenses: release-tools
 	@$(RELEASE) licenses
 
+# Licences and sources of all dependencies, and advisories where their data can be had.
+dependencies: release-tools
+	@$(RELEASE) dependencies --uv $(UV)
+
 # Everything that is handed out, checked. Publishes nothing, and says what is left to do.
 release: release-tools
-	@$(RELEASE) release --repository '$(REPOSITORY)' --make '$(MAKE)'
+	@$(RELEASE) release --repository '$(REPOSITORY)' --make '$(MAKE)' --uv $(UV)
 
 clean:
 	rm -rf .venv .uv target dist src/loadstone/*.so

@@ -1,10 +1,10 @@
-"""`python -m release COMMAND`: what `make wheels`, `wheelhouse`, `licenses` and `release` run."""
+"""`python -m release COMMAND`: what `make wheels`, `dependencies` and `release` run."""
 
 import argparse
 import subprocess
 from pathlib import Path
 
-from release import checks, licenses, tree, wheelhouse, wheels
+from release import checks, dependencies, licenses, tree, wheelhouse, wheels
 
 DIST = tree.ROOT / "dist"
 WORK = tree.ROOT / "target/release-build"
@@ -18,6 +18,7 @@ def main() -> None:
     build = commands.add_parser("wheels", help="build and check wheels and source distribution")
     again = commands.add_parser("reproduce", help="build again and compare hashes")
     whole = commands.add_parser("release", help="check, test, build, compare, tag")
+    locked = commands.add_parser("dependencies", help="check licences, sources and advisories")
     house = commands.add_parser("wheelhouse", help="collect what an installation needs")
     for one in (build, again, whole):
         one.add_argument("--repository", default="", help="address of the repository's pages")
@@ -25,7 +26,8 @@ def main() -> None:
         one.add_argument("--dist", type=Path, default=DIST)
     build.add_argument("--work", type=Path, default=WORK)
     whole.add_argument("--make", default="make")
-    house.add_argument("--uv", default="uv")
+    for one in (house, locked, whole):
+        one.add_argument("--uv", default="uv")
     house.add_argument("--extras", default="", help="comma list")
     house.add_argument("--lab", action="store_true", help="also what `loadstone demo` installs")
     given = parser.parse_args()
@@ -38,8 +40,10 @@ def main() -> None:
             checks.reproduce(given.dist.resolve(), given.repository)
         case "wheelhouse":
             collect(given)
+        case "dependencies":
+            dependencies.check(given.uv)
         case _:
-            release(given.repository, given.make)
+            release(given.repository, given.make, given.uv)
 
 
 def build_wheels(dist: Path, work: Path, repository: str) -> tuple[Path, ...]:
@@ -61,7 +65,7 @@ def collect(given: argparse.Namespace) -> None:
     print(f"pip install --no-index --find-links {folder} loadstone")
 
 
-def release(repository: str, make: str) -> None:
+def release(repository: str, make: str, uv: str) -> None:
     """Make a release of the commit that is checked out: tests, builds, checks, notes and a tag."""
     if not repository:
         raise SystemExit(
@@ -74,6 +78,7 @@ def release(repository: str, make: str) -> None:
         raise SystemExit(f"the tag {tag} exists; raise the version in Cargo.toml")
     notes = checks.write_notes(DIST)
     checks.lint_workflows()
+    dependencies.check(uv)
     subprocess.run([make, "test"], cwd=tree.ROOT, check=True)
     files = build_wheels(DIST, WORK, repository)
     checks.reproduce(DIST, repository)

@@ -13,6 +13,7 @@ TOPICS = {
     "comparison": "answers of `compare` for services whose difference is known",
     "diagnosis": "bottlenecks, predictions and sizings beside what was measured",
     "faults": "figures of known faults; everything undone after kills",
+    "fuzz": "made-up input: HTTP, sample files, imports, task files, facts",
     "fleet": "one load from several hosts: counts, agreement, cost, losses",
     "lab": "starts of the lab, audits over ssh, proofs of audit rules",
     "studies": "the built-in studies in their quick forms",
@@ -286,11 +287,32 @@ FAULTS = (
     Part(
         "kills",
         "faults",
-        "task runs killed 20 times: is everything found again and removed?",
-        25 * MINUTE_S,
-        "{python} -m verification.faults.kills --times 20 --users 150",
+        "200 kills and lost terminals of runs, searches, faults, fleets, studies and labs",
+        90 * MINUTE_S,
+        "{python} -m verification.faults.kills --times 200 --users 20",
         "{python} -m verification.faults.kills --times 1 --users 4 --serve",
         ("mariadbd",),
+    ),
+)
+
+FUZZ = "{python} -m pytest -q -p no:cacheprovider tests/fuzz tests/engine/test_hostile_servers.py"
+MADE_UP = (
+    Part(
+        "fuzz-input",
+        "fuzz",
+        "3,000 made-up inputs of each kind: one outcome or one of our errors, in bounded memory",
+        25 * MINUTE_S,
+        f"{FUZZ} --hypothesis-profile long",
+        "{python} -m pytest -q -p no:cacheprovider tests/fuzz/test_http2.py",
+    ),
+    Part(
+        "fuzz-engine",
+        "fuzz",
+        "a million made-up answers of HTTP/1, and schedules of the pacer",
+        10 * MINUTE_S,
+        "env PROPTEST_CASES=1000000 cargo test --release --quiet -p loadstone-engine any_bytes",
+        "env PROPTEST_CASES=100 cargo test --quiet -p loadstone-engine any_bytes",
+        ("cargo",),
     ),
 )
 
@@ -401,6 +423,15 @@ RELEASE = (
         "make toolchain",
         ("cargo", "git"),
     ),
+    Part(
+        "release-dependencies",
+        "release",
+        "licences and sources of all dependencies; advisories, where their data can be had",
+        2 * MINUTE_S,
+        "make dependencies",
+        "make toolchain",
+        ("cargo", "git"),
+    ),
     *(
         Part(
             f"release-{suite}",
@@ -460,7 +491,8 @@ def marked(root: Path) -> tuple[Part, ...]:
 
 def fixed() -> tuple[Part, ...]:
     """Return the parts that are no marked tests."""
-    return (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *FLEET, *LAB, *RELEASE, *studies())
+    measured = (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *MADE_UP, *FLEET, *LAB)
+    return (*measured, *RELEASE, *studies())
 
 
 def every() -> tuple[Part, ...]:

@@ -132,6 +132,27 @@ def test_a_rise_just_below_growth_decides_nothing() -> None:
     assert verdict(counts(slope(30, 0.021))).state is TrialState.UNDECIDED
 
 
+def test_a_short_trial_that_completes_clearly_less_than_is_offered_is_not_sustained() -> None:
+    # 0.35 s of growth in 3.5 s: under the limit of 0.5 s, and a tenth of the load is missing.
+    found = verdict(counts(slope(5, 0.12)))
+    assert found.state is TrialState.UNDECIDED
+    assert "43.57/s of the offered 50/s were completed in 5.0 s" in found.reasons[0]
+
+
+def test_answers_on_their_way_at_the_end_are_no_shortfall_and_are_named() -> None:
+    # 0.5 s of work is always on its way: 90 % of the answers come within the 5 s.
+    found = verdict(counts(level(5, 0.5)))
+    assert found.state is TrialState.SUSTAINED
+    assert "25 of 250 answers came after the load's end" in found.reasons[0]
+
+
+@given(st.floats(0.0, 0.6), st.floats(3.0, 60.0))
+def test_no_sustained_trial_completes_clearly_less_than_is_offered(growth, seconds) -> None:
+    found = verdict(counts(slope(seconds, growth)))
+    if found.state is TrialState.SUSTAINED:
+        assert growth < 0.13  # a tenth, and the rounding to whole requests and ticks
+
+
 def test_without_a_constant_rate_there_is_nothing_to_sustain() -> None:
     ticks = counts(level(10))
     offer = TrialSpec(1, "ramp", None, 10.0)

@@ -10,19 +10,21 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from audited import document
 from click.testing import CliRunner
 from realistic import keystone
 
-from loadstone.audit import archive, rule
+from loadstone.audit import archive, rule, transport
 from loadstone.audit.document import parse
 from loadstone.audit.extract import extract
 from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
+from loadstone.lab import deployment
 from loadstone.store.store import Store
 from loadstone.study.read import builtin
 
@@ -319,6 +321,34 @@ def test_a_transport_url_that_is_not_understood_is_not_printed(tmp_path, url):
     values, printed = collected(tmp_path)
     assert "s3cr3t" not in printed
     assert "messaging.unreachable" not in values
+
+
+@pytest.mark.processes
+def test_a_python_that_does_not_run_keystone_is_named_with_the_package_that_it_lacks(tmp_path):
+    with_conf(tmp_path, "[database]\nconnection = mysql+pymysql://u:p@127.0.0.1/k\n")
+    without_packages = tmp_path / "python"
+    without_packages.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    without_packages.chmod(0o755)
+    _, printed = collected(tmp_path, AUDIT_PYTHON=str(without_packages))
+    assert "has no package sqlalchemy: is it the Python that runs Keystone?" in printed
+    assert "ModuleNotFoundError" not in printed
+
+
+def test_an_audit_of_this_machine_names_the_running_labs(monkeypatch):
+    lab = SimpleNamespace(name="demo", is_running=True)
+    stopped = SimpleNamespace(name="old", is_running=False)
+    monkeypatch.setattr(deployment, "every", lambda: (lab, stopped))
+    monkeypatch.setattr(transport, "collect", lambda _hosts, _timeout_s: ())
+    done = CliRunner().invoke(loadstone, ["audit"], standalone_mode=False)
+    assert done.stderr.count("loadstone audit --lab demo") == 1
+    assert "old" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["-x", "--kubeconfig=/tmp/a/b", "-"])
+def test_a_pod_whose_name_would_be_an_option_of_kubectl_is_refused(name):
+    done = CliRunner().invoke(loadstone, ["audit", f"--kubectl={name}"], standalone_mode=False)
+    assert isinstance(done.exception, InvalidInput)
+    assert str(done.exception) == f"--kubectl {name}: a pod's name does not begin with -"
 
 
 @pytest.mark.processes

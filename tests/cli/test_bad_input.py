@@ -67,12 +67,13 @@ def test_a_full_disk_is_said_once_also_at_the_end_of_the_process(loadstone):
     assert ended.stderr == "loadstone: cannot write /dev/full: No space left on device\n"
 
 
-def test_http_2_is_refused_where_the_target_does_not_offer_it(loadstone, service):
-    words = ("--http2", "--users", "0", "--scenario", "issue", "--budget", "30s")
+def test_http_2_is_refused_before_users_are_created_on_a_target_without_it(loadstone, service):
+    words = ("--http2", "--scenario", "issue", "--budget", "30s")
     ended = loadstone("capacity", *words, url=f"http://127.0.0.1:{service.port}/v3")
     assert ended.returncode == 3, ended.stderr
     assert "does not speak HTTP/2 without TLS" in ended.stderr
     assert "leave out --http2" in ended.stderr
+    assert "creating" not in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

@@ -12,6 +12,9 @@ from loadstone.keystone.target import reserved
 from loadstone.lab.measurement import FOLDER
 from loadstone.system import paths
 
+# Nothing listens there. Reservations are seen by all users of the machine, so also by other tests.
+PORT = 20_000 + os.getpid() % 40_000
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -21,8 +24,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def other() -> Path:
-    """Hold a lock as another process does that measures 127.0.0.1:5000."""
-    path = paths.targets() / "127.0.0.1%3A5000" / FOLDER / "1-abcd"
+    """Hold a lock as another process does that measures the place."""
+    path = paths.targets() / f"127.0.0.1%3A{PORT}" / FOLDER / "1-abcd"
     path.parent.mkdir(parents=True)
     path.write_text("run 20261122-0731-ab12cd\n")
     handle = os.open(path, os.O_RDWR)
@@ -32,7 +35,7 @@ def other() -> Path:
 
 
 @pytest.mark.usefixtures("other")
-@pytest.mark.parametrize("url", ["http://127.0.0.1:5000/v3", "http://LOCALHOST:5000"])
+@pytest.mark.parametrize("url", [f"http://127.0.0.1:{PORT}/v3", f"http://LOCALHOST:{PORT}"])
 def test_a_second_measurement_of_one_url_is_refused(url: str) -> None:
     with (
         pytest.raises(EnvironmentUnusable) as refused,
@@ -40,25 +43,25 @@ def test_a_second_measurement_of_one_url_is_refused(url: str) -> None:
     ):
         pass
     assert str(refused.value) == (
-        "127.0.0.1:5000 is being measured by run 20261122-0731-ab12cd (pid 1), and measurements at "
-        "the same time falsify each other: wait for it, or add --anyway"
+        f"127.0.0.1:{PORT} is being measured by run 20261122-0731-ab12cd (pid 1), and measurements "
+        "at the same time falsify each other: wait for it, or add --anyway"
     )
     assert refused.value.exit_code == 3
 
 
 def test_with_anyway_both_results_name_the_other(other: Path) -> None:
-    with reserved(Endpoint.parse("http://127.0.0.1:5000/v3"), anyway=True) as held:
+    with reserved(Endpoint.parse(f"http://127.0.0.1:{PORT}/v3"), anyway=True) as held:
         assert held.beside == ("run 20261122-0731-ab12cd (pid 1)",)
     assert f"beside pid {os.getpid()}" in other.read_text()
 
 
 @pytest.mark.usefixtures("other")
 def test_another_port_is_another_target() -> None:
-    with reserved(Endpoint.parse("http://127.0.0.1:5001/v3"), anyway=False) as held:
+    with reserved(Endpoint.parse(f"http://127.0.0.1:{PORT + 1}/v3"), anyway=False) as held:
         assert held.beside == ()
 
 
 def test_one_comparison_measures_two_entries_of_one_service() -> None:
-    place = Endpoint.parse("http://127.0.0.1:5000/v3")
+    place = Endpoint.parse(f"http://127.0.0.1:{PORT}/v3")
     with reserved(place, anyway=False), reserved(place, anyway=False) as second:
         assert second.beside == ()

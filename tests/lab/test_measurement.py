@@ -1,19 +1,22 @@
 """One measurement at a time on a deployment, held by real processes."""
 
 import os
+import socket
 import subprocess
 import sys
+from hashlib import sha256
 
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab.measurement import measuring
+from loadstone.system import presence
 
 HOLD = """\
 import sys
 from pathlib import Path
 from loadstone.lab.measurement import measuring
-with measuring(Path(sys.argv[1]), anyway="anyway" in sys.argv) as held:
+with measuring(Path(sys.argv[1]), sys.argv[2], anyway="anyway" in sys.argv) as held:
     held.set_run("20261122-0731-ab12cd")
     print("holds", flush=True)
     sys.stdin.read()
@@ -32,10 +35,10 @@ def hold(folder):
     """Start processes that hold the deployment until their stdin closes."""
     made = []
 
-    def start(*words):
+    def start(*words, at=None, place=""):
         made.append(
             subprocess.Popen(
-                [sys.executable, "-c", HOLD, str(folder), *words],
+                [sys.executable, "-c", HOLD, str(at or folder), place, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -86,3 +89,49 @@ def test_the_first_ends_and_the_second_still_holds(hold, folder):
     second.communicate()
     with measuring(folder):
         pass
+
+
+@pytest.fixture
+def place():
+    """A place that no other test measures."""
+    return f"127.0.0.1:{os.getpid()}-of-a-test"
+
+
+def test_another_users_measurement_of_one_place_is_refused(hold, folder, tmp_path, place):
+    first = hold(at=tmp_path / "home-of-another-user/targets/here", place=place)
+    with pytest.raises(EnvironmentUnusable) as refused, measuring(folder, place):
+        pass
+    assert f"is being measured by pid {first.pid}, and" in str(refused.value)
+    with measuring(folder, f"{place}1"):
+        pass
+    with measuring(folder, place, anyway=True) as held:
+        assert held.beside == (f"pid {first.pid}",)
+        assert first.communicate()[0] == f"pid {os.getpid()}\n"
+    with measuring(folder, place) as held:
+        assert held.beside == ()
+
+
+def test_a_killed_measurement_of_another_user_holds_nothing(hold, folder, tmp_path, place):
+    first = hold(at=tmp_path / "elsewhere", place=place)
+    first.kill()
+    first.communicate()
+    with measuring(folder, place) as held:
+        assert held.beside == ()
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["", "/../x", "\n\x1b[31m", "999999999/1-00000000", "x" * 60, "99999999999999/1-00000000"],
+)
+def test_what_another_program_shows_at_such_a_name_is_at_worst_a_refusal(forged, folder, place):
+    for mark in presence.marks(place):
+        raise AssertionError(mark)
+    digest = sha256(place.encode()).hexdigest()[:32]
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(f"\0loadstone/{digest}/{forged}")
+        if forged == "999999999/1-00000000":
+            with pytest.raises(EnvironmentUnusable, match="pid 1 of user 999999999, and"):
+                measuring(folder, place).__enter__()
+        else:
+            with measuring(folder, place) as held:
+                assert held.beside == ()

@@ -1,11 +1,12 @@
-"""Runs that are ended at random moments leave nothing; `make verify ONLY=kills` tries many more."""
+"""Commands that are ended at random moments leave nothing; `make verify ONLY=kills` tries more."""
 
 import pytest
 
-from verification.faults.kills import attempts, reference, trouble
+from verification.faults.kills.__main__ import reference
+from verification.faults.kills.attempt import attempts, trouble
 
-SEED = 242  # ends a run at each stage, by each signal, of each kind of scenario
-
+SEED = 1609  # a lost terminal, a lost reader and each signal, at a different stage each
+KINDS = ("run", "capacity", "run", "fault-file", "run")
 
 # Four command lines and a load each; a machine with other work is slow to start them.
 pytestmark = pytest.mark.timeout(600)
@@ -13,10 +14,10 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def served():
-    with reference() as variables:
-        yield variables
+    with reference() as target:
+        yield target
 
 
-@pytest.mark.parametrize("attempt", tuple(attempts(4, 20, SEED)), ids=str)
-def test_a_run_ended_at_any_moment_leaves_nothing(attempt, served, tmp_path):
+@pytest.mark.parametrize("attempt", tuple(attempts(5, 20, SEED, KINDS)), ids=str)
+def test_a_command_ended_at_any_moment_leaves_nothing(attempt, served, tmp_path):
     assert trouble(attempt, served, tmp_path) == []

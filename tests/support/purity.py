@@ -31,6 +31,7 @@ EXCEPT = {
     "cli/test_lost_terminal.py",
     "compare/test_command.py",
     "faults/test_kill.py",
+    "keystone/test_reserved.py",
     "lab/test_environment.py",
     "lab/test_guard.py",
     "lab/test_interpreters.py",

@@ -22,6 +22,10 @@ BURST = 2.0  # times the rise that counts as growth: a temporary rise that is me
 # Share of the settled seconds between the middles of the first third and of the last fifth.
 JUDGED_SHARE = 0.7
 MOST_UNNOTICED = 0.3  # overload that a trial must be able to show before it can be sustained
+# Share of the offered load by which completions may fall behind in a sustained trial. Only trials
+# of a few seconds can fall behind by more without growth.
+MOST_BEHIND = 0.1
+MOST_AFTERWARDS = 0.05  # share of answers after the load's end above which they are mentioned
 MOST_KINDS = 3  # kinds of errors in a message
 
 
@@ -56,6 +60,7 @@ def judge(spec: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: Go
         or _nearly_grew(spec, spec.rate_rps, counts)
         or _missed(stats, goal)
         or _insensitive(spec, spec.rate_rps, counts)
+        or _fell_behind(spec, spec.rate_rps, counts)
         or Verdict(TrialState.SUSTAINED, _steady(spec, spec.rate_rps, stats, counts))
     )
 
@@ -151,6 +156,23 @@ def _insensitive(spec: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | N
     return Verdict(TrialState.UNDECIDED, (reason,))
 
 
+def _fell_behind(spec: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
+    """Return undecided if clearly less was completed than offered, in a trial too short to judge.
+
+    The time until the first answers does not count: what is then on its way stays constant.
+    """
+    levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
+    judged_s = JUDGED_SHARE * len(levels) * TICK_S
+    behind = backlog.rise_s(levels) / judged_s if judged_s > 0 else 0.0
+    if behind < MOST_BEHIND:
+        return None
+    reason = (
+        f"{(1 - behind) * rate_rps:.4g}/s of the offered {rate_rps:.4g}/s were completed in "
+        f"{len(counts.due) * TICK_S:.1f} s, which are too short to show growth"
+    )
+    return Verdict(TrialState.UNDECIDED, (reason,))
+
+
 def _clearly_missed(stats: Stats, goal: Goal) -> Verdict | None:
     """Return degraded if half of the responses exceed an objective, however short the trial."""
     slow = tuple(o for o in goal.objectives if stats.total.median_s > o.limit_s)
@@ -171,6 +193,9 @@ def _steady(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> tu
         f"backlog steady at {float(levels[-1]):.2f} s of work; {rate_rps:.4g}/s offered, "
         f"{stats.throughput_rps:.4g}/s completed, p99 {1000 * stats.total.p99_s:.0f} ms"
     )
+    later = int(counts.in_flight[-1])
+    if later > MOST_AFTERWARDS * stats.due:
+        reason = f"{reason}; {later} of {stats.due} answers came after the load's end"
     peak_s = float(levels.max() - levels.min())
     if peak_s < BURST * _rise_s(spec, rate_rps):
         return (reason,)

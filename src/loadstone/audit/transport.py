@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.audit.document import Document, UnreadableFacts, parse
+from loadstone.errors import InvalidInput
 
 COLLECTOR = Path(__file__).parent / "collector.sh"
 MOST_BYTES = 8_000_000  # twice what a collector could print
@@ -57,7 +58,9 @@ def local(settings: Mapping[str, str] | None = None, name: str = LOCAL) -> Host:
 
 def container(program: str, name: str) -> Host:
     """Return a container of docker or podman, or a pod of Kubernetes."""
-    # A name that begins with - is no option.
+    if program == "kubectl" and name.startswith("-"):
+        raise InvalidInput(f"--kubectl {name}: a pod's name does not begin with -")
+    # `--` before a name that begins with -; kubectl wants it before the program.
     words = (name, "--") if program == "kubectl" else ("--", name)
     return Host(name, (program, "exec", "-i", *words, "sh", "-s"))
 

@@ -16,6 +16,7 @@ from loadstone.cli.choose import (
     once,
     target_options,
 )
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
@@ -72,6 +73,7 @@ class CapacityOptions(TypedDict):
     least_rps: float | None
     to: TextIO | None
     junit: TextIO | None
+    is_dry: bool
 
 
 def search_options(command: Command) -> Command:
@@ -152,6 +154,7 @@ def search_options(command: Command) -> Command:
     type=RateRange(0.001, HIGHEST_RPS),
     help="Exit code 1 if the whole interval of N is below this rate, 4 if that is undecided.",
 )
+@DRY_RUN
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
 @JSON
@@ -198,6 +201,11 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         ),
         secrets=searched.secrets,
     )
+    if options["is_dry"]:
+        from loadstone.workload.preview import preview
+
+        show_dry_run((preview(config),), options["to"])
+        return
     with open_store(options["location"]) as store:
         try:
             with Screen(backend_of(ctx).clock) as screen:

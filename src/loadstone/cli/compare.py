@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of, once
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
 from loadstone.cli.output import command_line
@@ -25,7 +26,7 @@ from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import Criteria
-    from loadstone.compare.measure import MeasuredComparison, Side
+    from loadstone.compare.measure import ComparisonConfig, MeasuredComparison, Side
     from loadstone.compare.show import Compared
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.run.backend import Backend
@@ -50,6 +51,7 @@ class LoadOptions(TypedDict):
     fleet: str | None
     certificates: Path | None
     without_tls: bool
+    is_dry: bool
 
 
 class CompareOptions(LoadOptions):
@@ -97,7 +99,7 @@ def _add_load_options(
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
-    command = generator_options(fleet_options(command))
+    command = DRY_RUN(generator_options(fleet_options(command)))
     command = click.option(
         "--rate",
         "rate_rps",
@@ -205,6 +207,11 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         )
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
+    if options["is_dry"]:
+        if pair:
+            raise click.UsageError("two stored runs are compared without load: no --dry-run")
+        show_dry_comparison(_sides(options), options, options["to"])
+        return
     found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))
     write_comparison(found, options["to"], options["markdown"], options["junit"])
     ctx.exit(exit_code(found))
@@ -278,7 +285,31 @@ def measure(
 ) -> "MeasuredComparison":
     """Measure two targets in pairs; `parameters` are stored with both runs."""
     from loadstone.cli.screen import Screen
-    from loadstone.compare.measure import ComparisonConfig, measure
+    from loadstone.compare.measure import measure
+
+    config = _config(sides, options, most_slower, parameters)
+    with open_store(location) as store, Screen(backend.clock) as screen:
+        return measure(config, store, screen, backend)
+
+
+def show_dry_comparison(
+    sides: "tuple[Side, Side]", options: LoadOptions, to: TextIO | None
+) -> None:
+    """Print what a comparison would send; write it as JSON to `to`."""
+    from loadstone.compare.measure import run_config
+    from loadstone.workload.preview import preview
+
+    config = run_config(_config(sides, options), 0, lambda _measure: None)
+    show_dry_run((preview(config, (sides[1].target,)),), to)
+
+
+def _config(
+    sides: "tuple[Side, Side]",
+    options: LoadOptions,
+    most_slower: float | None = None,
+    parameters: tuple[tuple[str, str], ...] = (),
+) -> "ComparisonConfig":
+    from loadstone.compare.measure import ComparisonConfig
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
     from loadstone.workload.capacity import by_name
@@ -289,7 +320,7 @@ def measure(
         if rate is None
         else OpenLoad(rate, seconds)
     )
-    config = ComparisonConfig(
+    return ComparisonConfig(
         sides=sides,
         searched=by_name(options["scenario"], options["users"], options["given"]),
         load=load,
@@ -302,8 +333,6 @@ def measure(
         ),
         parameters=parameters,
     )
-    with open_store(location) as store, Screen(backend.clock) as screen:
-        return measure(config, store, screen, backend)
 
 
 def comparison_of(

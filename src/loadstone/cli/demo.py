@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import STORE, open_store
@@ -26,9 +27,12 @@ USERS = 8
     help="Maximum load time of each of the two searches.",
 )
 @UNDONE_ANYWAY
+@DRY_RUN
 @STORE
 @click.pass_context
-def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyway: bool) -> None:
+def demo(
+    ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyway: bool, is_dry: bool
+) -> None:
     """Install and measure a real Keystone on this machine: token issue and token validation.
 
     Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
@@ -50,6 +54,11 @@ def demo(ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyw
         groups=(search_group(searched, SearchTerms(budget_s=budget_s)),),
         command=command_line(),
     )
+    if is_dry:
+        from loadstone.workload.preview import preview
+
+        show_dry_run((preview(config),), None)
+        return
     with open_store(location) as store:
         try:
             with Screen(backend_of(ctx).clock) as screen:

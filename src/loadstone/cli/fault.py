@@ -14,6 +14,7 @@ from loadstone.cli.choose import (
     once,
     target_options,
 )
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
@@ -60,6 +61,7 @@ class Options(TypedDict):
     without_tls: bool
     location: "StoreLocation"
     to: TextIO | None
+    is_dry: bool
 
 
 @click.command()
@@ -150,6 +152,7 @@ class Options(TypedDict):
 @fleet_options
 @PERMISSION
 @ANYWAY
+@DRY_RUN
 @STORE
 @JSON
 @click.pass_context
@@ -173,6 +176,8 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     """
     if options["undoes"] == bool(options["sentences"]):
         raise click.UsageError("give --do SENTENCE (a fault to inject) or --undo")
+    if options["undoes"] and options["is_dry"]:
+        raise click.UsageError("--undo sends no load; leave out --dry-run")
     if options["undoes"]:
         _undo(options)
         return
@@ -181,6 +186,11 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     from loadstone.run.flow import run
 
     config = _config(options)
+    if options["is_dry"]:
+        from loadstone.workload.preview import preview
+
+        show_dry_run((preview(config),), options["to"])
+        return
     with open_store(options["location"]) as store:
         try:
             with Screen(backend_of(ctx).clock) as screen:

@@ -12,6 +12,7 @@ from loadstone.cli.compare import (
     exit_code,
     load_options,
     measure,
+    show_dry_comparison,
     temporary,
     write_comparison,
 )
@@ -109,6 +110,9 @@ def state_gain(
     """
     from loadstone.compare.proof import paragraph
 
+    if options["is_dry"]:
+        show_dry_comparison(sides, options, options["to"])
+        return 0
     measured = measure(sides, options, options["location"], backend, parameters=parameters)
     found = comparison_of(measured, options, notes=notes)
     write_comparison(found, options["to"], options["markdown"], options["junit"])

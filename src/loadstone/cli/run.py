@@ -18,6 +18,7 @@ from loadstone.cli.choose import (
     fault_options,
     target_options,
 )
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration, RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
@@ -81,6 +82,7 @@ class RunOptions(TypedDict):
     style: str
     location: "StoreLocation"
     to: TextIO | None
+    is_dry: bool
 
 
 def limit_options(command: Command) -> Command:
@@ -155,6 +157,7 @@ def output_options(command: Command) -> Command:
 @limit_options
 @fleet_options
 @output_options
+@DRY_RUN
 @STORE
 @JSON
 @click.pass_context
@@ -175,6 +178,11 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
         raw = arguments_text(raw, file)
         config = _config(read(file, raw, args_file), options)
+        if options["is_dry"]:
+            from loadstone.workload.preview import preview
+
+            show_dry_run((preview(config),), options["to"])
+            return
         code = _carried_out(config, options, backend_of(ctx))
     if options["style"] == "rally" and code != 0:
         code = RALLY_SLA if code == FELL_SHORT else RALLY_ERROR

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 import click
 
 from loadstone.cli.choose import PERMISSION, backend_of
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
@@ -19,11 +20,12 @@ from loadstone.cli.stored import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadstone.store.location import StoreLocation
     from loadstone.study.journal import StudyJournal
     from loadstone.study.table import TurnOutcome
+    from loadstone.workload.preview import RunPreview
 
 QUICK = click.option("--quick", is_flag=True, help="Use the study's shorter form, if it has one.")
 SEED = click.option(
@@ -59,6 +61,7 @@ class StudyRunOptions(TypedDict):
     certificates: Path | None
     without_tls: bool
     yes: bool
+    is_dry: bool
     location: "StoreLocation"
     to: TextIO | None
 
@@ -137,6 +140,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @click.option("--resume", metavar="ID", help="Continue a study that has been started.")
 @fleet_options
 @PERMISSION
+@DRY_RUN
 @STORE
 @JSON
 @click.pass_context
@@ -152,6 +156,9 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
+    if options["is_dry"]:
+        show_dry_run(tuple(_previews(options)), options["to"])
+        return
     with open_store(options["location"]) as store:
         journal = _journal(options)
         try:
@@ -167,6 +174,29 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])
         ctx.exit(exit_code(journal, store, ended))
+
+
+def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
+    """Yield the preview of each cell; of a study to resume, also of what it has measured."""
+    from dataclasses import replace
+
+    from loadstone.study import journal, read
+    from loadstone.study.cell import config_of
+    from loadstone.study.order import turns
+    from loadstone.workload.preview import preview
+
+    if options["resume"] is not None:
+        begun = journal.find(options["location"], options["resume"]).with_secrets()
+        study, seed = begun.begun.study(), begun.begun.seed
+    else:
+        study = read.find(str(options["name"])).study(quick=options["quick"])
+        seed = options["seed"]
+    for turn in turns(study, seed):
+        if turn.repeat == 1:
+            found = preview(config_of(study, "dry-run", turn, ""))
+            [target] = found.targets
+            chosen = replace(target, chosen=f"{turn.cell}: {target.chosen}")
+            yield replace(found, targets=(chosen,), times=study.repeats)
 
 
 def _journal(options: StudyRunOptions) -> "StudyJournal":

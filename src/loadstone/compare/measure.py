@@ -89,6 +89,46 @@ class MeasuredComparison:
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
 
 
+def run_config(
+    config: ComparisonConfig, number: int, carry: Callable[[Measure], None]
+) -> RunConfig:
+    """Return the run of one side; `carry` decides when each of its trials runs."""
+    side, searched = config.sides[number], config.searched
+    scenario = searched.scenario
+    limits = Limits()
+    if isinstance(config.load, ClosedLoad):
+        limits = Limits(max_connections=config.load.workers)
+    record = Measurement(
+        scenario=scenario.name,
+        title=scenario.title,
+        request=scenario.request,
+        policy="fixed",
+        parameters=(
+            (PAIRED, config.label),
+            (ROLE, "AB"[number]),
+            (SIDE, side.name),
+            (MOST_PAIRS, str(config.criteria.most_pairs)),
+            (SAME_WITHIN, f"{config.criteria.same_within:g}"),
+            *config.guard,
+            *config.parameters,
+            *searched.parameters,
+            ("load of a trial", config.load_words),
+            ("users", searched.users),
+            ("HTTP", config.placement.http),
+        ),
+    )
+    most = config.criteria.most_pairs * MOST_INVALID
+    measurement = MeasurementConfig(
+        record=record,
+        generator=Requests(scenario, searched.arguments, limits, config.placement),
+        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most),
+        heading=f"{side.name}: {scenario.title}: {scenario.request}",
+        budget_s=(config.load.duration_s or 0.0) * most,
+    )
+    group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
+    return RunConfig("compare", side.target, (group,), config.command, fleet=config.fleet)
+
+
 def measure(
     config: ComparisonConfig, store: Store, display: Display, backend: Backend = REAL
 ) -> MeasuredComparison:
@@ -135,40 +175,8 @@ class _Session:
         a, b = (memory_mb(target.members) for target in self.targets)
         return MeasuredComparison(self.found, (run_a, runs[0]), (a, b))
 
-    def _run(self, number: int, policy: Callable[[Measure], None]) -> Run:
-        config, side = self.config, self.config.sides[number]
-        scenario, searched = config.searched.scenario, config.searched
-        limits = Limits()
-        if isinstance(config.load, ClosedLoad):
-            limits = Limits(max_connections=config.load.workers)
-        record = Measurement(
-            scenario=scenario.name,
-            title=scenario.title,
-            request=scenario.request,
-            policy="fixed",
-            parameters=(
-                (PAIRED, config.label),
-                (ROLE, "AB"[number]),
-                (SIDE, side.name),
-                (MOST_PAIRS, str(config.criteria.most_pairs)),
-                (SAME_WITHIN, f"{config.criteria.same_within:g}"),
-                *config.guard,
-                *config.parameters,
-                *searched.parameters,
-                ("load of a trial", config.load_words),
-                ("users", searched.users),
-                ("HTTP", config.placement.http),
-            ),
-        )
-        measurement = MeasurementConfig(
-            record=record,
-            generator=Requests(scenario, searched.arguments, limits, config.placement),
-            policy=Interleaved(policy),
-            heading=f"{side.name}: {scenario.title}: {scenario.request}",
-            budget_s=(config.load.duration_s or 0.0) * config.criteria.most_pairs * MOST_INVALID,
-        )
-        group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
-        run = RunConfig("compare", side.target, (group,), config.command, fleet=config.fleet)
+    def _run(self, number: int, carry: Callable[[Measure], None]) -> Run:
+        run = run_config(self.config, number, carry)
         return run_on(self.targets[number], run, self.store, self.display, self.backend)
 
     def _pairs(self, *measures: Measure) -> None:

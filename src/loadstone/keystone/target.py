@@ -161,7 +161,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             from loadstone.lab.measurement import measuring
 
             with (
-                measuring(find(name).folder, anyway=choice.anyway) as reservation,
+                measuring(find(name).folder, find(name).place, anyway=choice.anyway) as reservation,
                 connected(choice, say) as target,
                 watching(find(name), say, choice.watched) as watch,
             ):
@@ -180,7 +180,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
 
             with (
                 own_lab(choice, say) as started,
-                measuring(started.folder) as reservation,
+                measuring(started.folder, started.place) as reservation,
                 connected_lab(started, say) as target,
                 watching(started, say) as watch,
             ):
@@ -204,8 +204,7 @@ def reserved(endpoint: Endpoint, *, anyway: bool) -> "Iterator[ActiveMeasurement
 
     place, lab = endpoint.place, lab_at(endpoint)
     folder = paths.targets() / quote(place, safe="") if lab is None else lab.folder
-    name = place if lab is None else ""
-    with measuring(folder, name, anyway=anyway, shares=True) as reservation:
+    with measuring(folder, place, anyway=anyway, shares=True) as reservation:
         yield reservation
 
 

@@ -133,7 +133,7 @@ class LabHost:
         """Reserve a running deployment for one measurement, and open its monitors."""
         self.renew()
         running = deployment.find(name)
-        self._held.enter_context(measuring(running.folder, anyway=anyway))
+        self._held.enter_context(measuring(running.folder, running.place, anyway=anyway))
         self._measured = name
         members = partial(_members, name)
         self._sources = list(open_sources(members, running.statistics()))

@@ -1,7 +1,8 @@
 """Ensures that a target has one measurement at a time.
 
 Each measurement holds a lock on a file of its own in the target's folder. The kernel releases
-it when the process ends, however it ends: a file without a lock is a leftover.
+it when the process ends, however it ends: a file without a lock is a leftover. Other users, and
+those with another LOADSTONE_HOME, have other folders; they see its mark (`system.presence`).
 """
 
 import os
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.system import locks
+from loadstone.system import locks, paths, presence
 
 FOLDER = "measurements"
 RUN = "run "
@@ -24,6 +25,7 @@ class ActiveMeasurement:
     """A measurement in progress, described by its file."""
 
     path: Path
+    place: str = ""  # HOST:PORT, by which other users of this machine know it
 
     @property
     def name(self) -> str:
@@ -40,7 +42,7 @@ class ActiveMeasurement:
     @property
     def beside(self) -> tuple[str, ...]:
         """Names of the measurements that ran on the same target at the same time."""
-        return self._noted(BESIDE)
+        return tuple(dict.fromkeys((*self._noted(BESIDE), *self._of_others())))
 
     def set_run(self, run_id: str) -> None:
         """Record the id of the run."""
@@ -49,6 +51,14 @@ class ActiveMeasurement:
     def add_beside(self, name: str) -> None:
         """Record another measurement on the same target."""
         self._note(f"{BESIDE}{name}")
+
+    def _of_others(self) -> tuple[str, ...]:
+        """Return the owners of measurements that are noted in another home folder."""
+        if not self.place:
+            return ()
+        known = {path.name for path in self.path.parent.glob("*")}
+        found = (one for one in presence.marks(self.place) if f"{one.pid}-{one.token}" not in known)
+        return tuple(one.owner for one in found)
 
     def _note(self, line: str) -> None:
         with self.path.open("a") as file:
@@ -65,27 +75,33 @@ class ActiveMeasurement:
 
 @contextmanager
 def measuring(
-    folder: Path, name: str = "", *, anyway: bool = False, shares: bool = False
+    folder: Path, place: str = "", *, anyway: bool = False, shares: bool = False
 ) -> Iterator[ActiveMeasurement]:
     """Reserve a target for one measurement; `anyway` allows others at the same time.
 
-    `folder` is that of a lab, or one that stands for the target `name`. With `shares`, this process
-    may measure it twice at once: two entries of clouds.yaml may be the same service.
+    `folder` is that of a lab, or one in `targets/` that stands for the service at `place`
+    (HOST:PORT). With `shares`, this process may measure it twice at once: two entries of
+    clouds.yaml may be the same service.
     """
-    own = ActiveMeasurement(folder / FOLDER / f"{os.getpid()}-{secrets.token_hex(4)}")
+    token = secrets.token_hex(4)
+    own = ActiveMeasurement(folder / FOLDER / f"{os.getpid()}-{token}", place)
     with ExitStack() as stack:
         with locks.held(folder / f"{FOLDER}.lock"):
             found = _at_work(own.path.parent)
+            stack.enter_context(locks.held(own.path))
+            stack.callback(own.path.unlink, missing_ok=True)
+            if place:
+                # Before it looks for others, so that of two at the same time at least one sees.
+                stack.enter_context(presence.marked(place, token))
             others = [one for one in found if not (shares and one.is_of_this_process)]
-            if others and not anyway:
-                names = " and ".join(other.name for other in others)
-                what = name or f"lab {folder.name}"
+            owners = [*(one.name for one in others), *own.beside]
+            if owners and not anyway:
+                names = " and ".join(owners)
+                what = place if folder.parent == paths.targets() else f"lab {folder.name}"
                 raise EnvironmentUnusable(
                     f"{what} is being measured by {names}, and measurements at the same time "
                     "falsify each other: wait for it, or add --anyway"
                 )
-            stack.enter_context(locks.held(own.path))
-            stack.callback(own.path.unlink, missing_ok=True)
         for other in others:
             own.add_beside(other.name)
             other.add_beside(own.name)

@@ -86,6 +86,8 @@ class Interleaved:
     """Loads that alternate with those of another target."""
 
     carry: Callable[[Measure], None]
+    request: TrialRequest  # of each trial
+    most: int  # trials
 
     def run(self, measure: Measure) -> PolicyResult:
         """Run `carry`, which decides when each trial runs."""

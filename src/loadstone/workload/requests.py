@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from loadstone.engine import gate
+from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome, Samples
+from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_permitted
@@ -15,7 +17,9 @@ from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
-from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Limits, Placement, Plan, Retries
+from loadstone.plan.script import Step, Text
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import Load, Loaded, LoadTerms, Say
@@ -43,7 +47,20 @@ class Requests:
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
 
     def require_usable(self, target: Target) -> None:
-        """Do nothing: requests need no other service."""
+        """Refuse a target that does not offer HTTP/2 if that is what is asked for."""
+        if self.placement.http != "2":
+            return
+        where = self.scenario.origin or origin(target.access)
+        # The engine connects and looks when it prepares a load; this one is not started.
+        plan = Plan(
+            where,
+            (Step("look", "GET", (Text("/"),)),),
+            ClosedLoad(1, iterations=1),
+            limits=Limits(max_connections=1),
+            placement=Placement(http="2"),
+        )
+        with gate.prepare(plan, Allowance(1.0, 1.0, target.access.beyond_loopback)):
+            pass
 
     @contextmanager
     def prepared(

@@ -1,0 +1,243 @@
+"""What a run would send and create, known from its configuration, without any connection."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from loadstone.cloud.permission import is_loopback
+from loadstone.engine.limits import most_connections
+from loadstone.keystone.contexts.model import (
+    Context,
+    ExistingServers,
+    Network,
+    Quotas,
+    Roles,
+    Users,
+)
+from loadstone.keystone.target import (
+    LabOnHost,
+    NamedTarget,
+    OwnLab,
+    ReferenceService,
+    TargetChoice,
+    cloud_of,
+    place_of,
+)
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
+from loadstone.search.low_load import LOAD_S
+from loadstone.search.model import TrialRequest
+from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.policy import Fixed, Interleaved, LowLoad, Repeats, Search, Steps
+from loadstone.workload.requests import Requests
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPreview:
+    """A target as it was chosen."""
+
+    chosen: str  # "--cloud prod", "a new lab"
+    url: str | None  # None: it is not known before the lab is started
+    lacks_permission: bool = False  # the run would be refused without --yes-load-this-target
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPreview:
+    """The load of one measurement."""
+
+    title: str
+    request: str  # what an iteration sends
+    load: str
+    # Limits, which the engine keeps; None: only the time limit of the run ends it.
+    seconds_at_most: float | None
+    rate_per_s_at_most: float
+    in_flight_at_most: int
+    creates_in_load: tuple[str, ...] = ()  # kinds of resources that iterations create
+    faults: tuple[str, ...] = ()
+    hooks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunPreview:
+    """What a run would send, where, for how long, and what it would create."""
+
+    targets: tuple[TargetPreview, ...]
+    loads: tuple[LoadPreview, ...]
+    creates: tuple[str, ...]  # before the load; removed at the end
+    seconds_at_most: float | None  # of load, over all measurements
+    rate_per_s_at_most: float
+    in_flight_at_most: int
+    fleet: str | None = None
+    times: int = 1  # how often all of this is done: repeats of a study
+
+
+def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPreview:
+    """Return the preview of a run; `others` are further targets that get the same load."""
+    loads = tuple(_load(one, config.max_rate_rps) for one in config.measurements)
+    seconds = [one.seconds_at_most for one in loads]
+    total = sum(one for one in seconds if one is not None)
+    most_s = min(math.inf if None in seconds else total, config.budget_s)
+    return RunPreview(
+        targets=tuple(target_preview(choice) for choice in (config.target, *others)),
+        loads=loads,
+        creates=tuple(dict.fromkeys(one for group in config.groups for one in _creates(group))),
+        seconds_at_most=most_s if math.isfinite(most_s) else None,
+        rate_per_s_at_most=max((one.rate_per_s_at_most for one in loads), default=0.0),
+        in_flight_at_most=max((one.in_flight_at_most for one in loads), default=0),
+        fleet=None if config.fleet is None else str(config.fleet),
+    )
+
+
+def target_preview(choice: TargetChoice) -> TargetPreview:
+    """Return what is known of a target; raise InvalidInput if there is none of that name."""
+    match choice:
+        case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
+            return TargetPreview(f"--lab {name} on {place.host}", None, not choice.beyond_loopback)
+        case NamedTarget(lab=str(name), cloud=None):
+            from loadstone.lab.deployment import find
+
+            return TargetPreview(f"--lab {name}", find(name).url)
+        case NamedTarget():
+            cloud = cloud_of(choice)
+            is_here = is_loopback(cloud.endpoint.host, cloud.endpoint.port)
+            is_refused = not is_here and not choice.beyond_loopback
+            return TargetPreview(cloud.chosen, cloud.endpoint.url, is_refused)
+        case OwnLab():
+            return TargetPreview("a lab that is started on this machine", None)
+        case LabOnHost():
+            return TargetPreview(
+                f"a lab that is started on {choice.place.host}", None, not choice.beyond_loopback
+            )
+        case ReferenceService():
+            return TargetPreview("loadstone serve, started on this machine", None)
+        case _:
+            assert_never(choice)
+
+
+def _load(one: MeasurementConfig, max_rate_rps: float) -> LoadPreview:
+    scenario = one.generator.scenario if isinstance(one.generator, Requests) else None
+    request = _request(one)
+    text, seconds, rate_rps = _policy(one, max_rate_rps)
+    if one.at_capacity is not None:
+        text, rate_rps = "a share of the N that is measured before", max_rate_rps
+    return LoadPreview(
+        title=one.record.title or one.heading,
+        request=one.record.scenario if scenario is None else scenario.request,
+        load=text,
+        seconds_at_most=None if math.isinf(seconds) else seconds,
+        rate_per_s_at_most=min(rate_rps, max_rate_rps),
+        in_flight_at_most=_in_flight(one, request),
+        creates_in_load=()
+        if scenario is None
+        else tuple(f"{made.kind}" for made in scenario.makes),
+        faults=tuple(_sentences(one)),
+        hooks=len(one.hooks),
+    )
+
+
+def _request(one: MeasurementConfig) -> TrialRequest | None:
+    match one.policy:
+        case Fixed() | Repeats() | Interleaved():
+            return one.policy.request
+        case _:
+            return None
+
+
+def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, float]:
+    """Return the load in words, its seconds at most, and its highest rate."""
+    match one.policy:
+        case Search():
+            method = dict(one.record.parameters).get("method", "meter")
+            return f"a search for N ({method})", one.budget_s, max_rate_rps
+        case LowLoad():
+            return "a low load, from which N is predicted", 2 * LOAD_S, max_rate_rps
+        case Steps():
+            return "a load that rises step by step", one.budget_s, max_rate_rps
+        case Fixed(request=request):
+            return _words(request.load), _seconds(request.load), _rate(request.load, max_rate_rps)
+        case Repeats(request=request, count=count) | Interleaved(request=request, most=count):
+            words = f"{_words(request.load)}, {count} times at most"
+            seconds = min(count * _seconds(request.load), one.budget_s)
+            return words, seconds, _rate(request.load, max_rate_rps)
+        case _:
+            assert_never(one.policy)
+
+
+def _words(load: Load) -> str:
+    match load:
+        case ClosedLoad():
+            ends = [f"{load.iterations:,} iterations"] if load.iterations else []
+            ends += [f"{load.duration_s:g} s"] if load.duration_s is not None else []
+            return f"{load.workers} at once, for {' or '.join(ends)}"
+        case BandLoad():
+            return f"{load.low} to {load.high} in flight for {load.duration_s:g} s"
+        case _:
+            return f"{peak_rps(load):g}/s at most for {load.duration_s:g} s"
+
+
+def _seconds(load: Load) -> float:
+    return math.inf if load.duration_s is None else load.duration_s
+
+
+def _rate(load: Load, max_rate_rps: float) -> float:
+    match load:
+        case ClosedLoad():
+            return max_rate_rps  # as fast as answers come
+        case BandLoad():
+            return load.fill_rps
+        case _:
+            return peak_rps(load)
+
+
+def _in_flight(one: MeasurementConfig, request: TrialRequest | None) -> int:
+    if request is not None and isinstance(request.load, ClosedLoad):
+        return request.load.workers
+    most = one.generator.limits.max_connections if isinstance(one.generator, Requests) else None
+    if request is not None and request.max_connections is not None:
+        most = request.max_connections
+    # More connections than this machine can open are never open.
+    return most_connections(most if most is not None else 256)
+
+
+def _sentences(one: MeasurementConfig) -> Iterator[str]:
+    yield from (planned.fault.sentence for planned in one.faults)
+    if one.held is not None:
+        yield one.held.sentence
+
+
+def _creates(group: MeasurementGroup) -> Iterator[str]:
+    """Yield what the contexts of a group create."""
+    if group.most_existing == 0:
+        return
+    users = [context for context in group.contexts if isinstance(context, Users)]
+    tenants = sum(context.tenants for context in users)
+    for context in group.contexts:
+        yield from _of_context(context, tenants)
+    for one in group.measurements:
+        scenario = one.generator.scenario if isinstance(one.generator, Requests) else None
+        if scenario is not None and scenario.needs_application_credentials:
+            yield "an application credential of each user"
+
+
+def _of_context(context: Context, tenants: int) -> Iterator[str]:
+    match context:
+        case Users():
+            count = context.tenants * context.users_per_tenant
+            unless = ", unless users are given" if context.may_be_existing else ""
+            yield f"{_count(context.tenants, 'project')}, {_count(count, 'user')}{unless}"
+        case Roles():
+            yield f"the roles {', '.join(context.names)} of each user"
+        case Quotas():
+            yield f"quotas of {', '.join(context.limits)} in each project"
+        case Network():
+            networks = tenants * context.networks_per_tenant
+            subnets = networks * context.subnets_per_network
+            yield f"{_count(networks, 'network')}, {_count(subnets, 'subnet')}"
+        case ExistingServers():
+            yield _count(tenants * context.per_tenant, "server")
+        case _:
+            return
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

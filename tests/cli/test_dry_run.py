@@ -1,0 +1,135 @@
+"""`--dry-run`: what would be sent and created, while nothing is."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from loadstone.cli import loadstone
+from loadstone.run.backend import Backend
+
+TASK = """
+KeystoneBasic.create_user:
+  - runner: {type: rps, rps: 7, times: 70}
+    context: {users: {tenants: 2, users_per_tenant: 3}}
+Dummy.dummy:
+  - runner: {type: constant_for_duration, duration: 30, concurrency: 4}
+"""
+
+
+@pytest.fixture(autouse=True)
+def target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A target at which nothing listens; a test that connects to it fails."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "home"))
+    choose(monkeypatch, "http://127.0.0.1:9/v3")
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    variables = {
+        "OS_AUTH_URL": url,
+        "OS_USERNAME": "admin",
+        "OS_PASSWORD": "pw-of-a-dry-run",
+        "OS_PROJECT_NAME": "admin",
+        "OS_USER_DOMAIN_ID": "default",
+        "OS_PROJECT_DOMAIN_ID": "default",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def dry(*words: str) -> Result:
+    def fails(*_: object, **__: object) -> object:
+        raise AssertionError("a dry run connects to nothing")
+
+    backend = Backend(connected=fails)
+    return CliRunner().invoke(loadstone, [*words, "--dry-run"], obj=backend, standalone_mode=False)
+
+
+def as_data(*words: str) -> list[dict[str, object]]:
+    done = dry(*words, "--json", "-")
+    assert done.exception is None, done.exception
+    tree = json.loads(done.stdout)
+    assert tree["dry_run"] is True
+    return tree["runs"]
+
+
+def test_a_search_says_where_how_much_and_what_is_created(tmp_path: Path) -> None:
+    done = dry("capacity", "--budget", "90s", "--max-rate", "40", "--max-connections", "64")
+    assert done.return_value in (None, 0)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "dry run: nothing was sent, created or stored"
+    assert "target     http://127.0.0.1:9/v3 (OS_*)" in lines
+    assert "load       at most 40/s, 64 in flight, 90.0 s of load" in lines
+    assert "creates    2 projects, 10 users, unless users are given" in lines
+    assert "pw-of-a-dry-run" not in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_the_targets_own_user_nothing_is_created() -> None:
+    [run] = as_data("capacity", "--users", "0")
+    assert run["creates"] == []
+
+
+def test_a_task_says_each_load_and_what_its_iterations_create(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(TASK)
+    [run] = as_data("run", "task.yaml", "--max-rate", "50")
+    rates, calls = run["loads"]
+    assert (rates["rate_per_s_at_most"], rates["seconds_at_most"]) == (7.0, pytest.approx(69 / 7))
+    assert rates["creates_in_load"] == ["user"]
+    assert run["creates"] == ["2 projects, 6 users"]
+    assert (calls["in_flight_at_most"], calls["seconds_at_most"]) == (4, 30.0)
+    assert calls["rate_per_s_at_most"] == 50.0  # a closed loop is as fast as answers, up to here
+    assert [one.name for one in tmp_path.iterdir()] == ["task.yaml"]
+
+
+def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
+    sentence = "kill keystone service"
+    [run] = as_data("fault", "--do", sentence, "--repeats", "2")
+    search, fault = run["loads"]
+    assert search["load"] == "a search for N (meter)"
+    assert fault["faults"] == [sentence]
+    assert fault["load"] == "a share of the N that is measured before"
+
+
+def test_another_machine_is_named_as_such_and_is_not_an_error(monkeypatch) -> None:
+    choose(monkeypatch, "http://192.0.2.1:5000/v3")
+    [run] = as_data("capacity")
+    assert run["targets"][0]["lacks_permission"] is True
+    assert "only with --yes-load-this-target" in dry("capacity").stdout
+    [permitted] = as_data("capacity", "--yes-load-this-target")
+    assert permitted["targets"][0]["lacks_permission"] is False
+
+
+def test_a_comparison_of_settings_says_that_it_starts_two_labs(tmp_path: Path) -> None:
+    words = ("compare", "--with", "workers=1", "--with", "workers=2", "--concurrency", "6")
+    [run] = as_data(*words, "--seconds", "2", "--pairs", "5")
+    assert [one["chosen"] for one in run["targets"]] == [
+        "a lab that is started on this machine"
+    ] * 2
+    assert run["in_flight_at_most"] == 6
+    assert run["loads"][0]["load"].startswith("6 at once, for 2 s, ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_shows_each_cell_once_and_begins_nothing(tmp_path: Path) -> None:
+    runs = as_data("study", "run", "workers", "--quick", "--store", str(tmp_path / "store"))
+    assert len(runs) == len({run["targets"][0]["chosen"] for run in runs}) == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_can_be_looked_at() -> None:
+    done = dry("demo")
+    assert "target     a lab that is started on this machine" in done.stdout
+    assert "  2. token validation" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("fault", "--undo"), ("compare", "latest", "latest")], ids=lambda one: one[0]
+)
+def test_what_sends_no_load_has_no_dry_run(words: tuple[str, ...]) -> None:
+    refused = dry(*words).exception
+    assert isinstance(refused, click.UsageError)
+    assert "--dry-run" in refused.message

@@ -1,0 +1,1 @@
+"""Commands that are killed or lose their terminal at random moments."""
