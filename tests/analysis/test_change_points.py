@@ -13,7 +13,7 @@ def series(random: np.random.Generator, *levels: tuple[float, int]) -> list[floa
     return list(exact * np.exp(random.normal(0.0, 0.02, len(exact))))
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_series_without_a_change_have_one_no_more_often_than_stated() -> None:
     random = np.random.default_rng(1)
     count = 40
@@ -22,7 +22,7 @@ def test_series_without_a_change_have_one_no_more_often_than_stated() -> None:
     assert alarms / count <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / count) ** 0.5
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_a_change_is_found_at_its_place_with_its_size() -> None:
     random = np.random.default_rng(2)
     at_the_place = covered = 0

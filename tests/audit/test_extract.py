@@ -46,7 +46,7 @@ def damaged(text, random):
     return "".join(signs)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_damaged_documents_end_no_audit_and_change_nothing_for_others(seed):
     random = Random(seed)

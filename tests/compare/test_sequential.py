@@ -35,7 +35,7 @@ def test_too_few_pairs_say_nothing() -> None:
     assert (found.low, found.high) == (-inf, inf)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.title)
 def test_equal_services_are_seldom_called_different(noise: Noise) -> None:
     random = np.random.default_rng(7)
@@ -73,7 +73,7 @@ def test_pairs_needed_are_those_of_published_tables(effect: float, pairs: int) -
     assert pairs_needed(deviation=1.0, difference=effect, alpha=0.05) == pairs
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_more_metrics_do_not_raise_the_error_rate() -> None:
     random = np.random.default_rng(19)
     metrics = [Metric(f"m{n}", "", is_higher_better=True) for n in range(6)]

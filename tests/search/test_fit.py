@@ -84,7 +84,7 @@ def test_seconds_in_which_a_full_service_differs_contradict_each_other() -> None
     assert "although the service was full in both" in contradictions(one)[0]
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["deterministic", "bursts", "gc", "fsync"])
 def test_services_with_one_capacity_get_a_number(family: str) -> None:
     capacities = [found(draw(family, 3000 + index), index)[0] for index in range(25)]

@@ -49,7 +49,7 @@ def test_no_rate_below_nothing_is_asked_for_where_hardly_anything_was_seen() -> 
     assert all(trial.rate_rps > 0 for trial in trials if trial.rate_rps is not None)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("family", "median", "tail"),
     [("deterministic", 0.6, 2.0), ("gc", 1.0, 3.0), ("overflow", 0.6, 2.0), ("bursts", 1.2, 3.5)],
@@ -71,7 +71,7 @@ def test_accuracy_and_honesty_over_a_family(family: str, median: float, tail: fl
     assert np.median(loads) <= 255
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("workers", "capacity_rps", "variation", "share"),
     [(2, 7.0, 0.1, 0.05), (2, 46.0, 0.2, 0.03), (2, 2000.0, 0.5, 0.02)],

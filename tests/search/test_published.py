@@ -21,7 +21,7 @@ def played(method: str, service: Service, **more: float) -> tuple[Capacity, tupl
     return search(STRATEGIES[method](settings), Simulator(service, 1).measure)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_isp_ras_takes_two_minutes_a_trial_and_confirms_as_the_authors_script() -> None:
     capacity, trials = played("isp-ras-2015", Service(capacity_rps=50.4))
     rates = [trial.rate_rps for trial in trials]
@@ -38,7 +38,7 @@ def test_isp_ras_confirms_at_no_rate_above_the_ceiling() -> None:
     assert max(trial.rate_rps or 0.0 for trial in trials) <= 53.0
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_isp_ras_by_its_text_takes_six_minutes_a_trial_and_confirms_on_both_sides() -> None:
     capacity, trials = played("isp-ras-2015-text", Service(capacity_rps=50.4))
     rates = [trial.rate_rps for trial in trials]

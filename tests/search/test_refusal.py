@@ -65,7 +65,7 @@ def test_a_limiter_that_slows_is_saturation() -> None:
     assert capacity.rate_rps == pytest.approx(90.0, rel=0.02)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize(
     "family",
     [
@@ -91,7 +91,7 @@ def test_accuracy_over_a_family_of_services_that_refuse(family: str) -> None:
     assert covered >= 4
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_walds_test_keeps_its_errors() -> None:
     test = Sprt(0.001)
     random = np.random.default_rng(1)
@@ -154,7 +154,7 @@ def test_a_limiter_that_counts_in_windows_is_found(
     assert not any("restarted" in word for word in capacity.words)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("begun", [0.54, 0.69, 0.81, 0.96])
 def test_a_window_that_is_weighed_is_not_taken_for_a_bucket(begun: float) -> None:
     limiter = WindowLimiter(5.0, 3.0, Law.COUNTING, begun)
@@ -188,7 +188,7 @@ def test_a_lockout_after_refusals_is_waited_for(lasting_s: float) -> None:
     assert capacity.rate_rps == pytest.approx(20.0, rel=0.05)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("refuses_with", ["refused", "reset"])
 def test_a_limit_on_connections_is_no_restart(refuses_with: str) -> None:
     service = Service(
@@ -217,7 +217,7 @@ def test_a_rate_at_which_work_queues_is_not_said_to_be_refused(index: int) -> No
     assert "work queues from" in capacity.words[0]
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize("index", [50003, 50048])
 def test_a_bucket_behind_a_lockout_is_not_taken_for_the_rate(index: int) -> None:
     service = draw("lockout", index)
@@ -229,7 +229,7 @@ def test_a_bucket_behind_a_lockout_is_not_taken_for_the_rate(index: int) -> None
     assert capacity.low_rps <= service.limiter.rate_rps <= capacity.high_rps
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "index"), [("connection-limit", 50046), ("short-queue", 50058)])
 def test_refusals_that_begin_slowly_are_within_the_interval(family: str, index: int) -> None:
     service = draw(family, index)

@@ -62,7 +62,7 @@ def test_searches_that_all_reached_the_ceiling_say_at_least() -> None:
     assert found.words[0] == "at least 50/s, the ceiling"
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_short_searches_of_a_noisy_service_cover_the_truth_together() -> None:
     covered = 0
     for index in range(12):

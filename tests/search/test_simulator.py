@@ -29,7 +29,7 @@ def test_saturated_throughput_is_the_capacity(service: Service) -> None:
     assert measured(service, WIDE_BAND) == pytest.approx(50.0, rel=0.02)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_bursts_lower_the_long_run_capacity_by_their_share() -> None:
     service = Service(capacity_rps=50.0, bursts=Bursts(gap_s=60.0))
     simulator = Simulator(service, 1)
@@ -44,7 +44,7 @@ def test_crowding_lowers_the_capacity_in_saturation_only() -> None:
     assert measured(service, WIDE_BAND) == pytest.approx(40.0, rel=0.03)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_mean_response_of_a_single_worker_is_that_of_the_textbook() -> None:
     # M/G/1 (Pollaczek-Khinchine): W = rho S (1 + cv^2) / (2 (1 - rho)) + S
     service = Service(workers=1, capacity_rps=50.0, variation=0.5, is_poisson=True)

@@ -47,7 +47,7 @@ def packed(path, data, compression=0):
     return path
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 @settings(
     derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

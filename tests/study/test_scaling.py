@@ -34,7 +34,7 @@ def test_exact_points_give_the_exact_law() -> None:
     assert law.at(3) == pytest.approx(capacity(3), rel=1e-4)
 
 
-@pytest.mark.seeds
+@pytest.mark.long
 def test_intervals_hold_the_truth_in_95_percent() -> None:
     random = np.random.default_rng(23)
     levels = np.repeat([1, 2, 3, 4, 6, 8, 12, 16], 3)

@@ -1,8 +1,8 @@
 """Pure tests: they start no process, listen nowhere, connect to nothing and send no load.
 
 `make check` runs them (`pytest -m pure`). A test is pure by its place, unless it starts a server or
-a process by one of the fixtures below, is marked `processes`, or is marked `seeds` because it takes
-long. That a pure test really is pure is enforced while it runs.
+a process by one of the fixtures below, is marked `processes`, or is marked `long` because it takes
+seconds. That a pure test really is pure is enforced while it runs.
 """
 
 import sys
@@ -61,7 +61,7 @@ LONG = {
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}
-MARKS = ("processes", "long", "seeds", "live", "browser", "verify")
+MARKS = ("processes", "long", "live", "browser", "verify")
 FORBIDDEN = {
     *("socket.bind", "socket.connect"),
     *("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"),
