@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from documents import workloads
 
 from loadstone.observers.hooks import moments
 from loadstone.plan.hooks import Event, Periodic
@@ -59,10 +60,10 @@ def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write
     assert loadstone("report", "-o", "page.html").returncode == 0
     marked_and_drawn((tmp_path / "page.html").read_text())
     shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
-    assert shown["workloads"][0]["hooks"] == [charts, failing, words, missing, lines]
+    assert workloads(shown)[0]["hooks"] == [charts, failing, words, missing, lines]
     assert loadstone("results", "import", "rally.json", "--store", "other").returncode == 0
     other = loadstone("results", "show", "latest", "--store", "other", "--json", "-").stdout
-    assert json.loads(other)["workloads"][0]["hooks"] == shown["workloads"][0]["hooks"]
+    assert workloads(json.loads(other))[0]["hooks"] == workloads(shown)[0]["hooks"]
     assert loadstone("report", "latest", "--store", "other", "-o", "other.html").returncode == 0
 
 
@@ -105,7 +106,7 @@ def hooked(*hooks):
 
 def hook_runs(loadstone):
     shown = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
-    return [hook["results"] for hook in shown["workloads"][0]["hooks"]]
+    return [hook["results"] for hook in workloads(shown)[0]["hooks"]]
 
 
 def test_a_hook_whose_moment_did_not_come_is_named(loadstone, write):
