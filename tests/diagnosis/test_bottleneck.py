@@ -61,7 +61,7 @@ def test_one_worker_on_an_idle_machine_is_limited_by_its_workers():
         workers=1,
     )
     assert verdict.bottleneck.kind is BottleneckKind.WORKERS
-    assert "Run more workers." in [one.advice for one in verdict.findings]
+    assert "Add workers." in [one.advice for one in verdict.findings]
 
 
 def test_cores_that_other_programs_take_are_named_before_keystones_cpu():

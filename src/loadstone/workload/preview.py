@@ -215,8 +215,8 @@ def _creates(group: MeasurementGroup) -> Iterator[str]:
         yield from _of_context(context, tenants)
     for one in group.measurements:
         scenario = one.generator.scenario if isinstance(one.generator, Requests) else None
-        if scenario is not None and scenario.needs_application_credentials:
-            yield "an application credential of each user"
+        if scenario is not None:
+            yield from (f"{need} of each user" for need in scenario.needs)
 
 
 def _of_context(context: Context, tenants: int) -> Iterator[str]:
