@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli import stderr, stdout, version
+from loadstone.cli import defaults, stderr, stdout, version
 from loadstone.cli.stdout import CLOSED_PIPE, ReaderGone, Stdout
 from loadstone.errors import LoadstoneError
 from loadstone.system import interrupts
@@ -22,6 +22,7 @@ COMMANDS = {
     "audit": "Find settings of an identity service that cost performance.",
     "capacity": "Find N: the highest request rate that the target sustains.",
     "compare": "Test whether B is faster than A, by how much, and how certain that is.",
+    "config": "Show the defaults that configuration files and the environment set.",
     "demo": "Install and measure a real Keystone on this machine.",
     "doctor": "Show what is installed, what is missing, and how to get it.",
     "fleet": "Manage hosts that send one load together.",
@@ -51,6 +52,7 @@ class Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f"loadstone.cli.{cmd_name}"), cmd_name)
+        defaults.add_variables(command, f"{defaults.PREFIX}_{cmd_name.upper()}")
         return command
 
     def resolve_command(
@@ -77,7 +79,8 @@ class Lazy(click.Group):
     callback=version.show,
     help="Show the version, the commit and the engine's version, and exit.",
 )
-def loadstone() -> None:
+@click.pass_context
+def loadstone(ctx: click.Context) -> None:
     """Find how much load a cloud's identity service sustains.
 
     \b
@@ -86,6 +89,8 @@ def loadstone() -> None:
     loadstone doctor                show what is installed and what is missing
 
     The target is given by --lab NAME, by --cloud NAME (clouds.yaml), or else by OS_* variables.
+    Each option can also be set by a variable, such as LOADSTONE_CAPACITY_MAX_RATE=50 for
+    `capacity --max-rate`, or by a configuration file: loadstone config shows what is set.
 
     \b
     Exit codes:
@@ -99,6 +104,8 @@ def loadstone() -> None:
            measured is kept
       141  the reader of the output closed it (loadstone results list | head -1)
     """
+    if ctx.invoked_subcommand not in (None, "config"):
+        defaults.apply(ctx, str(ctx.invoked_subcommand))
 
 
 def main(backend: "Backend | None" = None) -> None:

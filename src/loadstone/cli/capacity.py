@@ -11,6 +11,7 @@ from loadstone.cli.choose import (
     MONITOR,
     PERMISSION,
     PROFILE,
+    TAG,
     Command,
     backend_of,
     once,
@@ -74,6 +75,7 @@ class CapacityOptions(TypedDict):
     to: TextIO | None
     junit: TextIO | None
     is_dry: bool
+    tags: tuple[tuple[str, str], ...]
 
 
 def search_options(command: Command) -> Command:
@@ -154,6 +156,7 @@ def search_options(command: Command) -> Command:
     type=RateRange(0.001, HIGHEST_RPS),
     help="Exit code 1 if the whole interval of N is below this rate, 4 if that is undecided.",
 )
+@TAG
 @DRY_RUN
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
@@ -200,6 +203,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
         secrets=searched.secrets,
+        tags=options["tags"],
     )
     if options["is_dry"]:
         from loadstone.workload.preview import preview

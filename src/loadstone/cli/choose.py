@@ -1,11 +1,15 @@
 """Options that choose the target of a command: --lab NAME, --cloud NAME, else OS_*."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from loadstone.cli import defaults as defaults_
 
 if TYPE_CHECKING:
     from loadstone.faults.model import FaultCommands
@@ -23,17 +27,29 @@ def backend_of(ctx: click.Context) -> "Backend":
 
 
 def once(
-    *names: str, default: str | None = None, show_default: str | bool = True, **more: Any
+    *names: str,
+    default: str | None = None,
+    show_default: str | bool = True,
+    instead_of: str | None = None,
+    **more: Any,
 ) -> Callable[[Command], Command]:
     """Return a decorator that adds an option whose second use is refused.
 
-    It names what is measured: the last one would win over the others without a word.
+    It names what is measured: the last one would win over the others without a word. `instead_of`
+    is the option that names a target in another way.
     """
     defaults = () if default is None else (default,)
     shown = show_default and default is not None and show_default
+    callback = _only if instead_of is None else partial(_target, other=instead_of)
     return click.option(
-        *names, multiple=True, default=defaults, callback=_only, show_default=shown, **more
+        *names, multiple=True, default=defaults, callback=callback, show_default=shown, **more
     )
+
+
+def _target(
+    ctx: click.Context, option: click.Parameter, values: tuple[str, ...], other: str
+) -> str | None:
+    return defaults_.nearest_target(ctx, option, _only(ctx, option, values), other)
 
 
 def _only(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
@@ -50,10 +66,10 @@ def _only(_: click.Context, option: click.Parameter, values: tuple[str, ...]) ->
 
 def target_options(command: Command) -> Command:
     """Add the options that choose a target."""
-    cloud = once("--cloud", metavar="NAME", help="Target: an entry of clouds.yaml.")
-    lab = once(
-        "--lab", metavar="NAME", help="Target: a deployment started by `loadstone lab up NAME`."
-    )
+    text = "Target: an entry of clouds.yaml."
+    cloud = once("--cloud", metavar="NAME", instead_of="lab", help=text)
+    text = "Target: a deployment started by `loadstone lab up NAME`."
+    lab = once("--lab", metavar="NAME", instead_of="cloud", help=text)
     return lab(cloud(command))
 
 
@@ -97,6 +113,40 @@ def fault_commands(file: Path | None, *, may_break: bool) -> "FaultCommands | No
             "--yes-break-this-target"
         )
     return commands
+
+
+class TagParam(click.ParamType[tuple[str, str]]):
+    """KEY=VALUE that a run is found again by."""
+
+    name = "KEY=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value."""
+        from loadstone.system.redaction import is_secret
+
+        key, equals, text = str(value).partition("=")
+        if not equals or not TAG_NAME.fullmatch(key):
+            self.fail(f"{value!r}: write KEY=VALUE, with letters, digits . _ - in KEY", param, ctx)
+        if len(text) > TAG_CHARACTERS or not text.isprintable():
+            self.fail(f"{key}: at most {TAG_CHARACTERS} printable characters", param, ctx)
+        if is_secret(key):
+            self.fail(f"{key}: a tag is stored and shown: no secrets in it", param, ctx)
+        return key, text
+
+
+TAG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+TAG_CHARACTERS = 200
+TAG = click.option(
+    "--tag",
+    "tags",
+    type=TagParam(),
+    multiple=True,
+    callback=lambda _ctx, _param, pairs: tuple(dict(pairs).items()),
+    help="Name the run by this, for `results list --tag` and `results trends --tag`; may be "
+    "repeated.",
+)
 
 
 PROFILE = click.option(

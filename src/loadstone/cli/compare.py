@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import ANYWAY, PERMISSION, Command, backend_of, once
+from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, once
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
@@ -52,6 +52,7 @@ class LoadOptions(TypedDict):
     certificates: Path | None
     without_tls: bool
     is_dry: bool
+    tags: tuple[tuple[str, str], ...]
 
 
 class CompareOptions(LoadOptions):
@@ -99,7 +100,7 @@ def _add_load_options(
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
-    command = DRY_RUN(generator_options(fleet_options(command)))
+    command = TAG(DRY_RUN(generator_options(fleet_options(command))))
     command = click.option(
         "--rate",
         "rate_rps",
@@ -320,6 +321,7 @@ def _config(
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
         parameters=parameters,
+        tags=options["tags"],
     )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
+from loadstone.cli.choose import TAG, UNDONE_ANYWAY, backend_of
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration
 from loadstone.cli.output import command_line, show
@@ -28,11 +28,18 @@ USERS = 8
     help="Maximum load time of each of the two searches.",
 )
 @UNDONE_ANYWAY
+@TAG
 @DRY_RUN
 @STORE
 @click.pass_context
 def demo(
-    ctx: click.Context, budget_s: float, location: "StoreLocation", *, anyway: bool, is_dry: bool
+    ctx: click.Context,
+    budget_s: float,
+    location: "StoreLocation",
+    tags: tuple[tuple[str, str], ...],
+    *,
+    anyway: bool,
+    is_dry: bool,
 ) -> None:
     """Install and measure a real Keystone on this machine: token issue and token validation.
 
@@ -55,6 +62,7 @@ def demo(
         target=OwnLab(NAME, LabSettings(), anyway=anyway),
         groups=(search_group(searched, SearchTerms(budget_s=budget_s)),),
         command=command_line(),
+        tags=tags,
     )
     if is_dry:
         from loadstone.workload.preview import preview

@@ -8,6 +8,7 @@ from typing import TextIO
 
 import click
 
+from loadstone.cli.choose import target_options
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import EnvironmentUnusable
 
@@ -47,20 +48,59 @@ class Requirement:
 
 
 @click.command()
+@target_options
 @JSON
 @click.pass_context
-def doctor(ctx: click.Context, to: TextIO | None) -> None:
-    """Show what is installed, what is missing, and how to get it."""
-    checks = tuple(requirements())
+def doctor(ctx: click.Context, lab: str | None, cloud: str | None, to: TextIO | None) -> None:
+    """Show what is installed, what is missing, and how to get it.
+
+    With --cloud NAME or --lab NAME, check that target instead: address, certificate, login and how
+    long it takes, rights, what earlier runs left, faults in force, other measurements. That takes
+    a few logins and reads; it sends no load and creates nothing.
+
+    Exit code 3 if something is missing that Loadstone, or a measurement of the target, needs.
+    """
+    checks = tuple(requirements() if lab is None and cloud is None else of_target(lab, cloud))
     if to is not None:
         write_json([asdict(check) for check in checks], to)
     else:
+        is_of_target = lab is not None or cloud is not None
+        missing = ("look   ", "FAILED ") if is_of_target else ("absent ", "MISSING")
         for check in checks:
-            mark = "ok     " if check.is_there else ("MISSING" if check.is_needed else "absent ")
-            hint = "" if check.is_there else f"  -> {check.mend}"
-            click.echo(f"{mark}  {check.name:<10}  {check.found}{hint}")
+            mark = "ok     " if check.is_there else missing[check.is_needed]
+            hint = f"  -> {check.mend}" if check.mend and not check.is_there else ""
+            click.echo(f"{mark}  {check.name:<11}  {check.found}{hint}")
     if any(check.is_needed and not check.is_there for check in checks):
         ctx.exit(EnvironmentUnusable.exit_code)
+
+
+def of_target(lab: str | None, cloud: str | None) -> Iterator[Requirement]:
+    """Check a target that is named."""
+    from loadstone.cloud import from_environment
+    from loadstone.errors import InvalidInput
+    from loadstone.faults import pending
+    from loadstone.keystone.check import check_target
+    from loadstone.keystone.target import NamedTarget, cloud_of
+    from loadstone.lab import deployment
+
+    if lab is not None and cloud is not None:
+        raise InvalidInput("give --lab or --cloud, not both")
+    choice = NamedTarget(lab, cloud)
+    if lab is None:
+        chosen = cloud_of(choice)
+    else:
+        variables = deployment.find(lab).environment_variables()
+        chosen = from_environment(variables, f"--lab {lab}")
+    for one in check_target(chosen):
+        yield Requirement(one.name, one.is_sound, one.is_needed, one.found, one.mend)
+    journals, problems = pending.journals(pending.chosen_target(choice))
+    steps = [step.description for journal in journals for step in journal.steps()]
+    if found := [*problems, *steps]:
+        option = f"--lab {lab}" if lab is not None else f"--cloud {cloud}"
+        mend = f"{pending.UNDO} {option}"
+        yield Requirement("faults", False, True, f"in force; to undo: {', '.join(found)}", mend)
+    else:
+        yield Requirement("faults", True, True, "none in force")
 
 
 def requirements() -> Iterator[Requirement]:

@@ -8,6 +8,7 @@ import click
 from loadstone.cli.choose import (
     ANYWAY,
     PERMISSION,
+    TAG,
     backend_of,
     fault_commands,
     fault_options,
@@ -62,6 +63,7 @@ class Options(TypedDict):
     location: "StoreLocation"
     to: TextIO | None
     is_dry: bool
+    tags: tuple[tuple[str, str], ...]
 
 
 @click.command()
@@ -152,6 +154,7 @@ class Options(TypedDict):
 @fleet_options
 @PERMISSION
 @ANYWAY
+@TAG
 @DRY_RUN
 @STORE
 @JSON
@@ -270,4 +273,5 @@ def _config(options: Options) -> "RunConfig":
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
         secrets=searched.secrets,
+        tags=options["tags"],
     )

@@ -17,7 +17,7 @@ from loadstone.cli.stored import (
     show_notices,
     write_json,
 )
-from loadstone.cli.trends import trends
+from loadstone.cli.trends import has_tags, trends
 from loadstone.errors import FELL_SHORT, InvalidInput
 
 if TYPE_CHECKING:
@@ -33,9 +33,18 @@ def results() -> None:
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Show only the newest N runs."
 )
+@click.option(
+    "--tag",
+    "wanted",
+    metavar="KEY[=VALUE]",
+    multiple=True,
+    help="Show only runs with this tag; may be repeated, and then all must hold.",
+)
 @STORE
 @JSON
-def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> None:
+def list_(
+    location: "StoreLocation", to: TextIO | None, limit: int | None, wanted: tuple[str, ...]
+) -> None:
     """List runs, newest first: target, configuration, duration, origin, results."""
     from dataclasses import asdict
 
@@ -43,15 +52,22 @@ def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> No
     from loadstone.report.listing import listing
     from loadstone.store.listing import read
 
-    found = read(existing(location), limit)
+    found = read(existing(location), None if wanted else limit)
     show_notices(found.notices)
-    entries = found.entries
+    entries = tuple(one for one in found.entries if has_tags(dict(one.tags), wanted))[:limit]
     if to is not None:
         write_json(
-            [asdict(entry) | {"configuration": dict(entry.configuration)} for entry in entries], to
+            [
+                asdict(entry)
+                | {"configuration": dict(entry.configuration), "tags": dict(entry.tags)}
+                for entry in entries
+            ],
+            to,
         )
     elif entries:
         listing(entries, console())
+    elif wanted:
+        click.echo(f"No run has the tag {' and '.join(wanted)}.")
     else:
         click.echo("No results yet: loadstone demo makes the first ones.")
 

@@ -12,6 +12,7 @@ from loadstone.cli.choose import (
     MONITOR,
     PERMISSION,
     PROFILE,
+    TAG,
     Command,
     backend_of,
     fault_commands,
@@ -83,6 +84,7 @@ class RunOptions(TypedDict):
     location: "StoreLocation"
     to: TextIO | None
     is_dry: bool
+    tags: tuple[tuple[str, str], ...]
 
 
 def limit_options(command: Command) -> Command:
@@ -157,6 +159,7 @@ def output_options(command: Command) -> Command:
 @limit_options
 @fleet_options
 @output_options
+@TAG
 @DRY_RUN
 @STORE
 @JSON
@@ -234,6 +237,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
         secrets=checked.secrets,
+        tags=options["tags"],
     )
 
 

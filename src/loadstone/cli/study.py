@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import PERMISSION, backend_of
+from loadstone.cli.choose import PERMISSION, TAG, backend_of
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
@@ -62,6 +62,7 @@ class StudyRunOptions(TypedDict):
     without_tls: bool
     yes: bool
     is_dry: bool
+    tags: tuple[tuple[str, str], ...]
     location: "StoreLocation"
     to: TextIO | None
 
@@ -141,6 +142,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @click.option("--resume", metavar="ID", help="Continue a study that has been started.")
 @fleet_options
 @PERMISSION
+@TAG
 @DRY_RUN
 @STORE
 @JSON
@@ -168,7 +170,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                 fleet = fleet_address(
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
-                sending = Sending(fleet, options["yes"])
+                sending = Sending(fleet, options["yes"], options["tags"])
                 started, backend = journal.with_secrets(), backend_of(ctx)
                 run_study(started, store, screen, command_line(), sending, backend)
         finally:

@@ -1,5 +1,7 @@
 """`loadstone results trends`: N and the same workloads of tasks over time."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -8,7 +10,15 @@ import click
 from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
 
 if TYPE_CHECKING:
+    from loadstone.report.history import CapacityTrend
+    from loadstone.report.trends import Trend
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
+
+NOTHING = (
+    "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone results import "
+    "FILE."
+)
 
 
 @click.command()
@@ -20,7 +30,17 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write an HTML page with curves to this file, and print its path.",
 )
-def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) -> None:
+@click.option(
+    "--tag",
+    "wanted",
+    metavar="KEY[=VALUE]",
+    multiple=True,
+    help="Show only runs with this tag. KEY alone makes one group of each value, named by it; may "
+    "be repeated.",
+)
+def trends(
+    location: "StoreLocation", to: TextIO | None, output: Path | None, wanted: tuple[str, ...]
+) -> None:
     """Show N of capacity runs and the workloads of tasks over time, oldest run first.
 
     Capacity runs are grouped by target, scenario and load; workloads by scenario and load, so
@@ -37,18 +57,28 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
     from loadstone.report.trends import trends as grouped
 
     with open_to_read(location) as store:
-        searched = history.capacity_trends(store.past_searches())
+        searches, workloads = store.past_searches(), store.history()
         unread: list[str] = []
-        found = grouped(store.history(), store.get, unread.append)
+        searched: list[CapacityTrend] = []
+        found: list[Trend] = []
+        for name, runs in _groups(store, wanted):
+            of_group = [one for one in searches if runs is None or one.run_id in runs]
+            performed = [one for one in workloads if runs is None or one.run_id in runs]
+            searched += (
+                replace(one, title=f"{one.title}{name}")
+                for one in history.capacity_trends(of_group)
+            )
+            found += (
+                replace(one, scenario=f"{one.scenario}{name}")
+                for one in grouped(performed, store.get, unread.append)
+            )
         show_notices(dict.fromkeys((*store.notices, *unread)))
     if to is not None:
         write_json([*map(history.as_data, searched), *map(as_data, found)], to)
         return
     if not searched and not found:
-        click.echo(
-            "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone "
-            "results import FILE."
-        )
+        nothing = f"No run has the tag {' and '.join(wanted)}." if wanted else NOTHING
+        click.echo(nothing)
         return
     report = report_of(searched, found)
     if output is not None:
@@ -56,3 +86,27 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
         click.echo(output)
     else:
         terminal.show(report, console())
+
+
+def has_tags(tags: Mapping[str, str], wanted: Sequence[str]) -> bool:
+    """Return whether a run has all wanted tags, each KEY or KEY=VALUE."""
+    for one in wanted:
+        key, equals, value = one.partition("=")
+        if key not in tags or (equals and tags[key] != value):
+            return False
+    return True
+
+
+def _groups(store: "Store", wanted: Sequence[str]) -> "Iterator[tuple[str, set[str] | None]]":
+    """Yield the name of each group, to follow a title, and its runs; None: all runs."""
+    if not wanted:
+        yield "", None
+        return
+    keys = [one.partition("=")[0] for one in wanted]
+    groups: dict[str, set[str]] = {}
+    for entry in store.every():
+        tags = dict(entry.tags)
+        if has_tags(tags, wanted):
+            name = "".join(f", {key}={tags[key]}" for key in keys)
+            groups.setdefault(name, set()).add(entry.run_id)
+    yield from groups.items()

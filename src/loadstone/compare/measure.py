@@ -17,7 +17,7 @@ from loadstone.faults.pending import undone_target
 from loadstone.keystone.target import Target, TargetChoice
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
-from loadstone.result.model import Measurement, Run
+from loadstone.result.model import Measurement, Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
 from loadstone.run.flow import hidden, run_on
@@ -57,6 +57,7 @@ class ComparisonConfig:
     most_slower: float | None = None  # limit of --fail-if-slower; None: look for any difference
     placement: Placement = field(default_factory=Placement)
     fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
+    tags: Tags = ()  # of both runs
     parameters: tuple[
         tuple[str, str], ...
     ] = ()  # stored with both runs: the origin of the comparison
@@ -126,7 +127,9 @@ def run_config(
         budget_s=(config.load.duration_s or 0.0) * most,
     )
     group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
-    return RunConfig("compare", side.target, (group,), config.command, fleet=config.fleet)
+    return RunConfig(
+        "compare", side.target, (group,), config.command, fleet=config.fleet, tags=config.tags
+    )
 
 
 def measure(

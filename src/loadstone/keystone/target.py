@@ -202,10 +202,22 @@ def reserved(endpoint: Endpoint, *, anyway: bool) -> "Iterator[ActiveMeasurement
     """Reserve a target that was not chosen as a lab, by its host and port."""
     from loadstone.lab.measurement import measuring
 
-    place, lab = endpoint.place, lab_at(endpoint)
-    folder = paths.targets() / quote(place, safe="") if lab is None else lab.folder
-    with measuring(folder, place, anyway=anyway, shares=True) as reservation:
+    folder = _reservations(endpoint)
+    with measuring(folder, endpoint.place, anyway=anyway, shares=True) as reservation:
         yield reservation
+
+
+def measured_by(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return who measures the service at an endpoint now, from this machine."""
+    from loadstone.lab import measurement
+
+    return measurement.measured_by(_reservations(endpoint), endpoint.place)
+
+
+def _reservations(endpoint: Endpoint) -> Path:
+    """Return the folder of the lab at an endpoint, else the one that stands for host and port."""
+    lab = lab_at(endpoint)
+    return paths.targets() / quote(endpoint.place, safe="") if lab is None else lab.folder
 
 
 def _logs(lab: "Deployment", say: Say) -> AccessLogs | None:

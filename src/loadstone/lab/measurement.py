@@ -108,6 +108,14 @@ def measuring(
         yield own
 
 
+def measured_by(folder: Path, place: str) -> tuple[str, ...]:
+    """Return who measures a target now, without reserving it."""
+    found = _at_work(folder / FOLDER)
+    known = {one.path.name for one in found}
+    marks = (one for one in presence.marks(place) if f"{one.pid}-{one.token}" not in known)
+    return (*(one.name for one in found), *(one.owner for one in marks))
+
+
 def _at_work(folder: Path) -> tuple[ActiveMeasurement, ...]:
     """Return the measurements whose processes live; remove the files of dead ones."""
     found = []

@@ -54,4 +54,5 @@ class Entry:
     origin: str = ""  # as "capacity", "study ID, turn 3", "imported from Rally 5.1.1"
     target: str | None = None  # URL, or Rally's name of the environment
     configuration: tuple[tuple[str, str], ...] = ()  # known facts of the target
+    tags: tuple[tuple[str, str], ...] = ()  # of --tag
     duration_s: float | None = None  # None: it has not ended, or was killed

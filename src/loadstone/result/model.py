@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -198,7 +198,16 @@ class Measurement:
 LAB = "lab"  # fact of the target: name of the deployment, as its URL may change
 LAB_HOST = "lab host"  # fact of the target: the host of a fleet that it is on
 OF_LAB_HOST = "lab host's "  # prefix of facts about that host's machine
+TAG = "tag "  # prefix of the facts that --tag gave
 BESIDE = "measured beside"  # fact of the target: other measurements on it at the same time
+
+
+Tags = tuple[tuple[str, str], ...]
+
+
+def tags_of(facts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the tags among facts of a target."""
+    return {name.removeprefix(TAG): value for name, value in facts if name.startswith(TAG)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +223,11 @@ class Environment:
     def settings(self) -> tuple[tuple[str, str], ...]:
         """All pairs, for comparing results."""
         return (*self.target, *self.machine, *self.facts)
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What the user named the run by (--tag)."""
+        return tags_of(self.target)
 
 
 @dataclass(frozen=True, slots=True)

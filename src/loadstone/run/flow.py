@@ -28,7 +28,7 @@ from loadstone.keystone.target import NamedTarget, Target, TargetChoice, secrets
 from loadstone.monitor import machine
 from loadstone.observers.profile import require_profiler
 from loadstone.report.so_far import capacity_so_far
-from loadstone.result.model import BESIDE, Environment, Measurement, Run
+from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
 from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
@@ -298,6 +298,7 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
     if target.reservation is not None:
         target.reservation.set_run(config.run_id)
     facts = {"url": target.access.identity_url} | dict(target.facts)
+    facts |= {f"{TAG}{name}": value for name, value in config.tags}
     audit = backend.audited(config.target, target.access.endpoint)
     return Run(
         run_id=config.run_id,

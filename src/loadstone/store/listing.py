@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Table, select
 
 from loadstone.result.listing import Entry, MeasurementSummary, Performed
+from loadstone.result.model import TAG, tags_of
 from loadstone.store import codec, database, owner, upkeep
 from loadstone.store.location import StoreLocation
 from loadstone.store.schema import measurements, require_values, runs, trials
@@ -115,7 +116,12 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         title=run["title"],
         origin=_origin(run, facts, measurement_rows),
         target=facts.get("url") or facts.get("environment of Rally"),
-        configuration=tuple((name, value) for name, value in facts.items() if name not in URLS),
+        configuration=tuple(
+            (name, value)
+            for name, value in facts.items()
+            if name not in URLS and not name.startswith(TAG)
+        ),
+        tags=tuple(tags_of(facts.items()).items()),
         duration_s=_duration_s(run),
     )
 

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.result.model import Tags
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.order import Turn, turns
 from loadstone.study.placing import LabSlot, blocks, is_usable, next_turn
@@ -36,6 +37,7 @@ class ParallelStudy:
     command: str
     beyond_loopback: bool
     say: Callable[[str], None]
+    tags: Tags = ()  # of every run
     _running: dict[Connection, _Started] = field(default_factory=dict)
     _has_measured: set[str] = field(default_factory=set)  # hosts
 
@@ -123,6 +125,7 @@ class ParallelStudy:
             slot,
             self.beyond_loopback,
             pause_s,
+            self.tags,
         )
         ours, theirs = get_context("spawn").Pipe()
         process = get_context("spawn").Process(target=serve, args=(order, theirs))

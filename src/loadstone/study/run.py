@@ -7,7 +7,7 @@ from loadstone.cloud.permission import require_loopback
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import LoadstoneError
-from loadstone.result.model import Run
+from loadstone.result.model import Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
 from loadstone.run.flow import hidden, run
@@ -30,6 +30,7 @@ class Sending:
 
     fleet: FleetAddress | None = None  # None: this machine
     beyond_loopback: bool = False  # whether the user permits load on the fleet's lab hosts
+    tags: Tags = ()  # of every run
 
 
 HERE = Sending()
@@ -78,7 +79,9 @@ def _run_on_lab_hosts(
     for slot in slots:
         if not sending.beyond_loopback:
             require_loopback(slot.host, 0, slot.host, "lab host ")
-    study = ParallelStudy(journal, slots, command, sending.beyond_loopback, display.say)
+    study = ParallelStudy(
+        journal, slots, command, sending.beyond_loopback, display.say, sending.tags
+    )
     study.carry_out()
     return True
 
@@ -96,7 +99,8 @@ def _run_here(
         needs.require(study)
 
     def measure(turn: Turn) -> Run:
-        config = replace(config_of(study, journal.study_id, turn, command), fleet=sending.fleet)
+        config = config_of(study, journal.study_id, turn, command)
+        config = replace(config, fleet=sending.fleet, tags=sending.tags)
         return run(config, hiding, display, backend)
 
     with hidden(study.secrets, store, display) as hiding:

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 
 from loadstone.errors import LoadstoneError
 from loadstone.keystone.target import LabOnHost, OwnLab
+from loadstone.result.model import Tags
 from loadstone.result.observer import Display
 from loadstone.run.flow import hidden, run
 from loadstone.store.location import StoreLocation
@@ -35,6 +36,7 @@ class TurnOrder:
     slot: LabSlot
     beyond_loopback: bool
     pause_s: float
+    tags: Tags = ()
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
             raise AssertionError("what is not a lab was refused before")
         pairs, beyond = turn.cell.settings, order.beyond_loopback
         target = LabOnHost(lab.name, pairs, slot.place, beyond)
-        config = replace(config, target=target, fleet=slot.senders)
+        config = replace(config, target=target, fleet=slot.senders, tags=order.tags)
         try:
             found = run(config, hiding, display)
         except LoadstoneError as failed:

@@ -15,7 +15,7 @@ from loadstone.faults.sentence import Fault
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.target import TargetChoice
 from loadstone.plan.hooks import Hook, has_faults
-from loadstone.result.model import Measurement
+from loadstone.result.model import Measurement, Tags
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.policy import LoadPolicy
 
@@ -84,6 +84,7 @@ class RunConfig:
     fault_commands: FaultCommands | None = None  # that carry faults out; None: on a lab
     warnings: tuple[str, ...] = ()  # are shown first
     fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
+    tags: Tags = ()  # stored with the run, to find it again
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)
 

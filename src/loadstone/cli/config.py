@@ -1,0 +1,64 @@
+"""`loadstone config`: the defaults that hold, and where each comes from."""
+
+import os
+from dataclasses import dataclass
+from typing import TextIO
+
+import click
+
+from loadstone.cli import defaults
+from loadstone.cli.stored import JSON, write_json
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A value, the option or table that it sets, and where it comes from."""
+
+    name: str
+    value: str
+    source: str
+
+
+@click.command()
+@JSON
+@click.pass_context
+def config(ctx: click.Context, to: TextIO | None) -> None:
+    """Show the defaults that configuration files and the environment set, and where they are.
+
+    In rising order: the user's file, loadstone.toml in the working directory, LOADSTONE_* of the
+    environment, options. LOADSTONE_CONFIG names another file, which alone is read; with
+    LOADSTONE_CONFIG=- none is.
+    """
+    from loadstone.cli.output import show_rows
+
+    found = defaults.settings()
+    root = ctx.find_root().command
+    if isinstance(root, click.Group):
+        defaults.require_known(found, root)
+    rows = [Default(one.name, _text(one.value), str(one.source)) for one in found]
+    rows += _of_environment()
+    if to is not None:
+        files = [str(path) for path in defaults.files()]
+        data = [{"name": one.name, "value": one.value, "from": one.source} for one in rows]
+        write_json({"files": files, "defaults": data}, to)
+    if to is None or to.name != "-":
+        for path in defaults.files():
+            click.echo(f"{path}{'' if path.is_file() else ' (absent)'}")
+        if rows:
+            click.echo()
+            show_rows(
+                ("NAME", "VALUE", "FROM"), [(one.name, one.value, one.source) for one in rows]
+            )
+
+
+def _text(value: object) -> str:
+    return ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
+
+
+def _of_environment() -> list[Default]:
+    """Return the variables of Loadstone; values of secrets are masked."""
+    from loadstone.system.redaction import masked
+
+    names = sorted(name for name in os.environ if name.startswith(f"{defaults.PREFIX}_"))
+    values = masked({name: os.environ[name] for name in names})
+    return [Default(name, str(values[name]), "environment") for name in names]

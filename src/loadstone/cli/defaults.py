@@ -1,0 +1,294 @@
+"""Defaults of options: from configuration files, and environment variables of all options.
+
+A user's own file may set any option except those that permit something. A file of the folder may
+have been written by somebody else: it sets little, permits nothing and runs nothing.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from loadstone.errors import InvalidInput
+from loadstone.system.redaction import is_secret, masked
+
+VARIABLE = "LOADSTONE_CONFIG"  # another file than the user's; "-": no file at all
+OF_FOLDER = "loadstone.toml"
+PREFIX = "LOADSTONE"
+MOST_BYTES = 1 << 20
+# Options that permit something: on the command line only.
+PERMISSIONS = frozenset({
+    *("anyway", "yes-load-this-target", "yes-break-this-target", "fleet-without-tls", "purge"),
+})  # fmt: skip
+# What a file of the folder may set of a command: figures and names, no paths, hosts or programs.
+SAFE = frozenset({
+    *("arg", "at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
+    *("fail-below", "fail-if-slower", "generator-cores", "http2", "load", "max-connections"),
+    *("max-rate", "method", "objective", "observe", "pairs", "pairs-at-least", "predict", "rate"),
+    *("repeat", "repeats", "same-within", "scenario", "seconds", "seed", "step", "tag", "timeout"),
+    *("tls-resumption", "until", "users", "workload"),
+})  # fmt: skip
+# Tables that apply to every command with such an option: key in the table -> option.
+SHARED: Mapping[str, Mapping[str, str]] = {
+    "target": {"cloud": "cloud", "lab": "lab"},
+    "store": {"location": "store"},
+    "limits": {name: name for name in ("budget", "max-connections", "max-rate", "users")},
+    "monitors": {"watch": "monitor"},
+}
+# [target] names what is loaded. Other commands with these options do something else by default.
+LOADS = ("capacity", "fault", "hit", "run")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value of a configuration file."""
+
+    table: str
+    key: str
+    value: Any
+    source: Path
+    is_of_folder: bool
+
+    @property
+    def name(self) -> str:
+        """TABLE.KEY."""
+        return f"{self.table}.{self.key}"
+
+
+def settings() -> tuple[Setting, ...]:
+    """Return the settings of the user's file and then of the folder's; InvalidInput if invalid."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen == "-":
+        return ()
+    own = Path(chosen) if chosen else _own_file()
+    found = [*_read(own, is_of_folder=False)]
+    if not chosen and (folder := Path.cwd() / OF_FOLDER).is_file():
+        nearer = [*_read(folder, is_of_folder=True)]
+        if any(one.table == "target" for one in nearer):
+            found = [one for one in found if one.table != "target"]  # --cloud there, --lab here
+        found += nearer
+    return tuple(found)
+
+
+def files() -> tuple[Path, ...]:
+    """Return the files that are looked for, in rising order."""
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        return () if chosen == "-" else (Path(chosen),)
+    return _own_file(), Path.cwd() / OF_FOLDER
+
+
+def _own_file() -> Path:
+    from platformdirs import user_config_path
+
+    return user_config_path("loadstone") / "config.toml"
+
+
+def _read(path: Path, *, is_of_folder: bool) -> Iterator[Setting]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as problem:
+        raise InvalidInput(f"{path}: cannot be read: {problem.strerror}") from None
+    if len(content) > MOST_BYTES:
+        raise InvalidInput(f"{path}: more than {MOST_BYTES:,} bytes")
+    try:
+        tree = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as wrong:
+        raise InvalidInput(f"{path}: not TOML: {wrong}") from None
+    for table, keys in tree.items():
+        if not isinstance(keys, dict):
+            raise InvalidInput(
+                f"{path}: {table} is not in a table; there are [target], [store], [limits], "
+                "[monitors] and one for each command, such as [capacity]"
+            )
+        for key, value in _flat(keys):
+            one = Setting(table, key, value, path, is_of_folder)
+            _require_valid(one)
+            yield one
+
+
+def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield keys and values; a key of a sub-table is "show.json"."""
+    for key, value in keys.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _require_valid(one: Setting) -> None:
+    option = one.key.rpartition(".")[2]
+    place = f"{one.source}: {one.name}"
+    if is_secret(option) or _has_secret(one.value):
+        raise InvalidInput(
+            f"{place} holds a secret, which no configuration file may; use clouds.yaml, a password "
+            "file or the environment"
+        )
+    if option in PERMISSIONS:
+        raise InvalidInput(f"{place}: a permission is given on the command line only: --{option}")
+    if not _is_plain(one.value):
+        raise InvalidInput(f"{place} is not a text, a number, true, false or a list of these")
+    shared = SHARED.get(one.table)
+    if shared is not None and one.key not in shared:
+        raise InvalidInput(f"{place}: not known; [{one.table}] has {', '.join(shared)}")
+    if one.is_of_folder:
+        _require_safe(one, place)
+
+
+def _require_safe(one: Setting, place: str) -> None:
+    """Refuse what a file that somebody else may have written must not set."""
+    where = "belongs into your own file (`loadstone config` names it) or on the command line"
+    values = one.value if isinstance(one.value, list) else [one.value]
+    if one.table == "store":
+        folder = one.source.parent.resolve()
+        inside = (folder / str(one.value)).resolve()
+        if "://" in str(one.value) or not inside.is_relative_to(folder):
+            raise InvalidInput(f"{place} is not below {folder}: another store {where}")
+    elif one.table == "monitors":
+        if any(not str(value).startswith("prometheus=http") for value in values):
+            raise InvalidInput(f"{place}: other than prometheus=URL {where}")
+        if any("," in str(value) for value in values):
+            raise InvalidInput(f"{place}: prometheus=URL with a file or a user {where}")
+    elif one.table not in SHARED and one.key not in SAFE:
+        raise InvalidInput(f"{place} {where}")
+
+
+def _has_secret(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return any(isinstance(text, str) and masked(text) != text for text in texts)
+
+
+def _is_plain(value: Any) -> bool:
+    parts = value if isinstance(value, list) else [value]
+    return all(isinstance(part, str | int | float | bool) for part in parts)
+
+
+def apply(ctx: click.Context, name: str) -> None:
+    """Let configuration files set the defaults of a command that is about to run."""
+    root = ctx.command
+    found = settings()
+    if not found or not isinstance(root, click.Group):
+        return
+    require_known(found, root)
+    command = root.get_command(ctx, name)
+    if command is not None:
+        ctx.default_map = {name: _of(command, name, found)}
+
+
+def _of(command: click.Command, path: str, found: tuple[Setting, ...]) -> dict[str, Any]:
+    if isinstance(command, click.Group):
+        nested = {name: _of(sub, f"{path}.{name}", found) for name, sub in command.commands.items()}
+        return {name: values for name, values in nested.items() if values}
+    options = {_long(option): option for option in _options(command)}
+    values: dict[str, Any] = {}
+    for one in found:
+        option = options.get(_option_of(one, path))
+        if option is not None and option.name is not None:
+            values[option.name] = _value(one, option)
+    return values
+
+
+def _option_of(one: Setting, path: str) -> str:
+    """Return the option of a command that a setting sets; empty if it is another command's."""
+    if one.table in SHARED:
+        if one.table == "target" and path not in LOADS:
+            return ""
+        if one.table == "store" and os.environ.get("LOADSTONE_STORE"):
+            return ""  # nearer than a file
+        if one.table == "target" and (os.environ.get("OS_AUTH_URL") or os.environ.get("OS_CLOUD")):
+            return ""
+        return SHARED[one.table][one.key]
+    command, _, option = f"{one.table}.{one.key}".rpartition(".")
+    return option if command == path else ""
+
+
+def _value(one: Setting, option: click.Option) -> Any:
+    value = one.value
+    if one.table == "store" and "://" not in str(value):
+        value = str(one.source.parent / Path(str(value)).expanduser())
+    if option.is_flag and option.flag_value is not True and isinstance(value, bool):
+        return option.flag_value if value else option.default
+    if option.multiple and not isinstance(value, list):
+        return [value]
+    return value
+
+
+def _options(command: click.Command) -> Iterator[click.Option]:
+    for param in command.params:
+        if isinstance(param, click.Option) and not param.is_eager:
+            yield param
+
+
+def _long(option: click.Option) -> str:
+    return max(option.opts, key=len).lstrip("-")
+
+
+def require_known(found: tuple[Setting, ...], root: click.Group) -> None:
+    """Refuse a setting of a command or an option that does not exist."""
+    for one in found:
+        if one.table in SHARED:
+            continue
+        place = f"{one.source}: {one.name}"
+        context = click.Context(root)
+        command = root.get_command(context, one.table)
+        *groups, key = one.key.split(".")
+        for name in groups:
+            is_group = isinstance(command, click.Group)
+            command = command.get_command(context, name) if is_group else None  # type: ignore[union-attr]  # is_group says so
+        if command is None:
+            raise InvalidInput(f"{place}: no command has this name")
+        if isinstance(command, click.Group):
+            raise InvalidInput(f"{place}: name the command, as in [{one.table}.NAME]")
+        known = sorted(_long(option) for option in _options(command))
+        if key not in known:
+            raise InvalidInput(f"{place}: no such option; it has {', '.join(known)}")
+
+
+def add_variables(command: click.Command, prefix: str) -> None:
+    """Let every option be set by an environment variable, except those that permit something."""
+    if isinstance(command, click.Group):
+        for name, sub in command.commands.items():
+            add_variables(sub, f"{prefix}_{_as_variable(name)}")
+        return
+    for option in _options(command):
+        if option.envvar is None and _long(option) not in PERMISSIONS:
+            option.envvar = f"{prefix}_{_as_variable(_long(option))}"
+
+
+def _as_variable(name: str) -> str:
+    return name.replace("-", "_").upper()
+
+
+def nearest_target(
+    ctx: click.Context, param: click.Parameter, value: str | None, other: str
+) -> str | None:
+    """Return a target's name; that of a file gives way to one that is named nearer.
+
+    A target that the folder's file names cannot be another machine's: the user has to name it.
+    """
+    name = str(param.name)
+    if value is None or ctx.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
+        return value
+    sibling = next((one for one in ctx.command.params if one.name == other), None)
+    is_named = ctx.params.get(other) is not None or (
+        sibling is not None and sibling.value_from_envvar(ctx) is not None
+    )
+    if is_named:
+        return None
+    of_folder = [
+        one for one in settings() if one.table == "target" and one.key == name and one.is_of_folder
+    ]
+    if of_folder and ctx.params.get("yes"):
+        raise click.UsageError(
+            f"{of_folder[-1].source} names the target; with --yes-load-this-target name it "
+            f"yourself: --{name} {value}"
+        )
+    return value

@@ -1,0 +1,157 @@
+"""Checks of a target before it is measured: a few logins and reads, no load."""
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from loadstone.cloud import Access, Cloud, connect
+from loadstone.cloud.permission import FLAG, is_loopback
+from loadstone.errors import EnvironmentUnusable, LoadstoneError
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.resources import ResourceKind
+from loadstone.keystone.target import measured_by
+
+LOGINS = 3
+SOON_DAYS = 14.0  # a certificate that is valid for less is named
+CONNECT_S = 10.0
+OURS = "loadstone-"  # how the names of what runs create begin
+NEVER_S = 1e9  # no token is valid for so long: each is issued anew
+MEMBER = "member"
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCheck:
+    """What was looked at and found; `mend` says what to do if it is not sound."""
+
+    name: str
+    is_sound: bool
+    found: str
+    mend: str = ""
+    is_needed: bool = True  # no measurement without it
+
+
+def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
+    """Look at address, certificate, login, rights, leftovers and other measurements.
+
+    Stops at what makes the rest impossible. Creates nothing.
+    """
+    try:
+        is_here = is_loopback(cloud.endpoint.host, cloud.endpoint.port)
+    except EnvironmentUnusable as unknown:
+        yield TargetCheck("address", False, str(unknown))
+        return
+    where = "this machine" if is_here else f"another machine: load on it needs {FLAG}"
+    yield TargetCheck("address", True, f"{cloud.endpoint.url} ({where})")
+    if cloud.endpoint.scheme == "https":
+        yield _certificate(cloud)
+    try:
+        # The user named the target; these are single requests, not load.
+        access = connect(cloud, beyond_loopback=True)
+    except LoadstoneError as refused:
+        yield TargetCheck("login", False, str(refused))
+        return
+    with access:
+        yield _login(access)
+        identity = Identity(access)
+        yield _rights(identity)
+        yield from _role(identity)
+        yield from _leftovers(identity)
+    yield _others(cloud)
+
+
+def _certificate(cloud: Cloud) -> TargetCheck:
+    tls, endpoint = cloud.tls, cloud.endpoint
+    if not tls.verify:
+        mend = "leave out verify: false (OS_INSECURE)"
+        return TargetCheck("certificate", False, "is not verified", mend, is_needed=False)
+    context = ssl.create_default_context(cafile=tls.ca_file)
+    if tls.cert_file is not None:
+        context.load_cert_chain(tls.cert_file, tls.key_file)
+    try:
+        with (
+            socket.create_connection((endpoint.host, endpoint.port), CONNECT_S) as link,
+            context.wrap_socket(link, server_hostname=endpoint.host) as secured,
+        ):
+            until = str((secured.getpeercert() or {})["notAfter"])
+            version = secured.version()
+    except (OSError, KeyError) as problem:
+        why = getattr(problem, "verify_message", "") or str(problem)
+        return TargetCheck("certificate", False, why, "see the login below", is_needed=False)
+    days = (ssl.cert_time_to_seconds(until) - time.time()) / 86_400
+    ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC)
+    found = f"{version}, trusted, valid until {ends:%Y-%m-%d} ({days:.0f} days)"
+    return TargetCheck(
+        "certificate", days >= SOON_DAYS, found, "renew it before it ends", is_needed=False
+    )
+
+
+def _login(access: Access) -> TargetCheck:
+    """Log in a few times, one after the other."""
+    took_ms = []
+    for _ in range(LOGINS):
+        began_s = time.monotonic()
+        access.token(NEVER_S)  # a new one each time
+        took_ms.append(f"{1e3 * (time.monotonic() - began_s):.0f}")
+    return TargetCheck("login", True, f"{access.cloud.who}: {', '.join(took_ms)} ms")
+
+
+def _rights(identity: Identity) -> TargetCheck:
+    cloud = identity.access.cloud
+    response = identity.call("/domains", "GET")
+    if response.ok:
+        return TargetCheck("rights", True, "may list domains, as those who create users may")
+    purpose = "to create users"
+    return TargetCheck(
+        "rights",
+        False,
+        f"HTTP {response.status_code}: {cloud.lacks_role(purpose)}",
+        "give that role, or measure with --users 0",
+        is_needed=False,
+    )
+
+
+def _role(identity: Identity) -> Iterator[TargetCheck]:
+    """Check for the role that users of a run get."""
+    try:
+        identity.role_id(MEMBER)
+    except EnvironmentUnusable as problem:
+        mend = f"create it: openstack role create {MEMBER}"
+        yield TargetCheck("role", False, str(problem), mend, is_needed=False)
+    else:
+        yield TargetCheck("role", True, f"{MEMBER}: the users of a run get it")
+
+
+def _leftovers(identity: Identity) -> Iterator[TargetCheck]:
+    """Look for domains of runs: of earlier ones, or of runs that are still at work."""
+    try:
+        found = identity.find(ResourceKind.DOMAIN)
+    except EnvironmentUnusable:
+        return  # the rights say why
+    ids = [one.name.removeprefix(OURS) for one in found if one.name.startswith(OURS)]
+    if not ids:
+        yield TargetCheck("leftovers", True, "none of earlier runs", is_needed=False)
+        return
+    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
+    yield TargetCheck(
+        "leftovers",
+        False,
+        f"of runs {', '.join(ids[:SHOWN])}{more}, unless these are still at work",
+        f"loadstone results clean {ids[0]} {_option(identity.access.cloud)}".rstrip(),
+        is_needed=False,
+    )
+
+
+def _option(cloud: Cloud) -> str:
+    return cloud.chosen if cloud.chosen.startswith("--") else ""
+
+
+def _others(cloud: Cloud) -> TargetCheck:
+    """Look for measurements of the same service from this machine."""
+    if others := measured_by(cloud.endpoint):
+        found = " and ".join(others)
+        return TargetCheck("other runs", False, found, "wait for it", is_needed=False)
+    return TargetCheck("other runs", True, "none from this machine", is_needed=False)

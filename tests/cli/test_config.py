@@ -1,0 +1,195 @@
+"""Defaults from configuration files and from the environment."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from loadstone.cli import loadstone
+from loadstone.errors import InvalidInput
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own file, of a user who is in a project's folder."""
+    (tmp_path / "config/loadstone").mkdir(parents=True)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LOADSTONE_CONFIG", raising=False)
+    monkeypatch.delenv("LOADSTONE_STORE", raising=False)
+    clouds = {
+        "here": "http://127.0.0.1:9/v3",
+        "other": "http://127.0.0.2:9/v3",
+        "far": "http://192.0.2.1:5000/v3",
+    }
+    text = "clouds:\n" + "".join(
+        f"  {name}: {{auth: {{auth_url: '{url}', username: a, password: b1b2b3b4, "
+        "user_domain_id: default}}\n"
+        for name, url in clouds.items()
+    )
+    (tmp_path / "clouds.yaml").write_text(text.replace("}}\n", "}}\n"))
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    return tmp_path / "config/loadstone/config.toml"
+
+
+@pytest.fixture
+def of_folder(tmp_path: Path) -> Path:
+    return tmp_path / "project/loadstone.toml"
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(loadstone, [*words], standalone_mode=False)
+
+
+def planned(*words: str) -> dict[str, object]:
+    done = invoke("capacity", *words, "--dry-run", "--json", "-")
+    assert done.exception is None, done.exception
+    [run] = json.loads(done.stdout)["runs"]
+    return run
+
+
+def refused(*words: str) -> str:
+    done = invoke(*(words or ("capacity", "--dry-run")))
+    assert done.exception is not None, done.stdout
+    return getattr(done.exception, "message", "") or str(done.exception)
+
+
+def test_each_source_overrides_the_one_before(own, of_folder, monkeypatch) -> None:
+    own.write_text('[target]\ncloud = "here"\n[limits]\nmax-rate = 10\nbudget = "30s"\nusers = 4\n')
+    run = planned()
+    assert run["targets"][0]["url"] == "http://127.0.0.1:9/v3"
+    assert (run["rate_per_s_at_most"], run["seconds_at_most"]) == (10.0, 30.0)
+    assert run["creates"] == ["2 projects, 4 users, unless users are given"]
+    of_folder.write_text("[limits]\nmax-rate = 20\n")
+    assert planned()["rate_per_s_at_most"] == 20.0
+    monkeypatch.setenv("LOADSTONE_CAPACITY_MAX_RATE", "30")
+    assert planned()["rate_per_s_at_most"] == 30.0
+    assert planned("--max-rate", "40")["rate_per_s_at_most"] == 40.0
+    assert planned()["seconds_at_most"] == 30.0
+
+
+def test_a_table_of_a_command_sets_its_options(own) -> None:
+    own.write_text(
+        '[target]\ncloud = "here"\n[capacity]\nscenario = "validate"\nmax-connections = 7\n'
+        'objective = ["p99<1s"]\n'
+    )
+    run = planned()
+    assert run["in_flight_at_most"] == 7
+    assert run["loads"][0]["title"] == "token validation"
+
+
+def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, monkeypatch) -> None:
+    own.write_text('[target]\nlab = "demo"\n')
+    assert planned("--cloud", "other")["targets"][0]["chosen"] == "--cloud other"
+    of_folder.write_text('[target]\ncloud = "other"\n')
+    assert planned()["targets"][0]["chosen"] == "--cloud other"
+    monkeypatch.setenv("LOADSTONE_CAPACITY_CLOUD", "here")
+    assert planned()["targets"][0]["chosen"] == "--cloud here"
+    monkeypatch.delenv("LOADSTONE_CAPACITY_CLOUD")
+    monkeypatch.setenv("OS_CLOUD", "here")
+    assert planned()["targets"][0]["url"] == "http://127.0.0.1:9/v3"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[capacity]\nanyway = true', "a permission is given on the command line only"),
+        ('[run]\n"yes-load-this-target" = true', "on the command line only"),
+        ('[store]\nlocation = "postgresql://me:pw12345@db/x"', "holds a secret"),
+        ('[monitors]\nwatch = "prometheus=http://u:pw12345@h"', "holds a secret"),
+        ('[target]\npassword = "x"', "holds a secret"),
+        ('[target]\nclowd = "x"', "not known; [target] has cloud, lab"),
+        ('[capacity]\nmax-rat = 3', "no such option; it has"),
+        ('[capacitee]\nmax-rate = 3', "no command has this name"),
+        ('[study]\nquick = true', "name the command, as in [study.NAME]"),
+        ("users = 3", "is not in a table"),
+        ("[limits]\nusers = 2026-01-01", "is not a text, a number"),
+        ("[limits", "not TOML"),
+        ("\udc80", "not TOML"),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
+    own.write_bytes(text.encode(errors="surrogateescape"))
+    message = refused()
+    assert words in message
+    assert message.startswith(str(own))
+    assert "pw12345" not in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[capacity]\n"yes-load-this-target" = true',
+        '[fault]\nfaults = "breaks.yaml"',
+        '[run]\n"existing-users" = "/etc/passwd"',
+        '[compare]\nmarkdown = "/tmp/x"',
+        '[serve]\nlisten = "0.0.0.0"',
+        '[fleet.up]\nlisten = "0.0.0.0"',
+        '[capacity]\nfleet = "tls://198.51.100.1:8786"',
+        '[capacity]\nmonitor = "ssh=-oProxyCommand=x"',
+        '[capacity]\ncloud = "far"',
+        '[store]\nlocation = "../elsewhere"',
+        '[store]\nlocation = "/tmp/x"',
+        '[store]\nlocation = "postgresql://db.example/x"',
+        '[monitors]\nwatch = ["ssh=host"]',
+        '[monitors]\nwatch = "prometheus=http://h:9090,queries=/etc/passwd"',
+    ],
+)
+def test_a_file_of_the_folder_permits_nothing_runs_nothing_and_stores_only_below(
+    of_folder, text
+) -> None:
+    of_folder.write_text(text)
+    assert refused().startswith(str(of_folder))
+
+
+def test_a_target_of_the_folder_is_not_loaded_on_another_machine(of_folder, own) -> None:
+    of_folder.write_text('[target]\ncloud = "far"\n')
+    assert planned()["targets"][0]["lacks_permission"] is True
+    message = refused("capacity", "--yes-load-this-target", "--dry-run")
+    assert message.endswith("with --yes-load-this-target name it yourself: --cloud far")
+    named = planned("--yes-load-this-target", "--cloud", "far")
+    assert named["targets"][0]["lacks_permission"] is False
+    of_folder.unlink()
+    own.write_text('[target]\ncloud = "far"\n')
+    assert planned("--yes-load-this-target")["targets"][0]["lacks_permission"] is False
+
+
+def test_a_permission_is_no_variable(monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_CAPACITY_YES_LOAD_THIS_TARGET", "1")
+    assert planned("--cloud", "far")["targets"][0]["lacks_permission"] is True
+
+
+def test_config_shows_what_holds_and_from_where(own, of_folder, monkeypatch) -> None:
+    own.write_text('[target]\ncloud = "here"\n')
+    of_folder.write_text("[limits]\nusers = 3\n")
+    monkeypatch.setenv("LOADSTONE_RUN_BUDGET", "2m")
+    monkeypatch.setenv("LOADSTONE_SERVE_PASSWORD", "pw-of-serve")
+    done = invoke("config", "--json", "-")
+    data = json.loads(done.stdout)
+    assert data["files"] == [str(own), str(of_folder)]
+    rows = {row["name"]: (row["value"], row["from"]) for row in data["defaults"]}
+    assert rows["target.cloud"] == ("here", str(own))
+    assert rows["limits.users"] == ("3", str(of_folder))
+    assert rows["LOADSTONE_RUN_BUDGET"] == ("2m", "environment")
+    assert "pw-of-serve" not in done.stdout
+    assert "limits.users" in invoke("config").stdout
+
+
+def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:
+    own.write_text("[limits]\nusers = 3\n")
+    monkeypatch.setenv("LOADSTONE_CONFIG", "-")
+    assert planned("--cloud", "here")["creates"] == ["2 projects, 10 users, unless users are given"]
+    (tmp_path / "ci.toml").write_text("[limits]\nusers = 6\n")
+    of_folder.write_text("[limits]\nusers = 8\n")
+    monkeypatch.setenv("LOADSTONE_CONFIG", str(tmp_path / "ci.toml"))
+    assert planned("--cloud", "here")["creates"] == ["2 projects, 6 users, unless users are given"]
+
+
+def test_a_broken_file_is_one_line(own) -> None:
+    own.mkdir()
+    done = invoke("results", "list")
+    assert isinstance(done.exception, InvalidInput)
+    assert "\n" not in str(done.exception)
