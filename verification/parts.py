@@ -302,7 +302,7 @@ MADE_UP = (
         "fuzz",
         "3,000 made-up inputs of each kind: one outcome or one of our errors, in bounded memory",
         25 * MINUTE_S,
-        f"{FUZZ} --hypothesis-profile long",
+        f"{FUZZ} --hypothesis-profile long --timeout 0",
         "{python} -m pytest -q -p no:cacheprovider tests/fuzz/test_http2.py",
     ),
     Part(

@@ -27,6 +27,11 @@ def main() -> None:
         line, exit_code = crash.report(error, lambda: "loadstone")
         sys.stderr.write(f"loadstone: {line}\n")
         sys.exit(exit_code)
+    finally:
+        # A Ctrl-C that passed through exec() of a text (dataclasses do that while they are
+        # imported) lets Python end by SIGINT later, although it was handled. The next text that is
+        # run resets that.
+        eval("0")  # noqa: S307 (a constant)
 
 
 def _open_closed_streams() -> None:

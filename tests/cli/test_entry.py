@@ -1,5 +1,6 @@
 """How the process begins."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -22,6 +23,20 @@ def test_ctrl_c_while_python_still_imports_ends_in_one_line():
     )
     ended = subprocess.run(
         [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert ended.stderr == "loadstone: interrupted\n"
+    assert ended.returncode == 130
+
+
+def test_ctrl_c_within_generated_code_of_an_import_has_the_same_exit_code(tmp_path: Path):
+    code = "import loadstone.errors\nexec('raise KeyboardInterrupt')\n"
+    (tmp_path / "click.py").write_text(code)
+    ended = subprocess.run(
+        [sys.executable, "-m", "loadstone"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert ended.stderr == "loadstone: interrupted\n"
     assert ended.returncode == 130

@@ -1,5 +1,6 @@
 """Sample files, imports, task files and facts that are damaged or made up."""
 
+import copy
 import json
 import re
 import zipfile
@@ -157,7 +158,7 @@ def test_a_task_file_with_odd_values_is_read_or_refused(folder, changes) -> None
     for where, value in changes:
         places = list(_places(tree))
         holder, key = places[where % len(places)]
-        holder[key] = value
+        holder[key] = copy.deepcopy(value)
     path = folder / "odd.yaml"
     path.write_text(json.dumps(tree))
     with refused_at_worst(path):

@@ -21,6 +21,8 @@ import os, sys
 from pathlib import Path
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.cloud import connect, from_environment
+from loadstone.system.interrupts import interrupt_on_signals
+interrupt_on_signals()
 with connect(from_environment(os.environ, "--lab test")) as access:
     with users(access, "int1", UsersSettings(2, 3), Path(sys.argv[1]), print):
         print("made", flush=True)
@@ -90,6 +92,24 @@ def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, jour
     fake.disturb = lambda _method, _path: None
     assert clean(access, journal, said.append) == ()
     assert not any(fake.things.values())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_during_the_removal_does_not_end_it(fake, process, journal, number):
+    while process.stdout.readline().strip() != "made":
+        assert process.poll() is None
+    come, go = held(fake, "DELETE")
+    process.stdin.close()  # the run ends
+    assert come.wait(timeout=60)
+    process.send_signal(number)
+    go.set()
+    process.stdin = None  # communicate would flush it
+    shown, trouble = process.communicate()
+    assert "not removed yet" not in shown
+    assert trouble.strip().endswith("KeyboardInterrupt")
+    assert process.returncode != 0
+    assert not any(fake.things.values())
+    assert remaining(journal) == ()
 
 
 # Calls of such a run: 1, 2 discovery, 3 log in, 4 roles, 5 domain, 6, 7 projects, then users.

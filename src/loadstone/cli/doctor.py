@@ -58,7 +58,8 @@ def doctor(ctx: click.Context, lab: str | None, cloud: str | None, to: TextIO | 
     long it takes, rights, what earlier runs left, faults in force, other measurements. That takes
     a few logins and reads; it sends no load and creates nothing.
 
-    Exit code 3 if something is missing that Loadstone, or a measurement of the target, needs.
+    Exit code 3 if something is missing that Loadstone, or a measurement of the target, needs; 70
+    after an internal error.
     """
     checks = tuple(requirements() if lab is None and cloud is None else of_target(lab, cloud))
     if to is not None:

@@ -1,7 +1,10 @@
 """Signals that interrupt a command, and a context in which they are counted instead of raised."""
 
+import math
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -46,11 +49,28 @@ def hang_up(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 _HANDLERS = (signal.default_int_handler, terminate, hang_up)
 
 
-class Interrupts:
-    """Counts signals that would raise KeyboardInterrupt, while the context is active."""
+@contextmanager
+def kept_from_children() -> Iterator[None]:
+    """Block Ctrl-C and hang-ups for the threads and processes that are started in the context.
 
-    def __init__(self) -> None:
+    A terminal sends both to all processes of a command, and only the command decides what to end.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Interrupts:
+    """Counts signals that would raise KeyboardInterrupt, while the context is active.
+
+    `tolerated`: after so many, the next one raises it.
+    """
+
+    def __init__(self, tolerated: float = math.inf) -> None:
         self.count = 0
+        self._tolerated = tolerated
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -75,3 +95,5 @@ class Interrupts:
             signal.signal(number, signal.SIG_IGN)
         _received.append(number)
         self.count += 1
+        if self.count > self._tolerated:
+            raise KeyboardInterrupt

@@ -209,6 +209,16 @@ def test_a_second_ctrl_c_gives_up_what_is_outstanding_and_keeps_what_was_measure
         assert 0 < len(found.samples) < 60 * 10
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_a_terminal_sends_to_all_processes_ends_no_process_of_a_local_fleet(number) -> None:
+    with known_service(4, 0.01) as known, connect.opened(LocalFleet(2)) as fleet:
+        for host in fleet.hosts:
+            os.kill(host.facts.pid, number)
+        found = fleet.run(plan_of(known, 1.0))
+        assert len(found.samples) == 60
+        assert fleet.failure() is None
+
+
 def test_hosts_whose_client_was_killed_stop_loading() -> None:
     with known_service(8, 0.01) as known:
         client = subprocess.Popen(

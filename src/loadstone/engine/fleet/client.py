@@ -24,6 +24,7 @@ from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, WATCH, SshFleet
 from loadstone.engine.fleet.remote import RemoteMember
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
+from loadstone.system.interrupts import kept_from_children
 
 if TYPE_CHECKING:
     from distributed import Client, Security
@@ -139,17 +140,20 @@ def _processes(count: int) -> Iterator[Any]:
     """Start workers on this machine, until the context exits."""
     from distributed import LocalCluster, Security
 
-    with LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        protocol="tls",
-        security=Security.temporary(),
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
-        silence_logs=logging.CRITICAL,
-    ) as cluster:
+    # Dask ends the workers; their own traceback after Ctrl-C would say nothing.
+    with kept_from_children():
+        cluster = LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            protocol="tls",
+            security=Security.temporary(),
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster:
         yield cluster
 
 

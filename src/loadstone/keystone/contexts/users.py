@@ -26,6 +26,7 @@ from loadstone.keystone.resources import (
     user_name,
 )
 from loadstone.system.concurrently import each
+from loadstone.system.interrupts import Interrupts
 
 Say = Callable[[str], None]
 # A changed password revokes the user's earlier tokens. Fernet tokens count whole seconds and MySQL
@@ -73,10 +74,17 @@ def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Itera
     """Open a journal and remove at the end what it lists; one process at a time."""
     with held(journal_path, run_id):
         journal = Journal.start(journal_path, run_id, access)
+        tolerated = 1  # a Ctrl-C, which does not end the removal
         try:
             yield journal
+        except KeyboardInterrupt:
+            tolerated = 0
+            raise
         finally:
-            _remove(access, journal, say)
+            with Interrupts(tolerated) as interrupts:
+                _remove(access, journal, say)
+            if interrupts.count:
+                raise KeyboardInterrupt
 
 
 def _remove(access: Access, journal: Journal, say: Say) -> None:
