@@ -27,6 +27,7 @@ COMMANDS = {
     "doctor": "Show what is installed, what is missing, and how to get it.",
     "fleet": "Manage hosts that send one load together.",
     "fault": "Measure what a fault does to a service under load, and how it recovers.",
+    "hit": "Send requests to any URL at a rate, without a cloud.",
     "lab": "Start, find and stop real Keystones on this machine.",
     "monitor": "Monitor the resources of a machine and its services, without load.",
     "prove": "Measure the gain of a change of settings, before and after.",

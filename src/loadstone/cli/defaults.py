@@ -41,7 +41,7 @@ SHARED: Mapping[str, Mapping[str, str]] = {
     "monitors": {"watch": "monitor"},
 }
 # [target] names what is loaded. Other commands with these options do something else by default.
-LOADS = ("capacity", "fault", "hit", "run")
+LOADS = ("capacity", "fault", "run")
 
 
 @dataclass(frozen=True, slots=True)

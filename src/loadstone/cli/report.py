@@ -40,9 +40,20 @@ STDOUT = Path("-")
     help="Format. markdown is for merge requests, junit for CI servers, openmetrics for "
     "Prometheus' textfile collector.",
 )
+@click.option(
+    "--open",
+    "is_opened",
+    is_flag=True,
+    help="Open the HTML page in the browser that BROWSER or the desktop names.",
+)
 @STORE
 def report(
-    runs: tuple[str, ...], output: Path | None, form: str, location: "StoreLocation"
+    runs: tuple[str, ...],
+    output: Path | None,
+    form: str,
+    location: "StoreLocation",
+    *,
+    is_opened: bool,
 ) -> None:
     """Write the report of RUN (an id, the beginning of one, or "latest") and print its path.
 
@@ -52,6 +63,8 @@ def report(
     """
     from loadstone.report import html
 
+    if is_opened and (form != "html" or output == STDOUT):
+        raise click.UsageError("--open shows an HTML page in a file: no --as, and no -o -")
     with open_to_read(location) as store:
         results = [store.get(run) for run in runs or ("latest",)]
         _require_one(results, form, output)
@@ -65,6 +78,8 @@ def report(
             if output != STDOUT:
                 html.write(reports, path)
                 click.echo(path)
+                if is_opened:
+                    _open(path)
                 return
             text = html.render(*reports)
         else:
@@ -74,6 +89,14 @@ def report(
         return
     files.write(output, text)
     click.echo(output)
+
+
+def _open(path: Path) -> None:
+    """Show a page; say so if there is no browser, as on a server."""
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        click.echo("loadstone: no browser can be started here; open the page yourself", err=True)
 
 
 def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":

@@ -25,6 +25,7 @@ from loadstone.keystone.target import (
     OwnLab,
     Target,
     TargetChoice,
+    WebService,
     cloud_of,
     measured_target,
     place_of,
@@ -134,6 +135,8 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
             return None if place_of(choice) is not None else lab_target(name)
         case NamedTarget(lab=None):
             return FaultTarget(None, (cloud_of(choice).endpoint.place,))
+        case WebService():
+            return FaultTarget(None, (choice.cloud.endpoint.place,))
         case _:
             return None
 
@@ -165,7 +168,7 @@ def hosts_of(commands: FaultCommands | None) -> tuple[str, ...]:
 
 
 def _insists(choice: TargetChoice) -> bool:
-    return isinstance(choice, NamedTarget | OwnLab) and choice.anyway
+    return isinstance(choice, NamedTarget | OwnLab | WebService) and choice.anyway
 
 
 def _read(target: FaultTarget | None) -> tuple[tuple[UndoJournal, ...], tuple[str, ...]]:

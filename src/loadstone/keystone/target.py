@@ -17,7 +17,7 @@ from loadstone.cloud import (
     from_environment,
     require_permission,
 )
-from loadstone.cloud.cloud import Endpoint
+from loadstone.cloud.cloud import Endpoint, TlsFiles
 from loadstone.cloud.permission import is_loopback
 from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.resources import Watch
@@ -85,7 +85,27 @@ class ReferenceService:
     """`loadstone serve` in a separate process."""
 
 
-TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService
+@dataclass(frozen=True, slots=True)
+class WebService:
+    """Any HTTP service, known by a URL: nothing is logged in to, and nothing created."""
+
+    url: str  # without user, query and fragment
+    beyond_loopback: bool = False  # the user permits load on another machine
+    anyway: bool = False  # measure it although another measurement is at work
+    verify: bool = True  # its certificate
+    watched: tuple[str, ...] = ()
+
+    @property
+    def cloud(self) -> Cloud:
+        """The service in the form of a cloud without credentials."""
+        from keystoneauth1.noauth import NoAuth
+
+        endpoint = Endpoint.parse(self.url)
+        tls = TlsFiles(self.verify)
+        return Cloud(self.url, self.url, endpoint, "nobody", NoAuth(), tls)
+
+
+TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService | WebService
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +207,14 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 yield replace(
                     target, reservation=reservation, watch=watch, access_log=_logs(started, say)
                 )
+        case WebService():
+            endpoint = choice.cloud.endpoint
+            with (
+                _web_service(choice, say) as target,
+                reserved(endpoint, anyway=choice.anyway) as reservation,
+                _watching_service(endpoint, say, choice.watched) as (members, watch),
+            ):
+                yield replace(target, members=members, watch=watch, reservation=reservation)
         case ReferenceService():
             with (
                 reference_target(say) as target,
@@ -278,6 +306,18 @@ def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     require_permission(cloud, choice.beyond_loopback)
     with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
         yield _with_users(Target(access), choice.users_file)
+
+
+@contextmanager
+def _web_service(choice: WebService, say: Say) -> Iterator[Target]:
+    """Permit a service; no connection is made."""
+    from loadstone.cloud.session import open_session
+
+    cloud, beyond = choice.cloud, choice.beyond_loopback
+    require_permission(cloud, beyond)
+    session = open_session(cloud, say, loopback_only=not beyond)
+    with Access(cloud, cloud.endpoint, session, beyond) as access:
+        yield Target(access)
 
 
 def cloud_of(choice: NamedTarget) -> Cloud:

@@ -19,7 +19,7 @@ from loadstone.result.model import Measurement, Tags
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.policy import LoadPolicy
 
-Kind = Literal["capacity", "task", "study", "demo", "compare", "fault"]
+Kind = Literal["capacity", "task", "study", "demo", "compare", "fault", "hit"]
 MAX_RATE_RPS = 5000.0
 
 

@@ -21,6 +21,7 @@ from loadstone.keystone.target import (
     OwnLab,
     ReferenceService,
     TargetChoice,
+    WebService,
     cloud_of,
     place_of,
 )
@@ -102,14 +103,17 @@ def target_preview(choice: TargetChoice) -> TargetPreview:
             is_here = is_loopback(cloud.endpoint.host, cloud.endpoint.port)
             is_refused = not is_here and not choice.beyond_loopback
             return TargetPreview(cloud.chosen, cloud.endpoint.url, is_refused)
-        case OwnLab():
-            return TargetPreview("a lab that is started on this machine", None)
+        case WebService():
+            endpoint = choice.cloud.endpoint
+            is_here = is_loopback(endpoint.host, endpoint.port)
+            return TargetPreview("URL", choice.url, not is_here and not choice.beyond_loopback)
+        case OwnLab() | ReferenceService():
+            what = "a lab that is" if isinstance(choice, OwnLab) else "loadstone serve,"
+            return TargetPreview(f"{what} started on this machine", None)
         case LabOnHost():
             return TargetPreview(
                 f"a lab that is started on {choice.place.host}", None, not choice.beyond_loopback
             )
-        case ReferenceService():
-            return TargetPreview("loadstone serve, started on this machine", None)
         case _:
             assert_never(choice)
 

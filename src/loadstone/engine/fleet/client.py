@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -140,7 +141,9 @@ def _processes(count: int) -> Iterator[Any]:
     """Start workers on this machine, until the context exits."""
     from distributed import LocalCluster, Security
 
-    # Dask ends the workers; their own traceback after Ctrl-C would say nothing.
+    # Dask ends the workers; their own traceback after Ctrl-C would say nothing. The tracker, which
+    # starts before the first process, unblocks signals of the thread that starts it.
+    resource_tracker.ensure_running()
     with kept_from_children():
         cluster = LocalCluster(
             n_workers=count,

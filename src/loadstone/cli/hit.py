@@ -1,0 +1,244 @@
+"""`loadstone hit`: load on any URL."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+
+import click
+
+from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, TAG, backend_of
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.duration import RateRange, Span
+from loadstone.cli.generator import (
+    HIGHEST_RPS,
+    fleet_address,
+    fleet_options,
+    generator_options,
+)
+from loadstone.cli.output import command_line, show
+from loadstone.cli.stored import JSON, STORE, open_store
+from loadstone.plan.model import Http
+
+if TYPE_CHECKING:
+    from loadstone.store.location import StoreLocation
+    from loadstone.workload.hit import HitTerms
+    from loadstone.workload.model import RunConfig
+
+MOST_BODY = 16 << 20
+
+
+class HitOptions(TypedDict):
+    """The values of the options."""
+
+    url: str
+    rate_rps: float | None
+    seconds: float
+    concurrency: int | None
+    method: str
+    headers: tuple[tuple[str, str], ...]
+    body: Path | None
+    status: int
+    timeout_s: float
+    insecure: bool
+    max_connections: int
+    objective: tuple[str, ...]
+    yes: bool
+    anyway: bool
+    watched: tuple[str, ...]
+    cores: tuple[int, ...]
+    http: Http
+    tls_resumption: bool | None
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
+    tags: tuple[tuple[str, str], ...]
+    is_dry: bool
+    location: "StoreLocation"
+    to: TextIO | None
+
+
+class HeaderParam(click.ParamType[tuple[str, str]]):
+    """NAME: VALUE."""
+
+    name = "NAME: VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value; a message never repeats the value."""
+        name, colon, text = str(value).partition(":")
+        if not colon or not name.strip() or any(sign in str(value) for sign in "\r\n\0"):
+            self.fail("a header is NAME: VALUE, in one line", param, ctx)
+        return name.strip(), text.strip()
+
+
+@click.command()
+@click.argument("url", metavar="URL")
+@click.option(
+    "--rate",
+    "rate_rps",
+    type=RateRange(0.1, HIGHEST_RPS),
+    help="Requests per second, however slow the answers (open loop). Default: 50.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    help="So many requests at once instead of a rate (closed loop).",
+)
+@click.option(
+    "--for",
+    "seconds",
+    type=Span(),
+    default="10s",
+    show_default=True,
+    help="Duration of the load.",
+)
+@click.option("--method", default="GET", show_default=True, help="Method of the request.")
+@click.option(
+    "--header",
+    "headers",
+    type=HeaderParam(),
+    multiple=True,
+    help="Header of the request; may be repeated. Its value is in no result.",
+)
+@click.option(
+    "--body",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="File with the body of the request.",
+)
+@click.option(
+    "--expect",
+    "status",
+    type=click.IntRange(100, 599),
+    default=200,
+    show_default=True,
+    help="Expected status; any other is a failure.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=Span(),
+    default="30s",
+    show_default=True,
+    help="How long an answer is waited for.",
+)
+@click.option("--insecure", is_flag=True, help="Do not verify the certificate.")
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1, 60_000),
+    default=10_000,
+    show_default=True,
+    help="Maximum number of open connections (with --http2: of requests in flight).",
+)
+@click.option(
+    "--objective",
+    multiple=True,
+    metavar="TEXT",
+    help="Objective: 'p99<500ms', 'errors<0.1%'; may be repeated.",
+)
+@generator_options
+@fleet_options
+@PERMISSION
+@ANYWAY
+@MONITOR
+@TAG
+@DRY_RUN
+@STORE
+@JSON
+@click.pass_context
+def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
+    """Send requests to URL at a rate: no cloud, no users, one result.
+
+    Latency counts from when a request was due, so that a slow service cannot hide it. Redirects are
+    not followed. The result is stored and shown as any other: loadstone report latest.
+
+    \b
+    loadstone hit http://127.0.0.1:8080/health --rate 50 --for 10s
+    loadstone hit https://test.example/ --rate 200 --for 1m --yes-load-this-target
+    loadstone hit http://127.0.0.1:8080/ --concurrency 8 --objective 'p99<200ms'
+
+    Exit code 0 if the rate was sustained and every objective met, 1 if not, 2 for wrong usage, 3 if
+    the service cannot be used, 4 if the load generator was the limit, 70 after an internal error.
+    """
+    from loadstone.cli.screen import Screen
+    from loadstone.run.exit_code import exit_code
+    from loadstone.run.flow import run
+    from loadstone.workload.preview import preview
+
+    config = _config(options)
+    if options["is_dry"]:
+        show_dry_run((preview(config),), options["to"])
+        return
+    with open_store(options["location"]) as store:
+        try:
+            with Screen(backend_of(ctx).clock) as screen:
+                run(config, store, screen, backend_of(ctx))
+        finally:
+            # Also show results until Ctrl-C or a failure.
+            if store.holds(config.run_id):
+                result = store.get(config.run_id)
+                show(result, options["to"])
+        ctx.exit(exit_code(result))
+
+
+def _config(options: HitOptions) -> "RunConfig":
+    from loadstone.keystone.target import WebService
+    from loadstone.system.redaction import secrets_in
+    from loadstone.workload.hit import hit_group
+    from loadstone.workload.model import RunConfig
+
+    terms = _terms(options)
+    group = hit_group(terms)
+    target = WebService(
+        terms.shown_url,
+        options["yes"],
+        options["anyway"],
+        verify=terms.verify,
+        watched=options["watched"],
+    )
+    return RunConfig(
+        kind="hit",
+        target=target,
+        groups=(group,),
+        command=command_line(),
+        max_rate_rps=options["rate_rps"] or HIGHEST_RPS,
+        budget_s=options["seconds"] + 1.0,
+        fleet=fleet_address(
+            options["fleet"], options["certificates"], without_tls=options["without_tls"]
+        ),
+        secrets=secrets_in({"url": terms.url, "headers": dict(terms.headers)}),
+        tags=options["tags"],
+    )
+
+
+def _terms(options: HitOptions) -> "HitTerms":
+    from loadstone.errors import InvalidInput
+    from loadstone.plan.load import ClosedLoad, OpenLoad
+    from loadstone.plan.model import Placement
+    from loadstone.workload.hit import HitTerms
+
+    seconds, workers = options["seconds"], options["concurrency"]
+    if workers is not None and options["rate_rps"] is not None:
+        raise click.UsageError("give --rate (open loop) or --concurrency (closed loop), not both")
+    body = None
+    if options["body"] is not None:
+        if options["body"].stat().st_size > MOST_BODY:
+            raise InvalidInput(f"--body {options['body']}: larger than {MOST_BODY >> 20} MiB")
+        try:
+            body = options["body"].read_text()
+        except UnicodeDecodeError:
+            raise InvalidInput(f"--body {options['body']}: is not UTF-8 text") from None
+    return HitTerms(
+        url=options["url"],
+        load=ClosedLoad(workers, duration_s=seconds)
+        if workers is not None
+        else OpenLoad(options["rate_rps"] or 50.0, seconds),
+        method=options["method"].upper(),
+        headers=options["headers"],
+        body=body,
+        status=options["status"],
+        verify=not options["insecure"],
+        timeout_s=options["timeout_s"],
+        max_connections=options["max_connections"],
+        objectives=options["objective"],
+        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+    )

@@ -1,0 +1,64 @@
+"""`loadstone hit URL`: load without a cloud."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+SECRET = "s3cr3t-of-a-query"
+
+
+def test_a_url_is_loaded_and_the_result_is_kept_without_what_may_be_secret(
+    loadstone, service, tmp_path: Path
+) -> None:
+    url = f"http://127.0.0.1:{service.port}/v3/?key={SECRET}"
+    headers = ("--header", f"X-Auth-Token: {SECRET}")
+    words = ("--rate", "20", "--for", "3s", "--tag", "a=1")
+    ended = loadstone("hit", url, *words, *headers, "--json", "-")
+    run = json.loads(ended.stdout)
+    [trial] = run["trials"]
+    assert trial["requests"] == 60
+    [entry] = json.loads(loadstone("results", "list", "--json", "-").stdout)
+    assert entry["kind"] == "hit"
+    assert entry["tags"] == {"a": "1"}
+    assert entry["target"] == f"http://127.0.0.1:{service.port}/v3"
+    assert loadstone("report", "latest", "-o", "page.html").returncode == 0
+    seen = [ended.stdout, ended.stderr, *map(_text, tmp_path.rglob("*"))]
+    assert not any(SECRET in text for text in seen)
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode(errors="replace") if path.is_file() else ""
+
+
+def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -> None:
+    ended = loadstone("hit", f"http://127.0.0.1:{service.port}/none", "--concurrency", "2")
+    assert ended.returncode == 1
+    assert "404 Not Found" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("http://192.0.2.1/",), "add --yes-load-this-target"),
+        (("http://192.0.2.1/", "--fleet", "local:2"), "add --yes-load-this-target"),
+        (("ftp://127.0.0.1/",), "URL: must be http://HOST"),
+        (("127.0.0.1:80",), "URL: must be http://HOST"),
+        (("http://127.0.0.1:99999/",), "URL: "),
+        ((f"http://u:{SECRET}@127.0.0.1/",), "names a user"),
+        (("http://127.0.0.1/", "--header", SECRET), "a header is NAME: VALUE"),
+        (("http://127.0.0.1/", "--rate", "3", "--concurrency", "3"), "not both"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(loadstone, words, said) -> None:
+    ended = loadstone("hit", *words)
+    assert ended.returncode == 2, ended.stderr
+    assert said in ended.stderr
+    assert SECRET not in ended.stderr
+
+
+def test_a_dry_run_sends_nothing(loadstone) -> None:
+    words = ("--rate", "7", "--for", "4s", "--dry-run", "--json", "-")
+    [run] = json.loads(loadstone("hit", "http://127.0.0.1:9/", *words).stdout)["runs"]
+    assert (run["rate_per_s_at_most"], run["seconds_at_most"]) == (7.0, 4.0)
+    assert run["creates"] == []
