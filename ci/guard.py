@@ -66,8 +66,8 @@ def answer_of(code: int, data: Path) -> str:
         return "failed"
     if code == 1:
         return "slower"
-    metrics = json.loads(data.read_text())["metrics"]
-    answers = [row["answer"] for rows in metrics.values() for row in rows.values()]
+    measurements = json.loads(data.read_text())["measurements"]
+    answers = [row["answer"] for one in measurements for row in one["metrics"].values()]
     primary = answers[0] if answers else "unknown"
     return {"faster": "faster", "slower": "slightly slower"}.get(primary, "same")
 

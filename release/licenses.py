@@ -34,7 +34,7 @@ OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWA
 HEAD = """Software of others in Loadstone's wheels
 
 Rust crates that are compiled into loadstone/_engine.abi3.so, and their licences. The scripts of the
-report and their licences are in loadstone/report/html/charts.LICENSES.txt. Rust's standard library,
+report and their licences are in loadstone/report/html/flame.LICENSES.txt. Rust's standard library,
 which is in the file too, is under MIT OR Apache-2.0, copyright the Rust Project contributors.
 
 Written by `python -m release licenses` from Cargo.lock.

@@ -5,8 +5,8 @@ import { build } from "esbuild";
 const PACKAGE = "../src/loadstone/report/html";
 
 await build({
-  entryPoints: ["chart.js"],
-  outfile: `${PACKAGE}/charts.js`,
+  entryPoints: ["flame.js"],
+  outfile: `${PACKAGE}/flame.js`,
   bundle: true,
   minify: true,
   format: "iife",
@@ -20,13 +20,9 @@ await build({
 // The licences of what is in the bundle travel with it.
 const D3 = ["array", "color", "dispatch", "ease", "format", "hierarchy", "interpolate", "scale", "selection", "time", "time-format", "timer", "transition"];
 const notices = [
-  "echarts/NOTICE",
-  "echarts/LICENSE",
-  "zrender/LICENSE",
-  "tslib/LICENSE.txt",
   "d3-flame-graph/LICENSE",
   ...D3.map((part) => `d3-${part}/LICENSE`),
 ].map(
   (name) => `=== ${name}\n\n${readFileSync(`node_modules/${name}`, "utf8").trim()}\n`,
 );
-writeFileSync(`${PACKAGE}/charts.LICENSES.txt`, notices.join("\n\n"));
+writeFileSync(`${PACKAGE}/flame.LICENSES.txt`, notices.join("\n\n"));

@@ -20,15 +20,16 @@ from loadstone.engine.callables.model import IterationOutput
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html, trial_figures
+from loadstone.report.sections.run import report_of
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 from loadstone.store.store import Store
 from loadstone.study import journal
-from loadstone.study import page as study_page
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
+from loadstone.study.section import report_of as report_of_study
 from loadstone.study.table import TurnOutcome
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -38,7 +39,6 @@ pytestmark = [
         "CI" not in os.environ and not Path(CHROMIUM).exists(), reason="apt-get install chromium"
     ),
 ]
-BLUE = "#2456c7"
 CHARTS = 12  # six for each workload
 QUIET = (
     "--no-sandbox",
@@ -72,7 +72,8 @@ def kept(tmp_path_factory):
         store.finish(result)
         result = store.get("latest")
         path = store.folder(result.run_id) / "report.html"
-        html.write(result, lambda trial: store.samples(result.run_id, trial), path)
+        report = report_of(result, lambda trial: store.samples(result.run_id, trial))
+        html.write((report,), path)
     return result, path
 
 
@@ -98,45 +99,67 @@ def visit(browser, kept):
 
 
 def test_the_page_opens_offline_without_a_request_or_a_complaint(visit, kept):
-    page, asked, said = visit()
-    page.wait_for_function("document.documentElement.dataset.charts")
+    _, asked, said = visit()
     assert asked == [kept[1].as_uri()]
     assert said == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_chart_is_drawn(visit, scheme):
-    page, _, said = visit(color_scheme=scheme)
-    page.wait_for_function("document.documentElement.dataset.charts")
-    drawn = page.locator("figure.is-drawn .drawn svg")
+def unfold(page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_every_chart_is_drawn_also_without_scripts(visit, scripts):
+    page, _, said = visit(java_script_enabled=scripts)
+    for summary in page.locator("summary", has_text="Curves").all():
+        summary.click()
+    drawn = page.locator("figure svg.static")
     assert drawn.count() == CHARTS
     for chart in range(CHARTS):
-        assert drawn.nth(chart).locator("path").count() > 8
+        assert drawn.nth(chart).locator("path").count() > 4
         assert drawn.nth(chart).bounding_box()["height"] > 200
     assert said == []
 
 
-def test_a_change_of_light_redraws_the_charts(visit):
-    page, _, said = visit(color_scheme="light")
-    page.wait_for_function("document.documentElement.dataset.charts")
-    first = page.locator("#finding-1-throughput .drawn")
-    light = first.inner_html()
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function(
-        "before => document.querySelector('#finding-1-throughput .drawn').innerHTML !== before",
-        arg=light,
+def test_a_point_of_a_chart_names_its_figures(visit):
+    page, _, _ = visit()
+    tips = page.locator("#measurement-1-throughput .mark title").all_text_contents()
+    assert "sustained: 6.9, 6.883" in tips
+
+
+def test_in_the_dark_the_charts_have_other_colours(visit):
+    colours = []
+    for scheme in ("light", "dark"):
+        page, _, said = visit(color_scheme=scheme)
+        unfold(page)
+        line = page.locator("#measurement-1-throughput .line, #measurement-1-throughput .mark")
+        colours.append(line.first.evaluate("one => getComputedStyle(one).color"))
+        assert said == []
+    assert colours[0] != colours[1]
+
+
+def test_the_first_screen_has_the_answer_and_what_to_do(visit):
+    page, _, _ = visit(viewport={"width": 1400, "height": 900})
+    headline = page.locator("h1")
+    assert (
+        headline.inner_text()
+        == "Keystone 30.0.0 sustains 7.19 logins and 46.3 validations a second"
     )
-    assert said == []
+    table = page.locator("table.overview").bounding_box()
+    assert table["y"] + table["height"] < 450
+    assert page.locator("details[open]").count() == 0
 
 
 def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
     page, _, _ = visit()
+    unfold(page)
     result, _ = kept
+    overview = page.locator("table.overview tbody tr")
     for index, finding in enumerate(result.measurements, 1):
-        section = page.locator(f"#finding-{index}")
-        assert figures.n(finding.capacity) in section.locator(".tile").first.inner_text()
-        assert figures.interval(finding.capacity) in section.locator(".tile").first.inner_text()
-        rows = section.locator("table.trials tr.figures")
+        assert figures.n(finding.capacity) in overview.nth(index - 1).inner_text()
+        assert figures.interval(finding.capacity) in overview.nth(index - 1).inner_text()
+        section = page.locator(f"#measurement-{index}")
+        rows = section.locator("[aria-label=Trials] tr.figures")
         assert rows.count() == len(finding.trials)
         for place, trial in enumerate(finding.trials):
             times = trial.stats.total
@@ -154,61 +177,56 @@ def test_n_and_the_figures_of_every_trial_are_those_of_the_store(visit, kept):
             ]
 
 
-def test_the_charts_hold_the_store_s_numbers(visit, kept):
-    page, _, _ = visit()
-    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
-    trials = [t for t in kept[0].measurements[0].trials if t.rate_rps is not None]
+def test_the_charts_hold_the_store_s_numbers(kept):
+    result, _ = kept
+    _, samples = keystone()
+    report = report_of(result, lambda trial: samples[0, min(trial.number, 3)])
+    charts = {chart.id: chart for chart in report.sections[0].charts}
+    trials = [t for t in result.measurements[0].trials if t.rate_rps is not None]
     points = [
-        tuple(point)
-        for series in charts["finding-1-throughput"]["series"]
-        if series["kind"] == "points"
-        for point in series["data"]
+        point
+        for series in charts["measurement-1-throughput"].series
+        if series.kind == "points"
+        for point in series.data
     ]
     assert sorted(points) == sorted((t.rate_rps, t.stats.throughput_rps) for t in trials)
-    assert charts["finding-1-throughput"]["band"]["at"] == 7.19
-    clouds = [s for s in charts["finding-1-time"]["series"] if s["kind"] == "cloud"]
-    assert [len(cloud["data"]) for cloud in clouds] == [trials[0].stats.ok, trials[2].stats.ok]
+    assert charts["measurement-1-throughput"].band.at == 7.19
 
 
-def test_without_scripts_every_chart_is_still_there(visit):
-    page, _, _ = visit(java_script_enabled=False)
-    drawn = page.locator("figure svg.static")
-    assert drawn.count() == CHARTS
-    for chart in range(CHARTS):
-        assert drawn.nth(chart).is_visible()
+@pytest.mark.parametrize("width", [360, 400])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_on_a_telephone_nothing_sticks_out(visit, width, is_open):
+    page, _, _ = visit(viewport={"width": width, "height": 740})
+    if is_open:
+        unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_on_a_telephone_nothing_sticks_out(visit):
-    page, _, _ = visit(viewport={"width": 360, "height": 740})
-    page.wait_for_function("document.documentElement.dataset.charts")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-def test_on_paper_the_drawings_are_those_that_need_no_script(visit):
+def test_on_paper_everything_is_shown_and_dark_on_white(visit):
     page, _, _ = visit(color_scheme="dark")
-    page.wait_for_function("document.documentElement.dataset.charts")
     page.emulate_media(media="print")
     assert page.locator("figure svg.static").first.is_visible()
-    assert not page.locator("figure .drawn").first.is_visible()
+    assert page.get_by_text("backlog grew by 3.9 s of work").first.is_visible()
     ink = page.evaluate("getComputedStyle(document.body).color")
     assert re.findall(r"\d+", ink) == ["27", "34", "48"]
 
 
 def test_a_curve_is_drawn_up_to_n_and_a_little_beyond(browser, tmp_path):
     finding, path = with_a_curve(), tmp_path / "report.html"
-    html.write(replace(keystone()[0], measurements=(finding,)), no_samples, path)
+    report = report_of(replace(keystone()[0], measurements=(finding,)), no_samples)
+    html.write((report,), path)
+    charts = {chart.id: chart for chart in report.sections[0].charts}
+    wanted = [share * finding.capacity.rate_rps for share in SHARES]
+    lines = {one.name: one for one in charts["measurement-1-throughput"].series}
+    assert [x for x, _ in lines["curve"].data] == pytest.approx(wanted)
+    for series in charts["measurement-1-latency"].series:
+        assert [x for x, _ in series.data] == pytest.approx(wanted)
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.goto(path.as_uri())
-    page.wait_for_function("document.documentElement.dataset.charts")
-    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
-    wanted = [share * finding.capacity.rate_rps for share in SHARES]
-    lines = {s["name"]: s for s in charts["finding-1-throughput"]["series"]}
-    assert [x for x, _ in lines["curve"]["data"]] == pytest.approx(wanted)
-    for series in charts["finding-1-latency"]["series"]:
-        assert [x for x, _ in series["data"]] == pytest.approx(wanted)
-    drawn = page.locator("#finding-1-throughput .drawn svg")
-    assert drawn.locator("path").count() > len(SHARES)
+    unfold(page)
+    drawn = page.locator("#measurement-1-throughput svg.static")
+    assert drawn.locator("circle").count() == len(SHARES)
     assert drawn.get_by_text("curve", exact=True).count() == 1
     context.close()
 
@@ -224,39 +242,37 @@ def with_a_curve():
 
 def test_a_task_at_rising_load_is_drawn_as_a_curve_and_its_hooks_are_marked(browser, tmp_path):
     path = tmp_path / "report.html"
-    html.write(*at_rising_load(), path)
+    report = report_of(*at_rising_load())
+    html.write((report,), path)
+    rising, _ = report.sections
+    charts = {chart.id: chart for chart in rising.charts}
+    lines = {s.name: s.data for s in charts["measurement-1-throughput"].series}
+    assert [x for x, _ in lines["throughput"]] == [2, 4, 6]
+    assert [x for x, _ in lines["SLA broken"]] == [6]
+    assert {s.name for s in charts["measurement-1-latency"].series} == {
+        "half within",
+        "95 % within",
+        "99 % within",
+    }
+    assert [y for _, y in charts["measurement-1-success"].series[0].data] == [100, 100, 100]
+    first = {chart.id: chart for chart in rising.parts[0].charts}
+    assert first["measurement-1-1-output-1"].series[0].data == ((1, 7), (2, 7))
+    assert [span.tone for span in first["measurement-1-1-profile"].spans] == ["degraded"]
     context = browser.new_context(offline=True)
     page = context.new_page()
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(path.as_uri())
-    page.wait_for_function("document.documentElement.dataset.charts")
-    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
-    lines = {s["name"]: s["data"] for s in charts["steps-1-throughput"]["series"]}
-    assert [x for x, _ in lines["throughput"]] == [2, 4, 6]
-    assert [x for x, _ in lines["SLA broken"]] == [6]
-    assert {s["name"] for s in charts["steps-1-latency"]["series"]} == {
-        "half within",
-        "95 % within",
-        "99 % within",
-    }
-    assert [y for _, y in charts["steps-1-success"]["series"][0]["data"]] == [100, 100, 100]
-    # The second workload of the same name begins at its own first step.
-    assert page.locator("section[id^=steps-]").count() == 2
     rows = page.locator("header table.overview tbody tr")
     assert rows.count() == 2
-    assert "broken from concurrency 6 on" in rows.first.inner_text()
-    drawn = page.locator("figure.is-drawn .drawn svg")
-    assert drawn.count() == len(charts)
-    profile = page.locator("#workload-1-profile .drawn svg")
-    orange = "rgb(194,65,12)"
-    assert profile.locator(f"path[fill='{orange}'], path[fill='#c2410c']").count() == 1
-    assert charts["workload-1-output-1"]["series"][0]["data"] == [[1, 7], [2, 7]]
+    assert "SLA broken from concurrency 6 on" in rows.first.inner_text()
+    unfold(page)
     assert page.locator("h4", has_text="Rows, over iterations").count() == 1
-    assert page.locator("h4:text('Said, iteration 1') + pre").text_content() == "<b>as it is</b>"
-    page.locator("#steps-1 table a").last.click()
-    assert page.url.endswith("#workload-3")
+    printed = page.locator("details", has_text="Said, iteration 1").locator("pre")
+    assert printed.text_content() == "<b>as it is</b>"
+    page.locator("#measurement-1 table.primary a").last.click()
+    assert page.url.endswith("#measurement-1-3")
     assert said == []
     context.close()
 
@@ -268,38 +284,20 @@ def test_a_study_has_a_row_for_each_cell_with_its_point_and_interval(browser, tm
         TurnOutcome(turn, result_of(f"run-{turn.number}", 40.0 + turn.number))
         for turn in turns(source.study(quick=True), 1)
     ]
-    study_page.write(begun, found, tmp_path / "study.html")
-    context = browser.new_context(offline=True, viewport={"width": 360, "height": 740})
+    html.write((report_of_study(begun, found),), tmp_path / "study.html")
+    context = browser.new_context(offline=True, viewport={"width": 400, "height": 740})
     page = context.new_page()
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto((tmp_path / "study.html").as_uri())
-    page.wait_for_function("document.documentElement.dataset.charts")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    drawing = page.locator("#chart-1 .drawn svg")
-    blue = page.locator(f"#chart-1 .drawn svg path[stroke='{BLUE}']")
-    assert blue.count() == 3 * len(found)  # of each interval its line and both ends
-    assert drawing.locator(f"path[fill='{BLUE}']").count() >= len(found)
-    page.set_viewport_size({"width": 1200, "height": 800})
-    drawing.get_by_text("web apache, workers 1", exact=True).wait_for()
-    page.locator("table.cells a").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    drawing = page.locator("#chart-1 svg.static")
+    assert drawing.locator("text.tick", has_text="web apache, workers 1").count() == 1
+    assert drawing.locator(".mark title").count() == len(found)
+    page.locator("table.overview a").first.click()
     assert page.url.endswith("#cell-1")
     assert said == []
-    context.close()
-
-
-def test_durations_are_drawn_as_bars(browser, tmp_path):
-    task, samples_of = at_rising_load()
-    html.write(task, samples_of, tmp_path / "report.html")
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto((tmp_path / "report.html").as_uri())
-    page.wait_for_function("document.documentElement.dataset.charts")
-    charts = {c["id"]: c for c in json.loads(page.locator("#charts").text_content())}
-    (series,) = charts["workload-1-histogram"]["series"]
-    bars = page.locator(f"#workload-1-histogram .drawn svg path[fill='{BLUE}'][fill-opacity]")
-    assert bars.count() == len(series["data"]) - 1
     context.close()
 
 
@@ -311,13 +309,13 @@ def test_a_flame_graph_names_its_boxes_and_zooms(browser, tmp_path):
     seen = CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
     last = replace(search.trials[-1], profile=seen)
     run = replace(run, measurements=(replace(search, trials=(*search.trials[:-1], last)),))
-    html.write(run, lambda trial: samples[0, trial.number], tmp_path / "report.html")
+    report = report_of(run, lambda trial: samples[0, trial.number])
+    html.write((report,), tmp_path / "report.html")
     page = browser.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
     page.goto((tmp_path / "report.html").as_uri())
-    page.wait_for_selector("html[data-charts]")
     boxes = page.locator(".flame .frame")
     assert boxes.count() == 3
     narrow = page.locator(".flame .frame", has_text="verify").bounding_box()["width"]
@@ -345,7 +343,7 @@ def at_rising_load():
             "runner": {"constant": {"times": 9, "concurrency": 2}},
             "contexts": {},
             "sla": {},
-            "hooks": [{"action": {"sys_call": "false"}}],
+            "hooks": [{"action": {"sys_call": "false"}, "trigger": {"event": {"unit": "time"}}}],
         },
         of_trial={"start_s": 1000.0},
     )

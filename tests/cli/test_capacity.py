@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from command_line import PASSWORD, CommandLine
+from documents import only
 from known_service import known_service
 
 
@@ -66,7 +67,7 @@ def test_a_starved_generator_gives_no_number(loadstone):
         with starved(process.pid):
             shown, told = process.communicate(timeout=100)
     assert process.returncode == 4, told
-    found = json.loads(shown)
+    found = only(json.loads(shown))
     assert found["capacity"]["rate_rps"] is None
     assert found["generator"]["valid"] is False
     assert found["generator"]["reasons"]
@@ -120,6 +121,6 @@ def test_a_service_that_dies_is_said_and_nothing_is_lost(loadstone):
         known.process.kill()
         _, rest = process.communicate(timeout=100)
     assert "Traceback" not in rest
-    kept = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
+    kept = only(json.loads(loadstone("results", "show", "latest", "--json", "-").stdout))
     assert kept["capacity"] is None or kept["capacity"]["rate_rps"] is None
     assert kept["trials"]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from command_line import PASSWORD
+from documents import only
 from known_service import known_service
 
 from loadstone.rally.task.read import check_tree
@@ -45,7 +46,7 @@ AUTH = {
 def searched(loadstone, known, *words):
     ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=known.url)
     assert "Traceback" not in ended.stderr
-    return ended, json.loads(ended.stdout)
+    return ended, only(json.loads(ended.stdout))
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a_plugin_s_requests_can_be_searched(loadstone, service):
     (loadstone.home / "mine.py").write_text(PLUGIN)
     words = ("--scenario", "Mine.validate", "--plugin", "mine.py", "--users", "2")
     ended = loadstone("capacity", "--budget", "20s", "--json", "-", *words, url=service.url)
-    found = json.loads(ended.stdout)
+    found = only(json.loads(ended.stdout))
     assert "issuing 2 tokens" in ended.stderr
     assert found["title"] == "Mine.validate"
     assert found["trials"]

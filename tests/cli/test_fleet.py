@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import PASSWORD
+from documents import workloads
 from known_service import NAME, cloud_of, serving
 from network_hosts import HERE, network
 from reserved_port import reserve_port
@@ -73,7 +74,7 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
         done = loadstone(home, *words, **of_admin("127.0.0.1", served))
     assert done.returncode == 0, done.stderr
     found = json.loads((home / "out.json").read_text())
-    assert isinstance(found["workloads"][0]["generator_valid"], bool)
+    assert isinstance(workloads(found)[0]["generator"]["valid"], bool)
     assert not [one for one in command_lines() if key.strip().splitlines()[1] in one]
     assert PASSWORD not in logs(home)
     ended = loadstone(home, "fleet", "down")

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import pytest
 from command_line import environment
+from documents import workloads
 from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
 
@@ -79,7 +80,7 @@ def test_a_run_without_standard_streams_ends_like_any_other(cloud, tmp_path, red
     assert ended.returncode == 0, ended.stderr
     result = kept(variables)
     assert result["status"] == "finished"
-    assert result["workloads"][0]["total"]["count"] > 1
+    assert workloads(result)[0]["total"]["count"] > 1
     assert fake.names("users") == fake.names("domains") == []
 
 
@@ -137,7 +138,7 @@ def test_a_hang_up_keeps_what_was_measured_and_removes_the_users(cloud, tmp_path
     assert "Traceback" not in told
     result = kept(variables)
     assert result["status"] == "interrupted"
-    assert result["workloads"][0]["total"]["count"] > 1
+    assert workloads(result)[0]["total"]["count"] > 1
     assert fake.names("users") == fake.names("domains") == []
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from documents import workloads
 from known_service import known_service
 
 from loadstone.errors import InvalidInput
@@ -121,6 +122,6 @@ def test_a_task_with_a_fault_needs_a_lab_or_commands(tmp_path: Path) -> None:
         words = ("--faults", str(file), "--yes-break-this-target", "--json", "-")
         done = loadstone("run", str(task), *words, url=known.url)
     assert done.returncode == 0, done.stderr
-    [workload] = json.loads(done.stdout)["workloads"]
+    [workload] = workloads(json.loads(done.stdout))
     [fault] = workload["faults"]
     assert (fault["targets"], fault["failed"]) == (["here"], 0)

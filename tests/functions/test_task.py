@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from documents import workloads
 from fake_cloud import FakeCloud
 from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
@@ -218,6 +219,6 @@ def test_an_installed_package_brings_its_scenarios_without_an_option(tmp_path: P
     task.write_text("Tiny.count: [{args: {upto: 2}, runner: {type: serial, times: 3}}]")
     told = loadstone("run", str(task), "--json", "-")
     assert told.returncode == 0, told.stderr
-    (workload,) = json.loads(told.stdout)["workloads"]
+    (workload,) = workloads(json.loads(told.stdout))
     (action,) = workload["actions"]
     assert (action["name"], action["count"], action["repeats"]) == ("tiny.count", 3, 2)

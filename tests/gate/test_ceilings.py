@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import only
 from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
 
@@ -99,7 +100,7 @@ def test_no_search_method_sends_more_than_it_may_or_for_longer(
     assert "Traceback" not in ended.stderr
     assert fake.at_s
     require_slow(fake.at_s, beside=4)
-    found = json.loads(ended.stdout)
+    found = only(json.loads(ended.stdout))
     # No search takes what it was allowed for what the service sustains.
     assert found["capacity"]["high_rps"] is None, found["capacity"]
     assert found["load_seconds"] < 20 + 2

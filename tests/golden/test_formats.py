@@ -16,17 +16,22 @@ from loadstone.audit.rule import Severity
 from loadstone.audit.views import browbeat, fix_playbook, sarif, table, textfile
 from loadstone.audit.views import junit as audit_junit
 from loadstone.audit.views import markdown as audit_markdown
-from loadstone.compare import show as comparison
-from loadstone.report import html, junit, openmetrics, terminal
+from loadstone.compare.section import report_of as report_of_comparison
+from loadstone.report import html, junit, markdown, openmetrics, terminal
 from loadstone.report.data import as_data
-from loadstone.study import markdown as study_markdown
-from loadstone.study import page as study_page
-from loadstone.study import show as study_table
+from loadstone.report.section import Report
+from loadstone.report.sections.run import report_of
+from loadstone.study import show as study_plan
+from loadstone.study.section import report_of as report_of_study
 
 RUNS = made_runs.runs()
 COMPARED = made_runs.compared()
 STUDY = made_runs.study()
 AUDIT = made_runs.audit()
+REPORTS = {kind: report_of(run, made_runs.samples_of) for kind, run in RUNS.items()} | {
+    "comparison": report_of_comparison(COMPARED),
+    "study": report_of_study(*STUDY),
+}
 # A histogram has hundreds of lines, which test_openmetrics.py reads.
 WITHOUT_BUCKETS = partial(re.sub, r"(?m)^\w+_bucket\{.*\n", "")
 
@@ -38,10 +43,11 @@ def drawn(draw: Callable[[Console], None]) -> str:
     return file.getvalue()
 
 
-def shown(run: object) -> str:
+def shown(report: Report) -> str:
     def draw(console: Console) -> None:
-        terminal.show(run, console)
-        terminal.show_environment(run, console)
+        terminal.show(report, console)
+        console.print("-- in full --")
+        terminal.show_in_full(report, console)
 
     return drawn(draw)
 
@@ -81,43 +87,31 @@ def as_json(data: object) -> str:
 
 def test_terminal(golden: Golden) -> None:
     others = {
-        "comparison": drawn(lambda console: comparison.show(COMPARED, console)),
-        "study": drawn(lambda console: study_table.print_results(*STUDY, console)),
-        "study plan": drawn(lambda console: study_table.plan(STUDY[0].begun.study(), 5, console)),
+        "study plan": drawn(lambda console: study_plan.plan(STUDY[0].begun.study(), 5, console)),
         "audit": drawn(lambda console: table.render(AUDIT, console, all_states=True)),
     }
-    golden("terminal.txt", {kind: shown(run) for kind, run in RUNS.items()} | others)
+    golden("terminal.txt", {kind: shown(one) for kind, one in REPORTS.items()} | others)
 
 
 def test_json(golden: Golden) -> None:
-    others = {
-        "comparison": comparison.as_data(COMPARED),
-        "study": study_table.as_data(*STUDY),
-        "audit": audit_data.as_tree(AUDIT, Severity.CRITICAL, 1),
-    }
-    data = {kind: as_data(run) for kind, run in RUNS.items()} | others
+    data = {kind: as_data(one) for kind, one in REPORTS.items()}
+    data["audit"] = audit_data.as_tree(AUDIT, Severity.CRITICAL, 1)
     golden("json.txt", {kind: as_json(one) for kind, one in data.items()})
 
 
 def test_html(golden: Golden) -> None:
-    pages = {kind: html.render(run, made_runs.samples_of) for kind, run in RUNS.items()}
-    pages["study"] = study_page.render(*STUDY)
-    golden("html.txt", {kind: words(page) for kind, page in pages.items()})
+    golden("html.txt", {kind: words(html.render(one)) for kind, one in REPORTS.items()})
 
 
 def test_junit(golden: Golden) -> None:
-    others = {"comparison": comparison.junit(COMPARED), "audit": audit_junit.render(AUDIT)}
-    documents = {kind: junit.render(run) for kind, run in RUNS.items()} | others
+    documents = {kind: junit.render(one) for kind, one in REPORTS.items()}
+    documents["audit"] = audit_junit.render(AUDIT)
     golden("junit.txt", {kind: one.replace("><", ">\n<") for kind, one in documents.items()})
 
 
 def test_markdown(golden: Golden) -> None:
-    others = {
-        "comparison": comparison.markdown(COMPARED),
-        "study": study_markdown.render(*STUDY),
-        "audit": audit_markdown.render(AUDIT),
-    }
-    golden("markdown.txt", others)
+    texts = {kind: markdown.render(one) for kind, one in REPORTS.items()}
+    golden("markdown.txt", texts | {"audit": audit_markdown.render(AUDIT)})
 
 
 def test_openmetrics(golden: Golden) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import only, workloads
 
 from loadstone.lab.deployment import Deployment
 
@@ -29,7 +30,7 @@ def measured(deployment: Deployment, runner: str, folder: Path) -> dict:
     command = [sys.executable, "-m", "loadstone", "run", task, "--lab", deployment.name]
     command += ["--store", folder / "store", "--json", found]
     subprocess.run(command, check=True, capture_output=True, timeout=200)
-    return json.loads(found.read_text())["workloads"][0]
+    return workloads(json.loads(found.read_text()))[0]
 
 
 def test_a_balancer_that_lets_few_requests_through_is_named(start, tmp_path):
@@ -49,7 +50,7 @@ def test_a_service_that_has_little_to_do_has_no_bottleneck(start, tmp_path):
     assert found["resources"]
     assert found["not_watched"] == []
     # Each login writes and reads; the database's own counters say how often.
-    assert found["figures"]["statements_per_request"] > 10
+    assert found["resource_figures"]["statements_per_request"] > 10
 
 
 def test_capacity_is_predicted_from_a_low_load_and_compared_with_the_measured_one(start, tmp_path):
@@ -60,7 +61,7 @@ def test_capacity_is_predicted_from_a_low_load_and_compared_with_the_measured_on
     subprocess.run(
         [*command, "--store", tmp_path / "store"], check=True, capture_output=True, timeout=250
     )
-    data = json.loads(found.read_text())
+    data = only(json.loads(found.read_text()))
     predicted = data["predicted"]
     assert predicted["low_rps"] < predicted["rate_rps"] < predicted["high_rps"]
     assert predicted["at_rps"] < 0.6 * predicted["rate_rps"]  # it was a low load
@@ -81,7 +82,7 @@ def test_a_profile_finds_the_password_hash_in_the_workers(start, tmp_path):
     command += ["--lab", deployment.name, "--profile", "--store", store, "--json", found]
     subprocess.run(command, check=True, capture_output=True, timeout=200)
     data = json.loads(found.read_text())
-    (workload,) = data["workloads"]
+    (workload,) = workloads(data)
     parts = workload["profile"]["parts"]
     assert max(parts, key=parts.get) == "password hashing", parts
     kept = store / "runs" / data["run_id"] / workload["profile"]["file"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import workloads
 from realistic import keystone
 
 from loadstone.cloud import connect, from_environment
@@ -97,7 +98,7 @@ def carry_out(lab: Deployment, task: Path, folder: Path, **arguments: object) ->
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found: list[Any] = json.loads(result.read_text())["workloads"]
+    found: list[Any] = workloads(json.loads(result.read_text()))
     return found
 
 

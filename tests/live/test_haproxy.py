@@ -7,6 +7,7 @@ import sys
 from urllib.parse import urlsplit
 
 import pytest
+from documents import only
 from haproxy import ISSUES, haproxy, limited
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.verify]
@@ -31,7 +32,7 @@ def searched(exclusive_keystone, tmp_path):
         )
         assert "Traceback" not in ended.stderr
         print(ended.stdout)
-        return ended, json.loads(ended.stdout)
+        return ended, only(json.loads(ended.stdout))
 
     return search
 

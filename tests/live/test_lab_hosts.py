@@ -225,7 +225,7 @@ def hosts_of_study(home: Path, name: str, factor: str) -> dict[str, set[str]]:
     assert told["missing"] == 0
     hosts: dict[str, set[str]] = defaultdict(set)
     with Store.open(home / name) as store:
-        for row in told["rows"]:
+        for row in told["measurements"]:
             target = store.get(row["run_ids"][0]).environment.target
             hosts[row["levels"][factor]].add(dict(target)["lab host"])
     return hosts

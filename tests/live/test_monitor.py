@@ -11,12 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from documents import workloads
 
 from loadstone.engine.progress import Progress
 from loadstone.keystone.target import NamedTarget, connected_lab
 from loadstone.lab.deployment import Deployment
 from loadstone.monitor.service import ServiceProcess
-from loadstone.report import words
+from loadstone.report.sections import statements
 from loadstone.result.model import Measurement
 from loadstone.result.observer import Display
 from loadstone.run.flow import run_on
@@ -115,7 +116,7 @@ def test_a_worker_that_is_killed_under_load_costs_no_cpu_and_is_told(exclusive_k
     assert [(one.part, one.pid) for one in trial.usage.ended] == [("uwsgi", victim)]
     said = f"process of uwsgi (pid {victim}) died at"
     assert any(said in line for line in killer.lines)
-    assert any(said in sentence for sentence in words.details(finding))
+    assert any(said in one.text for one in statements.of(finding))
     assert trial.usage.others_busy > -0.02
 
 
@@ -136,7 +137,7 @@ def test_backends_of_postgres_that_end_under_load_are_the_services(start, tmp_pa
     (trial,) = finding.trials
     assert trial.usage.service_cpu_s == pytest.approx(counted_s, rel=0.02, abs=0.1)
     assert {one.part for one in trial.usage.ended} == {"uwsgi", "postgres"}
-    said = " ".join(words.details(finding))
+    said = " ".join(one.text for one in statements.of(finding))
     assert "process of uwsgi" in said
     assert "of postgres" not in said  # connections come and go
 
@@ -173,7 +174,7 @@ def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
     _, told = process.communicate(timeout=200)
     assert f"process of uwsgi (pid {victim}) died at" in told
     kept = json.loads(ended("results", "show", run_id, *store, "--json", "-").stdout)
-    (workload,) = kept["workloads"]
+    (workload,) = workloads(kept)
     assert [one["pid"] for one in workload["usage"]["ended_processes"]] == [victim]
     assert workload["usage"]["service_cpu_seconds"] > 0
     shown = ended("results", "show", run_id, *store).stdout

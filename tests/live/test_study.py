@@ -42,13 +42,14 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     again = ["run", "--resume", study_id, "--store", str(store), "--json", str(tmp_path / "o")]
     assert CliRunner().invoke(study, again).exit_code == 0
     found = json.loads((tmp_path / "o").read_text())
-    assert [row["levels"] for row in found["rows"]] == [{"workers": "1"}, {"workers": "2"}]
-    assert [row["failures"] for row in found["rows"]] == [[], []]
+    assert [row["levels"] for row in found["measurements"]] == [{"workers": "1"}, {"workers": "2"}]
+    assert [row["failures"] for row in found["measurements"]] == [[], []]
     assert found["missing"] == 0
     assert len(started) == 3
     with Store.open(store) as opened:
         cells = [
-            dict(opened.get(r["run_ids"][0]).measurements[0].parameters) for r in found["rows"]
+            dict(opened.get(r["run_ids"][0]).measurements[0].parameters)
+            for r in found["measurements"]
         ]
     assert [one["cell"] for one in cells] == ["workers 1", "workers 2"]
     assert not [one.name for one in deployment.every() if one.name == f"study-{study_id}"]

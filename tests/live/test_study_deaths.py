@@ -107,6 +107,6 @@ def test_what_dies_in_mid_study_is_named_and_the_study_goes_on(home: Path) -> No
         assert study.stderr is not None
         said = study.stderr.read()
         assert study.wait() == 0, said
-    rows = json.loads((home / "table").read_text())["rows"]
+    rows = json.loads((home / "table").read_text())["measurements"]
     assert [(row["failures"], len(row["values"])) for row in rows] == [([], 1)] * 3
     assert deployment.every() == ()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from documents import workloads
 
 from loadstone.cloud import connect, from_environment
 from loadstone.keystone.identity import Identity
@@ -53,9 +54,9 @@ def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(exclusive_keystone, t
         check=False,
     )
     assert ended.returncode == 0, ended.stderr + ended.stdout
-    workloads = json.loads(ended.stdout)["workloads"]
-    assert [one["total"]["ok"] for one in workloads] == [6, 4, 3, 2]
-    actions = [[row["name"] for row in one["actions"]] for one in workloads]
+    loads = workloads(json.loads(ended.stdout))
+    assert [one["total"]["ok"] for one in loads] == [6, 4, 3, 2]
+    actions = [[row["name"] for row in one["actions"]] for one in loads]
     assert actions[:2] == [
         ["authenticate.keystone"],
         ["keystone_v3.fetch_token", "keystone_v3.validate_token"],

@@ -47,7 +47,7 @@ def test_a_whole_wheel_has_no_problem():
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("name", ["py.typed", "_engine.abi3.so", "report/html/charts.LICENSES.txt"])
+@pytest.mark.parametrize("name", ["py.typed", "_engine.abi3.so", "report/html/flame.LICENSES.txt"])
 def test_a_wheel_without_a_file_of_the_package_is_refused(name):
     files = whole_wheel()
     del files[f"loadstone/{name}"]

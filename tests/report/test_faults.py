@@ -1,26 +1,21 @@
 """Faults in every form of a result."""
 
-import io
-import json
 from dataclasses import replace
-from pathlib import Path
 
-import jsonschema
 import numpy as np
 from realistic import keystone
+from rendered import data_of, in_full, measured, page_of, summary_of
 from scripted import Scripted, made, simulated
 
 from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.diagnosis.finding import Confidence, Finding
 from loadstone.engine.outcome import Outcome
-from loadstone.report import faults, html, terminal
-from loadstone.report.console import console
-from loadstone.report.data import as_data
+from loadstone.report import schema
+from loadstone.report.sections import fault
 from loadstone.run.exit_code import exit_code
 from loadstone.store import codec
 
-SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
 ACTION = "kill mysql service on one node"
 RESULT, SAMPLES = keystone()
 
@@ -36,16 +31,16 @@ def run_of(*effects: FaultEffect):
 
 
 def killed(seconds: float) -> FaultEffect:
-    fault = Scripted("dark", 10.0, seconds)
-    return effect(simulated(fault, 1), Injection(ACTION, 10.0, 10.0 + seconds, 0.5, ("mariadb",)))
+    dark = Scripted("dark", 10.0, seconds)
+    return effect(simulated(dark, 1), Injection(ACTION, 10.0, 10.0 + seconds, 0.5, ("mariadb",)))
 
 
 RUN = run_of(killed(1.0), killed(2.0))
 
 
 def test_data_has_each_repeat_and_their_means_beside_what_was_published() -> None:
-    data = json.loads(json.dumps(as_data(RUN)))
-    jsonschema.validate(data, SCHEMA)
+    schema.check(data_of(RUN))
+    data = measured(RUN)
     assert [one["repeat"] for one in data["faults"]] == [1, 2]
     [summary] = data["faults_summary"]
     assert summary["recovered"] == 2
@@ -65,14 +60,13 @@ def test_a_fault_without_figures_says_nothing() -> None:
 def test_what_was_published_of_another_load_is_not_shown() -> None:
     [measurement] = RUN.measurements
     boots = replace(measurement, scenario="NovaServers.boot_and_delete_server")
-    [summary] = as_data(replace(RUN, measurements=(boots,)))["faults_summary"]
+    [summary] = measured(replace(RUN, measurements=(boots,)))["faults_summary"]
     assert summary["published"] == {}
 
 
 def test_the_terminal_shows_them_in_a_table() -> None:
-    text = io.StringIO()
-    terminal.show(RUN, console(text, 120))
-    shown = text.getvalue()
+    assert "downtime: 1." in summary_of(RUN)
+    shown = in_full(RUN)
     assert f"{ACTION}, 2 times" in shown
     assert "14.7 +- 1.4 s" in shown
     assert "times: connection refused, told after" in shown
@@ -81,14 +75,12 @@ def test_the_terminal_shows_them_in_a_table() -> None:
 def test_workloads_with_the_same_fault_are_its_repeats() -> None:
     [first] = RUN.measurements
     second = replace(first, trials=first.trials[:1])
-    text = io.StringIO()
-    terminal.show(replace(RUN, measurements=(first, second)), console(text, 120))
-    assert f"{ACTION}, 3 times" in text.getvalue()
+    assert f"{ACTION}, 3 times" in summary_of(replace(RUN, measurements=(first, second)))
 
 
 def test_the_page_marks_the_fault_in_each_repeat() -> None:
-    page = html.render(RUN, lambda _: next(iter(SAMPLES.values())))
-    assert "What faults do to" in page
+    page = page_of(RUN, lambda _: next(iter(SAMPLES.values())))
+    assert f"<h1>{ACTION}: downtime 1." in page
     assert f"Repeat 2: {ACTION}" in page
     assert "Repeat 2: throughput and backlog" in page
     assert "14.7 +- 1.4 s" in page
@@ -98,9 +90,9 @@ def test_a_service_that_does_not_come_back_is_said() -> None:
     due_s = np.arange(0, 20, 0.02)
     outcome = np.where(due_s >= 10, Outcome.REFUSED, Outcome.OK)
     gone = effect(made(due_s, due_s + 0.005, outcome), Injection(ACTION, 10.0))
-    text = io.StringIO()
-    terminal.show(run_of(gone), console(text, 120))
-    assert "1 of 1 times it was not as before at the end, 10 s after the fault" in text.getvalue()
+    shown = in_full(run_of(gone))
+    assert "1 of 1 times it was not as before at the end, 10 s after the fault" in shown
+    assert "the service did not recover from the fault" in summary_of(run_of(gone))
 
 
 def test_effects_are_kept_as_they_are() -> None:
@@ -116,21 +108,20 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
         made(due_s, due_s + np.where(is_slow, 0.91, 0.32)),
         Injection("rolling restart of keystone", 10.0, 20.5, phases=phases),
     )
-    said = faults.changed(seen)
+    said = fault.changed(seen)
     assert said == (
         "0 of 1,015 requests failed; p99 rose from 320 to 910 ms for 6 s while node 2 was out."
     )
     lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
-    assert "2 of 1,015 requests failed (2 while node 1 was out)" in faults.changed(lost)
-    text = io.StringIO()
-    terminal.show(run_of(replace(lost, logged_failures=2)), console(text, 120))
-    assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in text.getvalue()
-    jsonschema.validate(json.loads(json.dumps(as_data(run_of(seen)))), SCHEMA)
+    assert "2 of 1,015 requests failed (2 while node 1 was out)" in fault.changed(lost)
+    shown = in_full(run_of(replace(lost, logged_failures=2)))
+    assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in shown
+    schema.check(data_of(run_of(seen)))
     assert codec.loads(FaultEffect, codec.dumps(lost)) == lost
 
 
 def test_what_bounds_the_queues_is_a_finding() -> None:
     finding = Finding("overload-queues", "It is slow.", (), Confidence.PROPOSED, "less.")
-    data = as_data(run_of(replace(killed(1.0), findings=(finding,))))
-    assert "overload-queues" in [one["id"] for one in data["findings"]]
-    jsonschema.validate(json.loads(json.dumps(data)), SCHEMA)
+    run = run_of(replace(killed(1.0), findings=(finding,)))
+    assert "overload-queues" in [one["id"] for one in measured(run)["findings"]]
+    schema.check(data_of(run))

@@ -9,14 +9,17 @@ import made_workloads
 import numpy as np
 import pytest
 from realistic import keystone
+from rendered import page_of
 
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
-from loadstone.report import figures, html, words
+from loadstone.report import figures, html
 from loadstone.report.html.scale import written
-from loadstone.report.html.workload import bars
-from loadstone.report.workload import load_of_spec
+from loadstone.report.sections import search, statements
+from loadstone.report.sections.load_charts import bars
+from loadstone.report.sections.run import report_of
+from loadstone.report.sections.workload import load_of_spec
 from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, SAMPLES = keystone()
@@ -56,7 +59,7 @@ class Balanced(HTMLParser):
 
 
 def page(result=KEPT) -> str:
-    return html.render(result, samples_of)
+    return page_of(result, samples_of)
 
 
 def words_of(text: str) -> str:
@@ -75,9 +78,9 @@ def test_the_page_is_whole_and_asks_nothing_of_any_network():
 def test_n_and_every_figure_of_every_trial_stand_in_the_page():
     text = words_of(page())
     for finding in KEPT.measurements:
-        assert words.headline(finding) in text
-        for sentence in words.of(finding):
-            assert sentence in text
+        assert search.sentence(finding) in text
+        for statement in statements.of(finding):
+            assert statement.text in text
         for trial in finding.trials:
             assert figures.plain_ms(1000 * trial.stats.total.p99_s) in text
             for reason in trial.verdict.reasons:
@@ -94,32 +97,29 @@ def test_the_environment_and_the_command_stand_in_the_page():
 def test_findings_of_the_audit_stand_in_the_page_with_what_was_read():
     one = AuditFinding("WEB-01", "critical", "Keystone runs in <1> process", "Set processes.")
     audited = replace(RESULT.environment, facts=(("web.processes", "1"),), audit=(one,))
-    text = html.render(replace(KEPT, environment=audited), samples_of)
+    text = page(replace(KEPT, environment=audited))
     for shown in ("WEB-01", "critical", "Keystone runs in &lt;1&gt; process", "web.processes"):
         assert shown in text
-    assert "Settings that cost performance" not in html.render(KEPT, samples_of)
-    clean = replace(audited, audit=())
-    assert "The audit found none" in html.render(replace(KEPT, environment=clean), samples_of)
+    assert "What to do" not in page()
 
 
-def test_a_critical_finding_of_the_audit_stands_at_the_top_and_others_do_not():
+def test_what_to_do_stands_on_the_first_screen_critical_findings_first():
     found = [
         AuditFinding(rule, level, f"{rule} is bad", "Mend it.")
         for rule, level in (("KS-01", "critical"), ("KS-02", "warning"))
     ]
-    audited = replace(RESULT.environment, facts=(("a", "1"),), audit=tuple(found))
-    header = html.render(replace(KEPT, environment=audited), samples_of).partition("</header>")[0]
-    assert "KS-01 is bad" in header
-    assert "KS-02" not in header
+    audited = replace(RESULT.environment, facts=(("a", "1"),), audit=tuple(reversed(found)))
+    header = page(replace(KEPT, environment=audited)).partition("</header>")[0]
+    assert header.index("KS-01 is bad") < header.index("KS-02 is bad")
 
 
 def test_the_page_of_a_fault_begins_with_the_downtime():
     fault = made_runs.runs()["fault"]
-    text = html.render(fault, made_runs.samples_of)
+    text = page_of(fault, made_runs.samples_of)
     header = words_of(text.partition("</header>")[0])
     assert re.search(r"on one node: downtime [\d.]+ s, failed [\d.]+ %, recovered after", header)
     body = text.partition("<main")[2]
-    assert body.index('class="faults"') < body.index("What the figures say")
+    assert body.index("downtime (first to last error)") < body.index("What the figures say")
 
 
 def test_each_chart_is_drawn_without_scripts_and_described():
@@ -167,7 +167,7 @@ def test_an_interrupted_run_gives_a_page_of_what_it_has(count):
         for finding in KEPT.measurements
     )
     text = words_of(page(replace(KEPT, status="interrupted", ended_at=None, measurements=findings)))
-    assert "This run is interrupted." in text
+    assert "This run was interrupted." in text
     assert "nan" not in text.lower().split()
 
 
@@ -180,17 +180,17 @@ def test_a_run_without_samples_gives_a_page_without_the_chart_of_each_request():
 def test_a_report_that_cannot_be_written_is_named(tmp_path):
     path = tmp_path / "missing" / "report.html"
     with pytest.raises(EnvironmentUnusable, match=r"cannot write .*report\.html: No such"):
-        html.write(KEPT, samples_of, path)
+        html.write((report_of(KEPT, samples_of),), path)
 
 
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentUnusable, match=r"cannot write .*file/report\.html: Not a"):
-        html.write(KEPT, samples_of, tmp_path / "file" / "report.html")
+        html.write((report_of(KEPT, samples_of),), tmp_path / "file" / "report.html")
 
 
 def test_a_written_report_leaves_nothing_else(tmp_path):
-    html.write(KEPT, samples_of, tmp_path / "report.html")
+    html.write((report_of(KEPT, samples_of),), tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -198,16 +198,28 @@ def test_the_page_begins_with_a_table_whose_rows_lead_to_each_measurement():
     text = page()
     table = text.partition('<table class="overview"')[2].partition("</table>")[0]
     for index, finding in enumerate(KEPT.measurements, 1):
-        assert f'<a href="#finding-{index}">{finding.title}</a>' in table
-        assert f"N = {figures.n(finding.capacity)} per s" in table
-        assert f'<section id="finding-{index}"' in text
+        assert f'<a href="#measurement-{index}">{finding.title}</a>' in table
+        assert f'data-label="N per second">{figures.n(finding.capacity)}</td>' in table
+        assert figures.interval(finding.capacity) in table
+        assert f'<section id="measurement-{index}"' in text
     assert text.index('<table class="overview"') < text.index("</header>")
 
 
-def test_the_first_tile_gives_n_with_its_margin_and_interval():
-    tile = words_of(page().partition('<li class="tile')[2].partition("</li>")[0])
-    assert "± 1.1 % (95 % interval 7.11 to 7.27)" in tile
-    assert "How sure" not in page()
+def test_the_first_screen_is_the_answer():
+    header = words_of(page().partition("</header>")[0])
+    assert "Keystone 30.0.0 sustains 7.19 logins and 46.3 validations a second" in header
+    assert "324 ms at 6.90/s" in header
+    assert "the machine's CPU" in header
+    assert "0/1,106" in header
+    assert header.count("valid") > 1
+
+
+def test_everything_but_the_answer_is_folded():
+    text = page().partition("<main")[2]
+    bare = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert "<figure" not in bare
+    assert "backlog grew" not in bare
+    assert bare.count("<table") == len(KEPT.measurements)  # the facts of each
 
 
 @pytest.mark.parametrize("capacity", [None, Capacity(None, None, None, 0.0)])
@@ -224,9 +236,7 @@ def test_a_fixed_load_has_one_throughput_and_no_charts_of_a_search():
     fixed = replace(finding, capacity=None, policy="fixed", trials=finding.trials[1:2])
     text = words_of(page(replace(KEPT, measurements=(fixed,))))
     throughput = figures.rate(finding.trials[1].stats.throughput_rps)
-    assert f"Completed {throughput} per second" in text
-    assert f"{throughput} per s" in text
-    assert f"{throughput} a second" in words.phase(fixed)
+    assert f"{throughput} a second" in text
     assert "next to N" not in text
     assert "kept busy" not in text
 
@@ -260,14 +270,14 @@ def task(*workloads):
 
 
 def test_a_broken_sla_differs_from_one_that_held_in_text_colour_and_shape():
-    held = workload(BROKEN[:1])
-    text = html.render(task(held, workload()), lambda _: SAMPLES[0, 3])
+    made = workload(BROKEN[:1])
+    text = page_of(task(made, workload()), lambda _: SAMPLES[0, 3])
     table = text.partition('<table class="overview"')[2].partition("</table>")[0]
     first, second = re.findall(
         r'<span class="badge (\w+)">.*? d="([^"]+)".*?</svg> ([^<]+)<', table
     )
-    assert (first[0], first[2]) == ("sustained", "held")
-    assert (second[0], second[2]) == ("degraded", "broken: max_avg_duration")
+    assert (first[0], first[2]) == ("sustained", "SLA held")
+    assert (second[0], second[2]) == ("degraded", "SLA broken: max_avg_duration")
     assert first[1] != second[1]
     header = words_of(text.partition("</header>")[0])
     assert "1 of 2 workloads broke their SLA" in header
@@ -276,21 +286,22 @@ def test_a_broken_sla_differs_from_one_that_held_in_text_colour_and_shape():
 
 
 def test_each_of_many_workloads_is_reached_from_the_table_and_leads_back():
-    text = html.render(task(*[workload()] * 20), lambda _: SAMPLES[0, 3])
+    text = page_of(task(*[workload()] * 20), lambda _: SAMPLES[0, 3])
     for number in range(1, 21):
-        assert f'<a href="#workload-{number}">' in text
+        assert f'<a href="#measurement-{number}">' in text
     assert text.count('href="#overview"') == 20
     Balanced().feed(text)
 
 
 def test_the_histogram_of_durations_has_bars_as_many_as_the_data_ask_for():
-    text = html.render(task(workload()), lambda _: SAMPLES[0, 3])
-    charts = {c["id"]: c for c in json.loads(text.partition('id="charts">')[2].partition("<")[0])}
-    (series,) = charts["workload-1-histogram"]["series"]
-    assert series["kind"] == "bars"
-    assert sum(count for _, count in series["data"]) == len(SAMPLES[0, 3])
-    drawn = text.partition('id="workload-1-histogram"')[2].partition("</svg>")[0]
-    assert drawn.count('<rect class="bar ') == sum(count > 0 for _, count in series["data"])
+    report = report_of(task(workload()), lambda _: SAMPLES[0, 3])
+    charts = {chart.id: chart for chart in report.sections[0].charts}
+    (series,) = charts["measurement-1-histogram"].series
+    assert series.kind == "bars"
+    assert sum(count for _, count in series.data) == len(SAMPLES[0, 3])
+    text = html.render(report)
+    drawn = text.partition('id="measurement-1-histogram"')[2].partition("</svg>")[0]
+    assert drawn.count('<rect class="bar ') == sum(count > 0 for _, count in series.data)
 
 
 def test_the_number_of_bars_is_that_of_numpy_and_bounded():
@@ -324,17 +335,16 @@ def test_a_load_is_said_in_words(runner, text):
 
 
 @pytest.mark.parametrize(
-    ("kind", "sentence"),
+    ("kind", "words"),
     [
-        (CapacityKind.SATURATION, "limited by saturation: every worker is busy"),
-        (CapacityKind.REFUSAL, "limited by refusals: requests fail from here on"),
-        (CapacityKind.OBJECTIVE, "limited by the objective: responses become too slow"),
-        (CapacityKind.CEILING, "limited by the load that is allowed, not by the service"),
+        (CapacityKind.SATURATION, "the machine's CPU: its 2 cores were 97 % busy at N"),
+        (CapacityKind.REFUSAL, "refusals: requests fail from here on"),
+        (CapacityKind.OBJECTIVE, "the objective: responses become too slow"),
+        (CapacityKind.CEILING, "the load that is allowed, not by the service"),
     ],
 )
-def test_the_page_says_what_limits_n(kind, sentence):
+def test_the_page_says_what_limits_n(kind, words):
     finding = KEPT.measurements[0]
     limited = replace(finding, capacity=replace(finding.capacity, kind=kind))
-    assert f"What limits N {kind} {sentence}" in words_of(
-        page(replace(KEPT, measurements=(limited,)))
-    )
+    header = page(replace(KEPT, measurements=(limited,))).partition("</header>")[0]
+    assert words in words_of(header)

@@ -1,14 +1,11 @@
 """What gave way, in each form in which a result is shown."""
 
-import io
-import json
 from dataclasses import replace
-from pathlib import Path
 
-import jsonschema
 import pytest
 from made_workloads import workload
 from realistic import keystone
+from rendered import data_of, in_full, measured, page_of, summary_of
 
 from loadstone.analysis.model import NOT_JUDGED
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
@@ -16,15 +13,12 @@ from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts, read_folde
 from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
-from loadstone.report import html, terminal, trial_figures, words
-from loadstone.report.console import console
-from loadstone.report.data import as_data
-from loadstone.report.html import charts
+from loadstone.report import schema, trial_figures
+from loadstone.report.sections import charts, statements
 from loadstone.result.model import Run
 from loadstone.search.low_load import PURPOSE
 from loadstone.store import codec
 
-SCHEMA = json.loads((Path(__file__).parent.parent / "data/result.schema.json").read_text())
 SENTENCE = "Keystone's CPU: 1.96 of 2 cores busy; a request costs 272 ms."
 RUN, SAMPLES = keystone()
 
@@ -48,8 +42,9 @@ def watched() -> Run:
 
 
 def test_json_names_the_bottleneck_ranks_resources_and_gives_findings():
-    data = as_data(watched())
-    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    schema.check(data_of(watched()))
+    data = measured(watched())
+    assert data["limit"] == "Keystone's CPU: 98 % of 2 cores, 272 ms of CPU a request"
     assert data["bottleneck"]["kind"] == "cpu"
     assert data["bottleneck"]["role"] == "keystone"
     assert data["bottleneck"]["utilisation"] == pytest.approx(0.98)
@@ -62,27 +57,23 @@ def test_json_names_the_bottleneck_ranks_resources_and_gives_findings():
 
 
 def test_without_a_monitor_they_are_null():
-    data = as_data(replace(RUN, measurements=RUN.measurements[:1]))
-    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    data = measured(replace(RUN, measurements=RUN.measurements[:1]))
     assert data["bottleneck"] is None
-    assert data["resources"] is None
+    assert data["resources"] == []
 
 
 def test_the_terminal_says_first_what_gives_way():
-    written = io.StringIO()
-    terminal.show(watched(), console(written, 120))
-    shown = written.getvalue()
-    points = [line for line in shown.splitlines() if line.startswith("  - ")]
-    assert points[0] == f"  - {SENTENCE}".ljust(len(points[0]))
-    assert "98 %" in shown
-    assert "[red]" not in shown
-    assert "The CPU is the limit" not in shown  # of the machine: its sentence says more
+    shown = summary_of(watched())
+    assert "limited by  Keystone's CPU: 98 % of 2 cores, 272 ms of CPU a request" in shown
+    full = in_full(watched())
+    assert SENTENCE in full
+    assert "[red]" not in full
+    assert "The CPU is the limit" not in full  # of the machine: its sentence says more
 
 
 def test_the_page_has_the_resources_below_the_latency_over_time():
-    page = html.render(watched(), lambda trial: SAMPLES[0, trial.number])
-    assert "What gives way" in page
-    assert "mariadb is not watched: Access denied" in page
+    page = page_of(watched(), lambda trial: SAMPLES[0, trial.number])
+    assert "Mariadb is not watched: Access denied" in page
     latency, used = page.index("Latency over time"), page.index("Resources over time")
     assert latency < used < page.index("Backlog over time")
 
@@ -91,11 +82,9 @@ def test_a_task_shows_it_with_each_workload():
     one = workload(SAMPLES[0, 3])
     trial = replace(one.trials[0], resources=resources())
     run = replace(RUN, kind="task", measurements=(replace(one, trials=(trial,)),))
-    data = as_data(run)["workloads"][0]
-    assert data["bottleneck"]["sentence"] == SENTENCE
-    written = io.StringIO()
-    terminal.show(run, console(written, 120))
-    assert SENTENCE in written.getvalue()
+    assert measured(run)["bottleneck"]["sentence"] == SENTENCE
+    assert "limited by  Keystone's CPU: 98 %" in summary_of(run)
+    assert SENTENCE in in_full(run)
 
 
 def test_the_store_gives_back_what_it_kept():
@@ -134,15 +123,14 @@ def profiled() -> Run:
 
 
 def test_a_profile_says_where_the_time_goes_and_what_it_cost():
-    data = as_data(profiled())
-    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    schema.check(data_of(profiled()))
+    data = measured(profiled())
     assert data["profile"]["parts"] == {"password hashing": 0.6, "SQL ORM": 0.4}
     assert data["profile"]["profiler_cores"] == pytest.approx(0.1)
-    written = io.StringIO()
-    terminal.show(profiled(), console(written, 200))
-    assert "password hashing 60 %, SQL ORM 40 %" in written.getvalue()
-    assert "The profiler took 0.10 of a core; a request cost" in written.getvalue()
-    page = html.render(profiled(), lambda trial: SAMPLES[0, min(trial.number, 5)])
+    shown = in_full(profiled(), 200)
+    assert "password hashing 60 %, SQL ORM 40 %" in shown
+    assert "The profiler took 0.10 of a core; a request cost" in shown
+    page = page_of(profiled(), lambda trial: SAMPLES[0, min(trial.number, 5)])
     assert "Where the workers' time goes" in page.replace("&#39;", "'")
     assert "profiles/1-005.folded" in page
 
@@ -184,7 +172,7 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     search = replace(search, trials=(low, other))
     assert trial_figures.verdict(low) == "low load"
     assert trial_figures.verdict(other) == "saturated"
-    assert any("1 of them had a low load" in line for line in words.method(search))
+    assert any("1 of them had a low load" in line for line in statements.method(search))
     drawn = []
 
     def samples_of(trial):
@@ -194,9 +182,7 @@ def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     (chart,) = [one for one in charts.of(search, "a", samples_of) if one.id.endswith("-resources")]
     assert chart.title == "Resources over time"
     assert low.number not in drawn
-    written = io.StringIO()
-    terminal.show(replace(watched(), measurements=(search,)), console(written, 120))
-    assert "low load" in written.getvalue()
+    assert "low load" in in_full(replace(watched(), measurements=(search,)))
 
 
 def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
@@ -212,12 +198,14 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
         replace(one, resources=replace(one.resources, observation=seen)) for one in search.trials
     )
     run = replace(watched(), measurements=(replace(search, trials=trials),))
-    (line,) = [one for one in words.details(run.measurements[0]) if "bounds, no forecasts" in one]
-    assert "at most 7.14 a second" in line
+    found = [one.text for one in statements.of(run.measurements[0])]
+    (line,) = [one for one in found if "bounds, no forecasts" in one]
+    assert "no more than 7.14/s" in line
     assert "10.7 with one more core" in line
     assert "7.14 with one more worker" in line
-    data = as_data(run)
-    jsonschema.validate(json.loads(json.dumps(data, allow_nan=False)), SCHEMA)
+    assert "one core and one worker more: at most 10.7/s" in " ".join(summary_of(run).split())
+    schema.check(data_of(run))
+    data = measured(run)
     assert data["bounds"]["limit"] == "the machine's CPU"
     assert [one["change"] for one in data["bounds"]["changes"]] == [
         "one more core",

@@ -3,56 +3,110 @@ from dataclasses import replace
 
 from made_workloads import workload
 from realistic import keystone
+from rendered import in_full, summary_of
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import terminal
 from loadstone.report.listing import listing
+from loadstone.report.sections.run import report_of
 from loadstone.result.listing import Entry, MeasurementSummary
+from loadstone.search.model import Capacity
 
 RESULT, SAMPLES = keystone()
+CRITICAL = AuditFinding("KS-01", "critical", "KS-01 is bad.", "Mend it. Restart.", True)
 
 
-def shown(draw, *, colour: bool = False) -> str:
+def shown(draw, *, colour: bool = False, width: int = 80) -> str:
     file = io.StringIO()
-    console = Console(file=file, width=80, force_terminal=colour, highlight=False, markup=False)
+    console = Console(file=file, width=width, force_terminal=colour, highlight=False, markup=False)
     draw(console)
     return file.getvalue()
 
 
 def test_a_result_is_readable_at_80_columns_and_without_colour():
-    text = shown(lambda console: terminal.show(RESULT, console))
-    assert max(map(len, text.splitlines())) <= 80
-    assert "\x1b" not in text
-    assert "…" not in text
+    for text in (summary_of(RESULT, 80), in_full(RESULT, 80)):
+        assert "\x1b" not in text
+        assert "…" not in text
+    assert max(map(len, summary_of(RESULT, 80).splitlines())) <= 80
 
 
-def test_the_table_gives_each_trial_and_why():
-    text = shown(lambda console: terminal.show(RESULT, console))
+def test_the_summary_of_each_measurement_has_at_most_twelve_lines():
+    found = replace(
+        RESULT,
+        measurements=(
+            replace(RESULT.measurements[0], parameters=(("load time at most", "75 s"),)),
+        ),
+        environment=replace(RESULT.environment, audit=(CRITICAL,)),
+    )
+    text = summary_of(found, 80)
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert len(lines) <= 12
+    assert not text.endswith("\n\n")
+    assert lines[0].startswith("token issue   Keystone 30.0.0 (2 workers, SQLite), 2 cores")
+    assert lines[1].strip() == "N = 7.19 per second   (7.11 to 7.27, 95 %)"
+    for line in (
+        "  limited by  the machine's CPU: its 2 cores were 97 % busy at N",
+        "  at 6.90/s   keeps up: p50 283, p95 324, p99 339 ms",
+        "  at 8.40/s   falls behind: 7.17/s completed",
+        "  failures    0 of 1,106",
+        "  trust       valid (not trial 4): 99 % sent within 0.08 ms; generator 3.8 % CPU",
+        "  try first   KS-01 critical: Mend it  (loadstone audit prove KS-01)",
+        f"  5 trials    loadstone results show {RESULT.run_id} --trials",
+        f"  page        loadstone report {RESULT.run_id}",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_narrow_interval_is_not_said_to_need_a_longer_search():
+    found = RESULT.measurements[0]
+    wide = replace(found.capacity, low_rps=6.0, high_rps=8.0)
+    budget = (("load time at most", "75 s"),)
+    for capacity, is_said in ((found.capacity, False), (wide, True)):
+        one = replace(found, capacity=capacity, parameters=budget)
+        text = summary_of(replace(RESULT, measurements=(one,)))
+        assert ("--budget 5m, about half this width" in text) is is_said
+
+
+def test_what_is_not_decided_is_one_line_that_says_what_to_try():
+    found = replace(
+        RESULT.measurements[0],
+        capacity=Capacity(None, 53.0, 73.0, 0.0),
+        parameters=(("load time at most", "30 s"),),
+    )
+    text = summary_of(replace(RESULT, measurements=(found,)))
+    assert "N between 53 and 73 per second" in text
+    [line] = [line for line in text.splitlines() if "exit 4" in line]
+    assert line.strip() == "not decided (exit 4): N 53 to 73, not confirmed. Try --budget 2m"
+
+
+def test_the_table_gives_each_trial_and_why_on_request():
+    assert "backlog grew" not in summary_of(RESULT)
+    text = in_full(RESULT)
     row = next(line for line in text.splitlines() if "6.90" in line and "sustained" in line)
     trial = RESULT.measurements[0].trials[2]
     assert f"{trial.stats.throughput_rps:.2f}" in row
     assert f"{1000 * trial.stats.total.p99_s:.0f}" in row
-    assert "N: 7.19 per second   interval 7.11 to 7.27" in text
     assert "backlog grew by 3.9 s of work in 30 s" in text
     assert "sends were late" in text
 
 
 def test_a_verdict_is_a_word_also_where_there_is_colour():
-    text = shown(lambda console: terminal.show(RESULT, console), colour=True)
+    report = report_of(RESULT)
+    text = shown(lambda console: terminal.show_in_full(report, console), colour=True, width=120)
     assert "\x1b[32msustained" in text
     assert "\x1b[31mdegraded" in text
 
 
 def test_a_run_that_failed_says_why():
     failed = replace(RESULT, status="failed", failure="Keystone died: exit 137", measurements=())
-    assert "It ended early: Keystone died" in shown(lambda c: terminal.show(failed, c))
+    assert "This run failed: Keystone died: exit 137." in summary_of(failed)
 
 
 def test_square_brackets_of_a_service_are_not_taken_for_markup():
     odd = replace(RESULT, failure="cannot reach [::1]:5000 [red]", measurements=())
-    assert "[::1]:5000 [red]" in shown(lambda c: terminal.show(odd, c))
+    assert "[::1]:5000 [red]" in summary_of(odd)
 
 
 def test_the_list_gives_each_run_with_its_capacities():
@@ -73,25 +127,20 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "not found" not in text
 
 
-def test_a_critical_finding_of_the_audit_is_shown_with_the_result():
-    found = tuple(
-        AuditFinding(rule, level, f"{rule} is bad.", "Mend it.")
-        for rule, level in (("KS-01", "critical"), ("KS-02", "warning"))
-    )
-    audited = replace(RESULT, environment=replace(RESULT.environment, audit=found))
-    text = shown(lambda c: terminal.show(audited, c))
-    assert "KS-01, critical: KS-01 is bad. Try: Mend it." in text
+def test_a_critical_finding_of_the_audit_is_what_to_try_first():
+    found = (CRITICAL, replace(CRITICAL, rule="KS-02", severity="warning"))
+    text = summary_of(replace(RESULT, environment=replace(RESULT.environment, audit=found)))
+    assert "try first   KS-01 critical: Mend it  (loadstone audit prove KS-01)" in text
     assert "KS-02" not in text
 
 
-def test_a_task_says_at_its_end_how_many_workloads_fell_short():
+def test_each_workload_of_a_task_says_how_it_fell_short():
     held, broken = (workload(SAMPLES[0, 3], (Check("a", good, ""),)) for good in (True, False))
     failed = replace(broken, failure="no service")
-    result = replace(RESULT, measurements=(held, broken, failed))
-    assert (
-        f"Run {RESULT.run_id}, finished: 1 of 3 workloads could not be carried out, 1 of 3 "
-        "workloads broke their SLA."
-    ) in " ".join(shown(lambda c: terminal.show(result, c)).split())
+    text = summary_of(replace(RESULT, measurements=(held, broken, failed)))
+    assert "fell short (exit 1): the SLA is broken: a" in text
+    assert "could not be carried out (exit 3): no service" in text
+    assert text.count("(exit ") == 2
 
 
 def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():

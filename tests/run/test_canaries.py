@@ -8,6 +8,7 @@ from zipfile import ZipFile
 import pytest
 import yaml
 from canaries import COMMANDS, HEADERS, NAMES, PRINTED, SCHEMES, Canaries, basic
+from documents import workloads
 from fake_keystone import PASSWORD
 from secret_watch import files_with, watched
 
@@ -161,8 +162,8 @@ def test_no_secret_of_any_place_is_kept_or_shown(loadstone, folder, canaries):
     assert ended.returncode == 1, ended.printed  # requests without a good answer
     searched = shown(loadstone, folder)
     data = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
-    assert len(data["workloads"]) == 5
-    assert len(data["workloads"][0]["hooks"]) == len(COMMANDS) + 4
+    assert len(workloads(data)) == 5
+    assert len(workloads(data)[0]["hooks"]) == len(COMMANDS) + 4
     assert ended.command_lines
     assert len(c.by_place) >= LEAST
     found = {}

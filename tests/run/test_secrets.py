@@ -5,6 +5,7 @@ import os
 from zipfile import ZipFile
 
 import pytest
+from documents import workloads
 from fake_keystone import PASSWORD
 from secret_watch import files_with, watched
 
@@ -90,7 +91,7 @@ def test_no_secret_of_a_task_is_kept_or_shown(loadstone, folder):
         assert told.returncode == 0, told.stderr
     assert loadstone("results", "export", "latest", str(folder / "run.zip")).returncode == 0
     ZipFile(folder / "run.zip").extractall(reports / "bundle")
-    (first, _, third) = json.loads(data.stdout)["workloads"]
+    (first, _, third) = workloads(json.loads(data.stdout))
     assert len(first["hooks"]) == 3
     assert third["failures"]
     assert seen, "the watcher saw what was started"

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from documents import workloads
 
 TASK = """
 Authenticate.keystone:
@@ -42,5 +43,5 @@ def test_a_signal_keeps_what_was_measured_and_removes_the_users(loadstone, fake,
     assert fake.names("users") == fake.names("domains") == []
     kept = json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)
     assert kept["status"] == "interrupted"
-    assert kept["workloads"][0]["status"] == "interrupted"
-    assert kept["workloads"][0]["total"]["count"] > 5
+    assert workloads(kept)[0]["status"] == "interrupted"
+    assert workloads(kept)[0]["total"]["count"] > 5

@@ -17,6 +17,7 @@ import openstack
 import pytest
 import requests
 from command_line import PASSWORD, CommandLine
+from documents import only
 from known_service import NAME, known_service, serving
 
 from loadstone.serve import service
@@ -115,7 +116,7 @@ def test_loadstone_prepares_measures_up_to_its_ceiling_and_removes(tmp_path):
             *("--max-rate", "200", "--json", "-"),
             url=f"http://127.0.0.1:{port}/v3",
         )
-    found = json.loads(ended.stdout)
+    found = only(json.loads(ended.stdout))
     assert "Traceback" not in ended.stderr
     assert sum(trial["errors"] for trial in found["trials"]) == 0
     seen = json.loads(counts.read_text())

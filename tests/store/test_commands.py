@@ -46,7 +46,9 @@ def test_runs_are_listed_shown_and_deleted(loadstone):
     assert listed[0]["configuration"]["workers"] == "2"
     shown = json.loads(loadstone("results", "show", "2026", "--json", "-").stdout)
     assert shown["measurements"][0]["capacity"]["rate_rps"] == 7.19
-    assert "N: 7.19 per second" in loadstone("results", "show", "latest").stdout
+    assert "N = 7.19 per second" in loadstone("results", "show", "latest").stdout
+    assert "keeps up: p50" in loadstone("results", "show", "latest").stdout
+    assert "backlog grew by" in loadstone("results", "show", "latest", "--trials").stdout
     assert loadstone("results", "delete", "latest").stdout == f"deleted {RESULT.run_id}\n"
     assert "No results yet" in loadstone("results", "list").stdout
 

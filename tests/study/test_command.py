@@ -58,7 +58,7 @@ def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
     asked = (begun.study_id[:-1], "--store", tmp_path)
     assert "12 of 12 measurements are missing; go on" in ask("show", *asked).output
     shown = ask("show", *asked, "--markdown")
-    assert (shown.exit_code, shown.output[:13]) == (0, "## Two by two")
+    assert (shown.exit_code, shown.output[:14]) == (0, "### Two by two")
     assert f"Study {begun.study_id}, seed 3, 0 of 12 measurements." in shown.output
     data = json.loads(ask("show", *asked, "--json", "-").output)
     assert (data["study_id"], data["missing"]) == (begun.study_id, 12)

@@ -1,7 +1,6 @@
 """The Universal Scalability Law recovers known parameters and refuses what does not carry a fit."""
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,13 @@ from scipy import optimize
 from study_files import result_of
 
 from loadstone.errors import InvalidInput
-from loadstone.study import journal, page, raw
+from loadstone.report import html
+from loadstone.study import journal, raw
 from loadstone.study.model import Cell
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.scaling import fit, sentences
+from loadstone.study.section import report_of
 from loadstone.study.table import TableRow, TurnOutcome
 
 RATE, CONTENTION, COHERENCE = 20.0, 0.06, 0.004
@@ -109,18 +110,17 @@ def test_the_page_draws_the_points_the_fitted_law_and_the_ideal_line(tmp_path: P
         TurnOutcome(turn, result_of(f"run-{turn.number}", capacity(int(turn.cell.levels[0][1]))))
         for turn in turns(begun.begun.study(), 1)
     ]
-    text = page.render(begun, outcomes)
-    charts = json.loads(text.partition('id="charts">')[2].partition("</script>")[0])
-    [chart] = [one for one in charts if one["id"] == "scaling-1"]
-    assert chart["title"] == "Scaling over workers"
-    lines = {one["name"]: one["data"] for one in chart["series"]}
+    report = report_of(begun, outcomes)
+    [chart] = [one for one in report.charts if one.id == "scaling-1"]
+    assert chart.title == "Scaling over workers"
+    lines = {one.name: one.data for one in chart.series}
     assert len(lines["measured"]) == 8
     assert lines["fitted law"][0] == pytest.approx([1, capacity(1)], rel=1e-3)
     assert lines["fitted law"][-1] == pytest.approx([8, capacity(8)], rel=1e-3)
     # What one more would bring if nothing were shared, as far as the chart reaches.
     count, rate = lines["ideal"][-1]
     assert rate == pytest.approx(count * RATE, rel=1e-3)
-    assert "Universal Scalability Law" in text
+    assert "Universal Scalability Law" in html.render(report)
 
 
 def test_raw_results_are_a_line_for_each_repeat(tmp_path: Path) -> None:

@@ -7,17 +7,20 @@ from dataclasses import replace
 import pytest
 from study_files import STEPS, result_with, stretch_of
 
-from loadstone.report import words
+from loadstone.report import terminal
 from loadstone.report.console import console
+from loadstone.report.data import as_data
+from loadstone.report.sections import workload
 from loadstone.run.exit_code import exit_code
 from loadstone.store.store import Store
-from loadstone.study import journal, show
+from loadstone.study import journal
 from loadstone.study.cell import steps_group
 from loadstone.study.figure import of_trial
 from loadstone.study.model import Figure
 from loadstone.study.order import turns
 from loadstone.study.outcomes import exit_code as exit_code_of_study
 from loadstone.study.read import StudySource
+from loadstone.study.section import report_of
 from loadstone.study.table import TurnOutcome, differences, rows
 
 STUDY = StudySource("mine.yaml", STEPS).study(quick=False)
@@ -112,12 +115,15 @@ def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
     begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     found = measured({"1": 10.0, "2": 5.0})
     out = io.StringIO()
-    show.print_results(begun, found, console(out))
+    terminal.show(report_of(begun, found), console(out))
     assert "rate per s" in out.getvalue()
     assert "validate at 20" in out.getvalue()
-    data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
+    data = json.loads(json.dumps(as_data(report_of(begun, found)), allow_nan=False))
     assert data["figure"] == {"name": "rate", "unit": "per s"}
-    assert [row["step"] for row in data["rows"]] == ["create serially", "validate at 20"] * 2
+    assert [row["step"] for row in data["measurements"]] == [
+        "create serially",
+        "validate at 20",
+    ] * 2
 
 
 def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
@@ -132,9 +138,8 @@ def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
 
 
 def test_a_stretch_says_what_came_of_it_and_not_that_no_capacity_was_found():
-    said = words.of(stretch_of(100, 20.0))
-    assert said[0] == "X: 100 of 100 succeeded, 5.00 a second, 200 ms each on average."
-    assert not any("capacity" in one or "search" in one for one in said[:1])
+    answer = workload.answer(stretch_of(100, 20.0))
+    assert answer.sentence == "X: 100 of 100 succeeded, 5.00 a second, 200 ms each on average."
 
 
 def test_the_exit_code_of_stretches_is_that_of_their_errors():

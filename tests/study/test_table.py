@@ -12,11 +12,14 @@ from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import of_logs
 from loadstone.compare.answer import Answer
 from loadstone.monitor.usage import Usage
+from loadstone.report import html, markdown, schema, terminal
 from loadstone.report.console import console
+from loadstone.report.data import as_data
 from loadstone.result.model import Environment
-from loadstone.study import journal, markdown, page, read, show, wording
+from loadstone.study import journal, read, wording
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
+from loadstone.study.section import report_of
 from loadstone.study.table import TurnOutcome, differences, rows
 
 STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
@@ -77,8 +80,8 @@ def test_a_ratio_has_an_answer_in_the_direction_of_the_figure():
         ("nginx", "1"): [10.02, 19.98, 40.1],
     })  # fmt: skip
     assert differences(STUDY, equal)[0].answer is Answer.SAME
-    (said,) = wording.comparison_lines(STUDY, equal)
-    assert ": the same within 3.0 %, p = " in said
+    (one,) = differences(STUDY, equal)
+    assert wording.conclusion(one, STUDY).startswith("the same within 3.0 %, p = ")
 
 
 def test_a_row_is_the_mean_over_repeats():
@@ -153,13 +156,12 @@ def test_of_many_tests_each_p_is_adjusted_for_all():
     found = measured({("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [11.0, 11.4, 11.2]})
     [alone] = differences(STUDY, found)
     assert (alone.p_holm, alone.answer) == (alone.p, Answer.FASTER)
-    assert len(list(wording.comparison_lines(STUDY, found))) == 1
+    assert list(wording.comparison_notes(STUDY, found)) == []
     many = replace(STUDY, comparisons=STUDY.comparisons * 20)
     first = differences(many, found)[0]
     assert first.p_holm == pytest.approx(20 * alone.p)
     assert first.answer is Answer.UNKNOWN
-    *said, last = wording.comparison_lines(many, found)
-    assert len(said) == 20
+    (last,) = wording.comparison_notes(many, found)
     assert last.startswith("p is adjusted for 20 tests (Holm)")
 
 
@@ -173,8 +175,8 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
     assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
-    said, why = wording.comparison_lines(QUICK, found)
-    assert said.endswith(": no test (*)")
+    (why,) = wording.comparison_notes(QUICK, found)
+    assert wording.conclusion(one, QUICK) == "no test (*)"
     assert why == "(*) of one pair there is no test; its interval is that within the measurements"
     assert one.p is None
 
@@ -187,20 +189,24 @@ def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
     found = measured(dict.fromkeys(cells, ALIKE))
     (line,) = wording.overview(STUDY, rows(STUDY, found))
     assert line == (
-        "No difference was shown between the 4 cells (web and workers): 8.33 to 8.33 per s, each "
-        "within 0.0 % of their mean, and all intervals overlap."
+        "Web and workers make no difference here (each within 0.0 %): 8.33 to 8.33 per s in 4 "
+        "cells."
     )
     begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
-    header = page.render(begun, found).partition("</header>")[0]
-    assert header.index("No difference was shown") < header.index('id="overview"')
-    assert line in markdown.render(begun, found)
+    report = report_of(begun, found)
+    header = html.render(report).partition("</header>")[0]
+    assert header.index("make no difference") < header.index('id="overview"')
+    assert line in markdown.render(report)
     different = measured(dict.fromkeys(cells[:3], ALIKE) | {cells[3]: [16.0, 16.3, 16.6]})
     assert list(wording.overview(STUDY, rows(STUDY, different))) == []
+    faster = measured({(web, n): [3 * x if n == "2" else x for x in ALIKE] for web, n in cells})
+    (line,) = wording.overview(STUDY, rows(STUDY, faster))
+    assert line.startswith("Web makes no difference here (each within 0.0 %): 8.33 to 25.0 per s")
     incomplete = measured(dict.fromkeys(cells[:3], ALIKE))
     assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
 
 
-def test_settings_that_only_one_side_has_are_counted():
+def test_settings_that_differ_between_two_levels_are_one_folded_table(tmp_path):
     found = measured({(web, "1"): ALIKE for web in ("apache", "nginx")})
     facts = {"apache": (("cache", "on"),), "nginx": (("cache", "off"), ("a", "1"), ("b", "2"))}
     found = [
@@ -215,9 +221,13 @@ def test_settings_that_only_one_side_has_are_counted():
         )
         for one in found
     ]
-    said = [one for one in wording.comparison_lines(STUDY, found) if "differ in" in one]
-    assert said == [
-        "apache and nginx differ in: cache on -> off; 2 settings that only one of them has"
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    (table,) = report_of(begun, found).settings
+    assert table.title == "Settings in which apache and nginx differ"
+    assert [row.cells for row in table.rows] == [
+        ("cache", "on", "off"),
+        ("a", "–", "1"),  # noqa: RUF001
+        ("b", "–", "2"),  # noqa: RUF001
     ]
 
 
@@ -235,17 +245,21 @@ def test_table_and_data_say_the_same(tmp_path):
         ("nginx", "2"): [20.0, 20.0, 23.0],
     })  # fmt: skip
     out = io.StringIO()
-    show.print_results(begun, found, console(out))
+    terminal.show(report_of(begun, found), console(out))
     text = out.getvalue()
     assert "42" in text
     assert "6 of 12 measurements are missing" in text
     assert f"loadstone study run --resume {begun.study_id} --store {tmp_path}" in text
     assert "web apache, workers 1: apache is not installed" in text
-    data = json.loads(json.dumps(show.as_data(begun, found), allow_nan=False))
+    data = json.loads(json.dumps(as_data(report_of(begun, found)), allow_nan=False))
     assert (data["study"], data["seed"], data["missing"]) == ("mine", 5, 6)
-    assert data["rows"][1]["values"] == [10.0, 10.5, 11.0]
-    assert data["rows"][1]["published"] == 42
-    assert data["differences"][0]["words"] in text
+    assert data["measurements"][1]["values"] == [10.0, 10.5, 11.0]
+    assert data["measurements"][1]["published"] == 42
+    schema.check(data)
+    [one] = data["differences"]
+    assert one["words"].startswith("nginx/apache = 2 [1.78, 2.24], 3 pairs")
+    assert "nginx / apache" in text
+    assert "1.78 to 2.24" in text
 
 
 def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
@@ -257,17 +271,18 @@ def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):
     })  # fmt: skip
     machine = Environment((("cores", "2"), ("memory", "8 GB")), ())
     found = [replace(o, result=o.result and replace(o.result, environment=machine)) for o in found]
-    lines = markdown.render(begun, found).splitlines()
-    assert lines[:3] == ["## Two by two", "", "After: a &lt;b> \\| c."]
+    lines = markdown.render(report_of(begun, found)).splitlines()
+    assert lines[0] == "### Two by two"
+    assert "After: a &lt;b> \\| c" in lines[2]
     assert lines[4:8] == [
         "| web | workers | N per s | interval | found | published | valid |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
         "| apache | 1 | failed | \u2013 | 0/3 |  | \u2013 |",
-        "| apache | 2 | 10.5 | 9.3 to 11.8 | 3/3 | 42 | \u2013 |",
+        "| apache | 2 | 10.5 | 9.3 to 11.8 | 3/3 | 42 (x 0.25) | \u2013 |",
     ]
     assert "- Published 42: seen elsewhere" in lines
-    assert any(line.startswith("- nginx/apache = 2") for line in lines)
-    assert lines[-1] == (
+    assert any(line.startswith("| nginx / apache | workers 2 | 2 |") for line in lines)
+    assert lines[2].endswith(
         f"Study {begun.study_id}, seed 5, 6 of 12 measurements, "
         "2026-11-21 09:31 to 2026-11-21 09:32 UTC on: cores 2, memory 8 GB."
     )
@@ -278,7 +293,7 @@ def test_the_table_of_isp_ras_fits_into_80_columns(tmp_path):
     order = turns(begun.begun.study(), 1)
     found = [TurnOutcome(turn, result_of(f"run-{turn.number}", 6.5)) for turn in order]
     out = io.StringIO()
-    show.print_results(begun, found, Console(file=out, width=80, markup=False))
+    terminal.show(report_of(begun, found), Console(file=out, width=80, markup=False))
     lines = out.getvalue().splitlines()
     (first,) = [i for i, line in enumerate(lines) if "storage" in line and "N per s" in line]
     shown = lines[first + 2 : first + 15]
@@ -308,9 +323,9 @@ def test_other_work_on_the_machine_is_said_below_the_table(tmp_path):
         "on a quiet machine the figures may differ."
     )
     out = io.StringIO()
-    show.print_results(begun, found, Console(file=out, width=300))
+    terminal.show(report_of(begun, found), Console(file=out, width=300))
     assert said in out.getvalue()
-    assert said in markdown.render(begun, found)
+    assert said in markdown.render(report_of(begun, found))
 
 
 def usage(wall_s, service_cpu_s):
@@ -329,33 +344,36 @@ def test_two_repeats_have_a_mean_and_no_interval():
     assert shown.estimate.value == pytest.approx(200**0.5)
     assert (shown.estimate.low, shown.estimate.high) == (None, None)
     assert "Two repeats are too few for an interval; three give one." in list(
-        wording.comparison_lines(STUDY, found)
+        wording.comparison_notes(STUDY, found)
     )
 
 
 def test_as_a_page_it_has_the_table_a_chart_and_the_command_of_each_run(tmp_path):
     begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     found = measured({("apache", "2"): [40.0, 41.0, 42.0], ("nginx", "1"): [20.0, 21.0, 22.0]})
-    text = page.render(begun, found)
+    report = report_of(begun, found)
+    text = html.render(report)
     table = text.partition('id="overview"')[2].partition("</table>")[0]
     cells = re.findall(r"<t[hd]\b[^>]*>(?:<a[^>]*>)?([^<]*)", table)
     assert cells[:7] == ["web", "workers", "N per s", "interval", "found", "published", "valid"]
     apache = cells[7 * 2 : 7 * 3]
-    assert (apache[:2], apache[4:6]) == (["apache", "2"], ["3/3", "42"])
+    assert (apache[:2], apache[4:6]) == (["apache", "2"], ["3/3", "42 (x 0.98)"])
     assert apache[2] == "41"
     assert "seen elsewhere" in text
     # A chart has a row for each cell; those that were measured have a point and an interval.
-    (chart,) = json.loads(text.partition('id="charts">')[2].partition("</script>")[0])
-    assert chart["rows"] == [f"web {w}, workers {n}" for w in ("apache", "nginx") for n in (1, 2)]
-    series = {one["name"]: one for one in chart["series"]}
-    assert [y for _, y in series["N"]["data"]] == [3, 2]
-    assert series["interval"]["data"][0][0] == pytest.approx(38.6, abs=0.1)
-    assert series["published"]["data"] == [[42, 3]]
+    (chart,) = report.charts
+    assert list(chart.rows) == [
+        f"web {w}, workers {n}" for w in ("apache", "nginx") for n in (1, 2)
+    ]
+    series = {one.name: one for one in chart.series}
+    assert [y for _, y in series["N"].data] == [3, 2]
+    assert series["interval"].data[0][0] == pytest.approx(38.6, abs=0.1)
+    assert "published" not in series  # its ratio is in the table
     assert text.count('<svg class="static"') == 1
     # Each row leads to its cell, each run names the command that shows it.
     for number in range(1, 5):
         assert f'<a href="#cell-{number}">' in text
-        assert f'<h3 id="cell-{number}">' in text
+        assert f'<section id="cell-{number}"' in text
     for outcome in found:
         if outcome.result:
             assert f"loadstone report {outcome.result.run_id} --store {tmp_path}" in text

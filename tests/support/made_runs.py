@@ -20,7 +20,7 @@ from loadstone.audit.extract import extract
 from loadstone.audit.facts import HostFacts
 from loadstone.compare.answer import Criteria, compare
 from loadstone.compare.metrics import P95, P99, THROUGHPUT
-from loadstone.compare.show import Compared
+from loadstone.compare.section import Compared
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.diagnosis.resources import Resources, Timeline

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from binomial import most_failures
+from documents import only
 from simulator.families import draw
 from simulator.paces import Collapse, Decline
 from simulator.service import Change, Limiter, Outage, Service
@@ -19,6 +20,10 @@ from virtual import Ended, VirtualCommandLine
 SEARCH = ("capacity", "--users=0", "--budget=60s", "--json=-")
 STEADY = Service(capacity_rps=50.0)
 MISSED = 0.05  # share of the searches whose 95 % interval does not cover the truth
+
+
+def n_of(ended: Ended) -> float | None:
+    return only(ended.data)["capacity"]["rate_rps"]
 
 
 def searches(
@@ -42,18 +47,18 @@ def test_n_is_near_the_truth_and_its_interval_covers_it(
 ) -> None:
     ended = searches(loadstone, [draw(family, index) for index in range(count)])
     assert {one.code for _, one in ended} == {0}
-    ratios = [one.data["capacity"]["rate_rps"] / service.capacity_rps for service, one in ended]
+    ratios = [n_of(one) / service.capacity_rps for service, one in ended]
     assert sum(abs(log(ratio)) > beyond for ratio in ratios) <= most_failures(count, 0.05)
     # A bias shows in the mean long before it shows in a single search.
     assert abs(sum(map(log, ratios))) / len(ratios) < 0.015
-    failed = sum(missed(one.data["capacity"], service.capacity_rps) for service, one in ended)
+    failed = sum(missed(only(one.data)["capacity"], service.capacity_rps) for service, one in ended)
     assert failed <= most_failures(count, MISSED)
 
 
 def test_n_of_a_noisy_service_is_that_of_its_long_run(loadstone: VirtualCommandLine) -> None:
     ended = searches(loadstone, [draw("gc", index) for index in range(10)])
     assert {one.code for _, one in ended} == {0}
-    ratios = [one.data["capacity"]["rate_rps"] / service.long_run_rps for service, one in ended]
+    ratios = [n_of(one) / service.long_run_rps for service, one in ended]
     assert sum(abs(log(ratio)) > 0.1 for ratio in ratios) <= most_failures(10, 0.05)
 
 
@@ -61,21 +66,21 @@ def test_a_search_ends_within_its_budget_and_keeps_what_it_measured(
     loadstone: VirtualCommandLine,
 ) -> None:
     ended = loadstone(*SEARCH, service=STEADY)
-    found = ended.data
+    found = only(ended.data)
     assert 0 < found["load_seconds"] <= 60.0
     assert found["load_seconds"] <= found["wall_seconds"] <= ended.seconds
     assert {"sustained", "degraded"} <= {trial["verdict"] for trial in found["trials"]}
     assert len(found["trials"]) == len(ended.engine.plans)
     assert 0 < found["capacity"]["confidence"] <= 1
     assert found["generator"]["valid"] is True
-    assert json.loads(loadstone("results", "show", "latest", "--json=-").stdout) == found
+    assert json.loads(loadstone("results", "show", "latest", "--json=-").stdout) == ended.data
 
 
 def test_an_iteration_of_two_requests_has_half_the_capacity(loadstone: VirtualCommandLine) -> None:
     name = "--scenario=KeystoneBasic.authenticate_user_and_validate_token"
     ended = searches(loadstone, [Service(capacity_rps=80.0)] * 3, name)
     for _, one in ended:
-        assert one.data["capacity"]["rate_rps"] == pytest.approx(40.0, rel=0.05)
+        assert n_of(one) == pytest.approx(40.0, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_the_exit_code_says_whether_n_reaches_the_rate_that_is_needed(
     words = (f"--fail-below={least_rps}", "--junit=n.xml")
     for _, one in searches(loadstone, [STEADY] * 3, *words):
         assert one.code == code
-        assert one.data["floor"] == {"least_rps": least_rps, "outcome": outcome}
+        assert only(one.data)["floor"] == {"least_rps": least_rps, "outcome": outcome}
         suite = Xml.parse(loadstone.home / "n.xml").getroot()
         failures = [one.get("type") for one in suite.iter("failure")]
         assert failures == (["floor"] if code else [])
@@ -120,7 +125,7 @@ def test_after_a_capacity_that_halves_in_mid_search_n_is_the_new_one(
     failed = 0
     for _, one in searches(loadstone, [halving] * 5):
         assert one.code == 0
-        found = one.data
+        found = only(one.data)
         assert found["capacity"]["kind"] == "saturation"
         assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
         assert any("The capacity changed during the search: " in text for text in found["words"])
@@ -142,7 +147,7 @@ def test_a_limiter_is_found_where_it_refuses(loadstone: VirtualCommandLine, shar
     ]
     for service, one in searches(loadstone, services):
         truth_rps = share * service.capacity_rps
-        found = one.data
+        found = only(one.data)
         assert (one.code, found["capacity"]["kind"]) == (0, "refusal")
         assert found["capacity"]["rate_rps"] == pytest.approx(truth_rps, rel=0.025)
         assert "refuses with 429" in " ".join(found["words"]).lower()
@@ -155,7 +160,7 @@ def test_a_distant_service_is_loaded_over_as_many_connections_as_it_needs(
 ) -> None:
     distant = Service(workers=2, capacity_rps=300.0, delay_s=1.0)
     for _, one in searches(loadstone, [distant] * 2, "--max-rate=100000"):
-        found = one.data["capacity"]
+        found = only(one.data)["capacity"]
         # 256 connections over 1 s would be 256/s.
         assert (one.code, found["kind"]) == (0, "saturation")
         assert found["rate_rps"] == pytest.approx(300.0, rel=0.05)
@@ -166,7 +171,7 @@ def test_the_highest_rate_allowed_is_not_taken_for_what_the_service_sustains(
     loadstone: VirtualCommandLine,
 ) -> None:
     for _, one in searches(loadstone, [STEADY] * 2, "--max-rate=20"):
-        found = one.data["capacity"]
+        found = only(one.data)["capacity"]
         assert found["high_rps"] is None
         assert found["kind"] == "ceiling"
         for plan in one.engine.plans:
@@ -176,8 +181,8 @@ def test_the_highest_rate_allowed_is_not_taken_for_what_the_service_sustains(
 def test_a_service_that_answers_errors_only_has_no_n(loadstone: VirtualCommandLine) -> None:
     ended = loadstone(*SEARCH, service=Service(error_share=1.0))
     assert ended.code == 1
-    assert ended.data["capacity"]["rate_rps"] is None
-    assert "The service answers errors only." in ended.data["words"]
+    assert n_of(ended) is None
+    assert "The service answers errors only." in only(ended.data)["words"]
     assert len(ended.engine.plans) == 1
 
 
@@ -187,8 +192,8 @@ def test_a_service_that_goes_away_in_mid_search_has_no_n(
 ) -> None:
     ended = loadstone(*SEARCH, service=Service(capacity_rps=50.0, outage=Outage(at_s)))
     assert ended.code == 4
-    assert ended.data["capacity"]["rate_rps"] is None
-    assert "The service stopped answering in mid-search." in ended.data["words"]
+    assert n_of(ended) is None
+    assert "The service stopped answering in mid-search." in only(ended.data)["words"]
 
 
 def test_a_target_that_dies_ends_the_search_and_keeps_its_trials(
@@ -215,8 +220,8 @@ def test_a_service_that_is_restarted_in_mid_search_is_measured_and_the_restart_s
     ]
     for _, one in searches(loadstone, services):
         assert one.code == 0
-        assert one.data["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
-        assert any("was it restarted?" in text for text in one.data["words"])
+        assert n_of(one) == pytest.approx(50.0, rel=0.05)
+        assert any("was it restarted?" in text for text in only(one.data)["words"])
 
 
 @pytest.mark.parametrize(("at_s", "seed"), [(10.0, 0), (28.0, 6), (31.0, 7)])
@@ -226,9 +231,9 @@ def test_a_restart_that_ends_a_trial_at_once_is_not_taken_for_the_limit(
     service = Service(capacity_rps=50.0, outage=Outage(at_s, at_s + 2.0))
     ended = loadstone(*SEARCH, service=service, seed=seed)
     assert ended.code == 0
-    assert ended.data["capacity"]["kind"] == "saturation"
-    assert ended.data["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
-    assert any("was it restarted?" in text for text in ended.data["words"])
+    assert only(ended.data)["capacity"]["kind"] == "saturation"
+    assert n_of(ended) == pytest.approx(50.0, rel=0.05)
+    assert any("was it restarted?" in text for text in only(ended.data)["words"])
 
 
 def test_a_capacity_that_declines_all_the_time_is_no_number_and_exit_4(
@@ -237,8 +242,8 @@ def test_a_capacity_that_declines_all_the_time_is_no_number_and_exit_4(
     declining = Service(capacity_rps=400.0, pace=Decline(per_request=2e-5))
     for _, one in searches(loadstone, [declining] * 4):
         assert one.code == 4
-        assert one.data["capacity"]["rate_rps"] is None
-        said = " ".join(one.data["words"])
+        assert n_of(one) is None
+        said = " ".join(only(one.data)["words"])
         assert "These trials do not fit one capacity: the capacity declines all the time" in said
         assert "for each 1,000 requests" in said
 
@@ -248,10 +253,10 @@ def test_a_collapse_has_the_n_that_is_left_when_a_queue_forms(
 ) -> None:
     collapsing = Service(capacity_rps=400.0, pace=Collapse(40, 2.0))
     for _, one in searches(loadstone, [collapsing] * 4):
-        found = one.data["capacity"]
+        found = only(one.data)["capacity"]
         assert (one.code, found["kind"]) == (0, "collapse")
         assert found["rate_rps"] == pytest.approx(200.0, rel=0.05)
-        assert any("collapses when a queue forms" in text for text in one.data["words"])
+        assert any("collapses when a queue forms" in text for text in only(one.data)["words"])
 
 
 def test_a_service_that_only_takes_its_time_has_a_lower_bound(
@@ -260,16 +265,16 @@ def test_a_service_that_only_takes_its_time_has_a_lower_bound(
     # Every request takes 0.9 s, however many there are.
     idle = Service(workers=100_000, capacity_rps=100_000 / 0.9, variation=0.1)
     for _, one in searches(loadstone, [idle] * 2, "--max-connections=614"):
-        found = one.data["capacity"]
+        found = only(one.data)["capacity"]
         assert (one.code, found["kind"], found["high_rps"]) == (0, "ceiling", None)
         assert found["low_rps"] <= 614 / 0.9 * 1.01
-        assert any("connections for each 100/s" in text for text in one.data["words"])
+        assert any("connections for each 100/s" in text for text in only(one.data)["words"])
 
 
 def test_a_late_generator_gives_no_number(loadstone: VirtualCommandLine) -> None:
     ended = loadstone(*SEARCH, service=STEADY, lag_s=0.1)
     assert ended.code == 4
-    found = ended.data
+    found = only(ended.data)
     assert found["capacity"]["rate_rps"] is None
     assert found["generator"]["valid"] is False
     assert found["generator"]["reasons"]

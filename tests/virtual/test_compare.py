@@ -6,6 +6,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from binomial import most_failures
+from documents import only
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
@@ -23,7 +24,7 @@ def compared(
 
 
 def throughput(ended: Ended) -> dict[str, float]:
-    return ended.data["metrics"]["token issue"]["throughput"]
+    return only(ended.data)["metrics"]["throughput"]
 
 
 def times(factor: float) -> Service:
@@ -97,7 +98,7 @@ def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -
     slow = Service(workers=2, capacity_rps=40.0, delay_s=0.02)
     words = ("--seconds=2", "--rate=15", "--pairs=12")
     for ended in compared(loadstone, A, slow, 2, *words):
-        (name, found), *_ = ended.data["metrics"]["token issue"].items()
+        (name, found), *_ = only(ended.data)["metrics"].items()
         assert (ended.code, name, found["answer"]) == (0, "latency p50", "slower")
 
 

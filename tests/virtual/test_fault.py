@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import only
 from simulator.engine import TICK_S
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
@@ -58,7 +59,7 @@ def test_what_clients_lose_is_what_was_due_while_the_service_was_away(
         ended = fault(sentence, f"--observe={OBSERVED_S:g}s", "--repeats=2", seed=seed)
         assert ended.code == 0
         assert not away.exists()
-        for found in ended.data["faults"]:
+        for found in only(ended.data)["faults"]:
             assert found["at_s"] == pytest.approx(BASELINE_S, abs=1e-3)
             assert found["undone_s"] == pytest.approx(BASELINE_S + hold_s, abs=1e-3)
             assert found["failed"] + found["baseline_failed"] == RATE_RPS * hold_s
@@ -67,7 +68,7 @@ def test_what_clients_lose_is_what_was_due_while_the_service_was_away(
                 assert found[figure] == pytest.approx(hold_s, abs=1 / RATE_RPS)
             assert found["baseline_s"] == pytest.approx(0.04, rel=0.05)
             assert found["relative"] == pytest.approx(1.0, abs=0.05)
-        [summary] = ended.data["faults_summary"]
+        [summary] = only(ended.data)["faults_summary"]
         assert (summary["repeats"], summary["recovered"]) == (2, 2)
 
 
@@ -77,9 +78,9 @@ def test_a_service_that_does_not_come_back_is_exit_code_1(
     ended = fault("stop keystone service on one node for 2 seconds", "--repeats=1")
     assert ended.code == 1
     assert away.exists()
-    [found] = ended.data["faults"]
+    [found] = only(ended.data)["faults"]
     assert (found["undone_s"], found["mttr_s"]) == (None, None)
-    assert ended.data["faults_summary"][0]["recovered"] == 0
+    assert only(ended.data)["faults_summary"][0]["recovered"] == 0
 
 
 def test_a_fault_that_outlasts_the_load_is_undone_at_its_end(
@@ -89,7 +90,7 @@ def test_a_fault_that_outlasts_the_load_is_undone_at_its_end(
     ended = fault(sentence, "--observe=5s", "--repeats=1")
     assert ended.code == 1
     assert not away.exists()
-    [found] = ended.data["faults"]
+    [found] = only(ended.data)["faults"]
     assert found["undone_s"] == pytest.approx(BASELINE_S + 5.0, abs=TICK_S)
 
 
@@ -138,7 +139,7 @@ def test_an_overload_is_worked_off_at_the_rate_that_is_left(
         words = ("--do=overload 4x for 10 seconds", *STEADY, "--repeats=1")
         ended = loadstone("fault", *words, service=SERVICE, seed=seed)
         assert ended.code == 0
-        [found] = ended.data["faults"]
+        [found] = only(ended.data)["faults"]
         assert (found["failed"], found["targets"]) == (0, ["load"])
         # 160/s of which 100/s are served for 10 s; then 60/s more are served than come.
         assert found["backlog"] == pytest.approx(600, rel=0.05)

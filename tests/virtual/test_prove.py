@@ -5,6 +5,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from binomial import most_failures
+from documents import only
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
@@ -43,7 +44,7 @@ def test_the_gain_of_a_change_is_found(
     for seed in SEEDS:
         ended = prove(f"workers={workers}", "--json=-", seed=seed)
         assert ended.code == 0
-        found = ended.data["metrics"]["token issue"]["throughput"]
+        found = only(ended.data)["metrics"]["throughput"]
         assert found["answer"] == answer
         missed += not found["low"] <= workers / 2 <= found["high"]
     assert missed <= most_failures(len(SEEDS), WRONG)
@@ -52,7 +53,7 @@ def test_the_gain_of_a_change_is_found(
 def test_a_change_without_effect_is_no_gain(prove: Callable[..., Ended]) -> None:
     for seed in SEEDS:
         ended = prove("cache=memcached", "--same-within=15%", "--json=-", seed=seed)
-        found = ended.data["metrics"]["token issue"]["throughput"]
+        found = only(ended.data)["metrics"]["throughput"]
         assert (ended.code, found["answer"]) == (0, "same")
 
 

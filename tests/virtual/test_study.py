@@ -79,7 +79,7 @@ def test_the_table_has_n_of_each_cell_and_the_ratio_of_two(loadstone: VirtualCom
     for seed in range(3):
         ended = loadstone(*begin(loadstone, STUDY), lab=by_workers, seed=seed)
         assert ended.code == 0
-        one, two = ended.data["rows"]
+        one, two = ended.data["measurements"]
         assert (one["levels"], two["levels"]) == ({"workers": "1"}, {"workers": "2"})
         assert one["value"] == pytest.approx(20.0, rel=0.05)
         assert two["value"] == pytest.approx(40.0, rel=0.05)
@@ -102,14 +102,14 @@ def test_a_cell_that_fails_is_named_and_measured_when_the_study_goes_on(
 
     ended = loadstone(*begin(loadstone, STUDY), lab=without_two)
     assert ended.code == 3
-    one, two = ended.data["rows"]
+    one, two = ended.data["measurements"]
     assert (one["failures"], len(one["run_ids"])) == ([], 3)
     assert (two["failures"], two["value"]) == (["the second worker does not start"], None)
     assert ended.data["missing"] == 3
     words = ("study", "run", f"--resume={ended.data['study_id']}", "--json=-")
     again = loadstone(*words, lab=by_workers)
     assert (again.code, again.data["missing"]) == (0, 0)
-    now, measured = again.data["rows"]
+    now, measured = again.data["measurements"]
     assert now["run_ids"] == one["run_ids"]
     assert measured["value"] == pytest.approx(40.0, rel=0.05)
 
@@ -120,7 +120,7 @@ def test_a_turn_whose_generator_was_late_is_measured_once_more(
     ended = loadstone(*begin(loadstone, STUDY), lab=by_workers, lag_s=0.1)
     assert ended.code == 4
     assert ended.stderr.count("once more, for the load generator was the limit") == 6
-    assert [row["value"] for row in ended.data["rows"]] == [None, None]
+    assert [row["value"] for row in ended.data["measurements"]] == [None, None]
 
 
 def test_steps_have_the_rates_that_the_response_time_law_says(
@@ -130,7 +130,8 @@ def test_steps_have_the_rates_that_the_response_time_law_says(
         ended = loadstone(*begin(loadstone, STEPS), lab=by_workers, seed=seed)
         assert ended.code == 0
         rates = {
-            (row["levels"]["workers"], row["step"]): row["value"] for row in ended.data["rows"]
+            (row["levels"]["workers"], row["step"]): row["value"]
+            for row in ended.data["measurements"]
         }
         assert list(rates.values()) == pytest.approx(
             [
@@ -155,7 +156,7 @@ def test_faults_are_a_measurement_of_a_study(
     monkeypatch.setattr("loadstone.faults.watcher.watched", lambda *_: nullcontext())
     ended = loadstone(*begin(loadstone, FAULTS), lab=by_workers)
     assert ended.code == 0
-    found = {row["step"]: row["value"] for row in ended.data["rows"]}
+    found = {row["step"]: row["value"] for row in ended.data["measurements"]}
     # 64/s of which 40/s are served for 10 s; then 24/s more are served than come.
     assert list(found.values()) == [pytest.approx(40.0, rel=0.1), pytest.approx(20.0, rel=0.15)]
 
@@ -163,6 +164,6 @@ def test_faults_are_a_measurement_of_a_study(
 def test_the_reference_service_is_a_cell(loadstone: VirtualCommandLine) -> None:
     ended = loadstone(*begin(loadstone, REFERENCE), lab=by_workers)
     assert ended.code == 0
-    values = [row["value"] for row in ended.data["rows"]]
+    values = [row["value"] for row in ended.data["measurements"]]
     assert sorted(values) == pytest.approx([20.0, 80.0], rel=0.05)
     assert json.loads(ended.stdout)["missing"] == 0

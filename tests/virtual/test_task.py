@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from documents import workloads
 from simulator.engine import TICK_S
 from simulator.service import Change, Outage, Service
 from virtual import Ended, VirtualCommandLine
@@ -29,7 +30,7 @@ def run(loadstone: VirtualCommandLine) -> Callable[..., Ended]:
 
 
 def only(ended: Ended) -> dict[str, Any]:
-    (workload,) = ended.data["workloads"]
+    (workload,) = workloads(ended.data)
     return workload
 
 
@@ -127,7 +128,7 @@ def test_steps_end_at_the_load_that_the_service_no_longer_answers_in_time(
     for seed in range(5):
         ended = run("type: constant, times: 120, concurrency: 2", "", "--step=concurrency=+4",
                     "--until=p90>0.22s", service=SERVICE, seed=seed)  # fmt: skip
-        runners = [one["given"]["runner"]["constant"] for one in ended.data["workloads"]]
+        runners = [one["given"]["runner"]["constant"] for one in workloads(ended.data)]
         # By Little's law, responses take 100, 150 and 250 ms.
         assert [one["concurrency"] for one in runners] == [2, 6, 10]
 
@@ -143,7 +144,7 @@ def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
     ended = loadstone("run", "task.yaml", "--budget=20s", "--json=-", service=SERVICE)
     assert ended.code == 4
     assert "the load was ended after 20 s, in workload 2 of 3; raise --budget" in ended.stderr
-    first, second = json.loads(ended.stdout)["workloads"]
+    first, second = workloads(json.loads(ended.stdout))
     assert first["load_seconds"] == pytest.approx(5.0, abs=0.2)
     assert second["load_seconds"] == pytest.approx(15.0, abs=0.4)
 

@@ -220,11 +220,11 @@ def named(target: Target, running: Deployment, folder: Path) -> tuple[str, str, 
     ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200)
     if not found.exists():
         raise SystemExit(ended.stderr)
-    (workload,) = json.loads(found.read_text())["workloads"]
+    (workload,) = json.loads(found.read_text())["measurements"]
     found.unlink()
     uses = [f"{one['name']} {one['utilisation']:.0%}" for one in workload["resources"][:5]]
     said = f"{workload['bottleneck']['sentence']} [{', '.join(uses)}]"
-    return workload["findings"][0]["id"], said, workload["throughput_rps"]
+    return workload["findings"][0]["id"], said, workload["trials"][0]["throughput_rps"]
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def pair(command: list[str], found: Path) -> tuple[float, float] | None:
     ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=600)
     if not found.exists():
         raise SystemExit(ended.stderr)
-    data = json.loads(found.read_text())
+    [data] = json.loads(found.read_text())["measurements"]
     found.unlink()
     for trial in data["trials"]:
         if trial["resources"]:

@@ -90,7 +90,7 @@ def measured(chosen: HeldBack, runs: tuple[str, ...], store: Path, budget_s: int
     sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
     sized = f"{sized_rps:.3g} ({low_rps:.3g} to {high_rps:.3g})"
     (found,) = searched(chosen.words, (chosen.scenario,), store, budget_s)
-    capacity = found["capacity"]
+    capacity = found["measurements"][0]["capacity"]
     if capacity["rate_rps"] is None:
         print(
             f"  {chosen.scenario}: {sized}, no N: {capacity['words']}", file=sys.stderr, flush=True

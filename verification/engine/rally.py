@@ -168,9 +168,10 @@ def _loadstone(task: Path, url: str, words: Sequence[str]) -> Took:
     # Each has a database before it is measured.
     tree([*command, "results", "list"], variables)
     ended = tree([*command, "run", str(task), "--json", str(report), *words], variables)
-    told = json.loads(report.read_text())["workloads"][0]
-    _all_well(told["total"]["count"] - told["total"]["ok"], ended)
-    return _took(told["total"]["count"], ended, told["load_seconds"], told["full_seconds"])
+    told = json.loads(report.read_text())["measurements"][0]
+    total = told["trials"][0]["latency"]
+    _all_well(total["count"] - total["ok"], ended)
+    return _took(total["count"], ended, told["load_seconds"], told["wall_seconds"])
 
 
 def _rally(program: Path, task: Path, url: str) -> Took:

@@ -68,7 +68,13 @@ def audited(choice: TargetChoice, endpoint: Endpoint) -> Kept:
 def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
     """Return what the rules of the core find on a host, the most severe first."""
     return tuple(
-        AuditFinding(one.rule.id, one.severity.value, one.message, one.rule.fix.text)
+        AuditFinding(
+            one.rule.id,
+            one.severity.value,
+            one.message,
+            one.rule.fix.text,
+            is_provable=one.rule.proof is not None,
+        )
         for one in evaluate(select(()), [host]).findings()
     )
 

@@ -218,8 +218,9 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     junit = options["junit"]
     if junit is not None:
         from loadstone.report.junit import render
+        from loadstone.report.sections.run import report_of
 
-        write(render(result), junit)
+        write(render(report_of(result)), junit)
     show(result, options["to"], is_printed=junit is None or junit.name != "-")
     ctx.exit(code)
 

@@ -27,7 +27,7 @@ from loadstone.plan.model import Http
 if TYPE_CHECKING:
     from loadstone.compare.answer import Criteria
     from loadstone.compare.measure import ComparisonConfig, MeasuredComparison, Side
-    from loadstone.compare.show import Compared
+    from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
@@ -213,41 +213,29 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         show_dry_comparison(_sides(options), options, options["to"])
         return
     found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))
-    write_comparison(found, options["to"], options["markdown"], options["junit"])
-    ctx.exit(exit_code(found))
-
-
-def exit_code(found: "Compared") -> int:
-    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
-    from loadstone.compare.answer import Answer
-    from loadstone.compare.pairs import GuardOutcome
-    from loadstone.errors import FELL_SHORT, MeasurementInvalid
-
-    if found.outcome is not None:
-        return {
-            GuardOutcome.PASSED: 0,
-            GuardOutcome.FAILED: FELL_SHORT,
-            GuardOutcome.UNDECIDED: MeasurementInvalid.exit_code,
-        }[found.outcome]
-    answers = {rows[0].answer for _, rows in found.metrics if rows}
-    return MeasurementInvalid.exit_code if Answer.UNKNOWN in answers or not answers else 0
+    ctx.exit(write_comparison(found, options["to"], options["markdown"], options["junit"]))
 
 
 def write_comparison(
     found: "Compared", to: TextIO | None, markdown: TextIO | None, junit: TextIO | None
-) -> None:
-    """Write the comparison in the requested formats."""
-    from loadstone.compare import show
-    from loadstone.report.console import wide
+) -> int:
+    """Write the comparison in the requested formats; return the exit code."""
+    from loadstone.compare.section import exit_code, report_of
+    from loadstone.report import data, terminal
+    from loadstone.report import junit as as_junit
+    from loadstone.report import markdown as as_markdown
+    from loadstone.report.console import console
 
+    report = report_of(found)
     if to is not None:
-        write_json(show.as_data(found), to)
+        write_json(data.as_data(report), to)
     if markdown is not None:
-        write(show.markdown(found), markdown)
+        write(as_markdown.render(report), markdown)
     if junit is not None:
-        write(show.junit(found), junit)
+        write(as_junit.render(report), junit)
     if all(one is None or one.name != "-" for one in (to, markdown, junit)):
-        show.show(found, wide())
+        terminal.show(report, console())
+    return exit_code(found)
 
 
 def criteria(options: LoadOptions) -> "Criteria":
@@ -344,7 +332,7 @@ def comparison_of(
     """Return a measured comparison for display."""
     from loadstone.compare import disturbance
     from loadstone.compare.measure import SIDE
-    from loadstone.compare.show import Compared
+    from loadstone.compare.section import Compared
     from loadstone.report.settings import differences
 
     a, b = measured.runs

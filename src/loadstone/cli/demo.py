@@ -1,5 +1,6 @@
 """`loadstone demo`: measures a real Keystone, from installation to report."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -42,6 +43,7 @@ def demo(
     from loadstone.keystone.target import OwnLab
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
+    from loadstone.report.sections.run import report_of
     from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
@@ -70,6 +72,6 @@ def demo(
         show(result, None)
         path = store.folder(result.run_id) / "report.html"
         code = exit_code(result, leftovers(store, result.run_id))
-        html.write(result, lambda trial: store.samples(result.run_id, trial), path)
+        html.write((report_of(result, partial(store.samples, result.run_id)),), path)
     click.echo(path)
     ctx.exit(code)

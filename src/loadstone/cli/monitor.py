@@ -63,7 +63,7 @@ def monitor(
         write_json(data, to)
         if to.name == "-":
             return
-    _print(resources.table(_others(observation)[:MOST_ROWS]))
+    _print(_table(observation))
 
 
 def _others(observation: "Observation") -> "tuple[ResourceUse, ...]":
@@ -89,7 +89,6 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
     from rich.live import Live
 
     from loadstone.diagnosis.demand import observe
-    from loadstone.report import resources
     from loadstone.report.console import PrintableConsole
 
     end_s = time.monotonic() + (for_s if for_s is not None else float("inf"))
@@ -105,10 +104,17 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
                 time.sleep(min(left_s, 1.0))
                 if live is not None:
                     observation = observe(running.metrics(time.time() - WINDOW_S), 0, setup)
-                    live.update(resources.table(_others(observation)[:MOST_ROWS]))
+                    live.update(_table(observation))
         except KeyboardInterrupt:
             if for_s is not None:
                 raise
+
+
+def _table(observation: "Observation") -> "Table":
+    from loadstone.report.sections import tables
+    from loadstone.report.terminal import drawn
+
+    return drawn(tables.resources(_others(observation)[:MOST_ROWS]))
 
 
 def _print(table: "Table") -> None:

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 TASK_ARGS = "--task-args"
 
 
-def show(run: "Run", to: TextIO | None, *, is_printed: bool = True) -> None:
-    """Print a run as a table and write it as JSON to `to`; no table if `to` is stdout."""
+def show(run: "Run", to: TextIO | None, *, is_printed: bool = True, in_full: bool = False) -> None:
+    """Print a run and write it as JSON to `to`; nothing is printed if `to` is stdout."""
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
     from loadstone.report.console import console
     from loadstone.report.data import as_data
+    from loadstone.report.sections.run import report_of
 
+    report = report_of(run)
     if to is not None:
-        write_json(as_data(run), to)
+        write_json(as_data(report), to)
     if is_printed and (to is None or to.name != "-"):
-        terminal.show(run, console())
+        (terminal.show_in_full if in_full else terminal.show)(report, console())
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

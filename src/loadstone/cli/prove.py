@@ -9,7 +9,6 @@ from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.compare import (
     LoadOptions,
     comparison_of,
-    exit_code,
     load_options,
     measure,
     show_dry_comparison,
@@ -115,8 +114,8 @@ def state_gain(
         return 0
     measured = measure(sides, options, options["location"], backend, parameters=parameters)
     found = comparison_of(measured, options, notes=notes)
-    write_comparison(found, options["to"], options["markdown"], options["junit"])
+    code = write_comparison(found, options["to"], options["markdown"], options["junit"])
     if options["to"] is None or options["to"].name != "-":
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))
-    return exit_code(found)
+    return code

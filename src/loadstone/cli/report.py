@@ -12,7 +12,9 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system import files
 
 if TYPE_CHECKING:
-    from loadstone.report.comparison import ComparisonSection
+    from collections.abc import Iterator
+
+    from loadstone.report.section import Report
     from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
@@ -32,10 +34,11 @@ STDOUT = Path("-")
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["html", "junit", "openmetrics", "rally-json"]),
+    type=click.Choice(["html", "markdown", "junit", "openmetrics", "rally-json"]),
     default="html",
     show_default=True,
-    help="Format. junit is for CI servers, openmetrics for Prometheus' textfile collector.",
+    help="Format. markdown is for merge requests, junit for CI servers, openmetrics for "
+    "Prometheus' textfile collector.",
 )
 @STORE
 def report(
@@ -53,17 +56,17 @@ def report(
         results = [store.get(run) for run in runs or ("latest",)]
         _require_one(results, form, output)
         path = output or store.folder(results[0].run_id) / "report.html"
-        comparison = None
+        shared: list[Report] = []
         if form == "html":
-            results, comparison = _compared(store, results)
+            results, shared = _compared(store, results)
         _look_for_files(store, results, form, output)
         if form == "html":
-            pages = [(result, partial(store.samples, result.run_id)) for result in results]
+            reports = (*shared, *_reports(store, results))
             if output != STDOUT:
-                html.write_runs(pages, path, comparison)
+                html.write(reports, path)
                 click.echo(path)
                 return
-            text = html.render_runs(pages, comparison)
+            text = html.render(*reports)
         else:
             text = _text(store, results, form)
     if output is None or output == STDOUT:
@@ -73,22 +76,31 @@ def report(
     click.echo(output)
 
 
-def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], ComparisonSection | None]":
-    """Return the runs of a page, and their comparison if they are two.
+def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":
+    """Yield the report of each run with its charts."""
+    from loadstone.report.sections.run import report_of
+
+    for number, result in enumerate(results, 1):
+        prefix = f"run-{number}-" if number > 1 else ""
+        yield report_of(result, partial(store.samples, result.run_id), prefix)
+
+
+def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Report]]":
+    """Return the runs of a page, and the report of their comparison if they are two.
 
     A run that is one side of a comparison is shown with the other side.
     """
-    from loadstone.compare import show
+    from loadstone.compare.section import report_of
     from loadstone.compare.stored import other_side, recorded
 
     if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
         results = list(sides)
     if len(results) != 2:
-        return results, None
+        return results, []
     try:
-        return results, show.section(recorded(*results))
+        return results, [report_of(recorded(*results))]
     except InvalidInput:  # they have no scenario in common
-        return results, None
+        return results, []
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
@@ -119,11 +131,14 @@ def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Pat
 
 def _text(store: "Store", results: "list[Run]", form: str) -> str:
     from loadstone.rally import export
-    from loadstone.report import junit, openmetrics
+    from loadstone.report import junit, markdown, openmetrics
+    from loadstone.report.sections.run import report_of
 
     match form:
         case "junit":
-            return junit.render(results[0])
+            return junit.render(report_of(results[0]))
+        case "markdown":
+            return markdown.render(report_of(results[0]))
         case "openmetrics":
             return openmetrics.render(results[0])
         case "rally-json":

@@ -58,21 +58,21 @@ def list_(location: "StoreLocation", to: TextIO | None, limit: int | None) -> No
 
 @results.command()
 @click.argument("run")
+@click.option(
+    "--trials",
+    "in_full",
+    is_flag=True,
+    help="Also show each trial with its verdict, resources, all statements and settings.",
+)
 @STORE
 @JSON
-def show(run: str, location: "StoreLocation", to: TextIO | None) -> None:
-    """Show one run."""
-    from loadstone.report import terminal
-    from loadstone.report.console import console
-    from loadstone.report.data import as_data
+def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: bool) -> None:
+    """Show the result of one run."""
+    from loadstone.cli import output
 
     with open_to_read(location) as store:
         result = store.get(run)
-    if to is not None:
-        write_json(as_data(result), to)
-        return
-    terminal.show(result, console())
-    terminal.show_environment(result, console())
+    output.show(result, to, is_printed=to is None, in_full=in_full)
 
 
 @results.command()

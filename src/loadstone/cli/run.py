@@ -264,8 +264,9 @@ def _show(store: "Store", result: "Run", options: RunOptions) -> None:
         write_json(report, options["rally_json"])
     if options["junit"] is not None:
         from loadstone.report import junit
+        from loadstone.report.sections.run import report_of
 
-        write(junit.render(result), options["junit"])
+        write(junit.render(report_of(result)), options["junit"])
 
 
 @contextmanager

@@ -82,10 +82,11 @@ def size(
     loadstone size --boots 5/s
     loadstone size --mix load.yaml --cores-per-node 16 --json -
     """
-    from loadstone.report.console import wide
-    from loadstone.size import show
+    from loadstone.report import data, terminal
+    from loadstone.report.console import console
     from loadstone.size.boots import Boots, boot_cost, is_boot
     from loadstone.size.demand import demands
+    from loadstone.size.section import report_of
     from loadstone.size.sizing import Load
     from loadstone.size.sizing import size as sized
 
@@ -102,10 +103,11 @@ def size(
         found = demands(names, _runs(store, options["runs"], options["lab"], names.__contains__))
     loads = [Load(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
     sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100, boots)
+    report = report_of(sizing)
     if to is not None:
-        write_json(show.as_data(sizing), to)
+        write_json(data.as_data(report), to)
     if to is None or to.name != "-":
-        show.show(sizing, wide())
+        terminal.show_in_full(report, console())
 
 
 def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:

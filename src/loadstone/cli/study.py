@@ -113,9 +113,10 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
         with open_to_read(options["location"]) as store:
             ended = tuple(outcomes(begun, store))
         if options["page"] is not None:
-            from loadstone.study import page
+            from loadstone.report import html
+            from loadstone.study.section import report_of
 
-            page.write(begun, ended, options["page"])
+            html.write((report_of(begun, ended),), options["page"])
             click.echo(options["page"])
         if options["csv"] is not None:
             from loadstone.study import raw
@@ -228,15 +229,17 @@ def _show(
     markdown: bool = False,
 ) -> None:
     """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
-    from loadstone.report.console import wide
-    from loadstone.study import markdown as as_markdown
-    from loadstone.study.show import as_data, print_results
+    from loadstone.report import data, terminal
+    from loadstone.report import markdown as as_markdown
+    from loadstone.report.console import console
+    from loadstone.study.section import report_of
 
+    report = report_of(journal, outcomes)
     if to is not None:
-        write_json(as_data(journal, outcomes), to)
+        write_json(data.as_data(report), to)
     if to is not None and to.name == "-":
         return
     if markdown:
-        click.echo(as_markdown.render(journal, outcomes), nl=False)
+        click.echo(as_markdown.render(report), nl=False)
     else:
-        print_results(journal, outcomes, wide())
+        terminal.show(report, console())

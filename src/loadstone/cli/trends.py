@@ -1,6 +1,5 @@
 """`loadstone results trends`: N and the same workloads of tasks over time."""
 
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -31,9 +30,10 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
     With eight or more runs, change points are detected in N and in the median duration: between
     which runs the level changed, by how much, and which settings changed there.
     """
-    from loadstone.report import history
-    from loadstone.report.console import wide
-    from loadstone.report.trends import as_data, parts
+    from loadstone.report import history, html, terminal
+    from loadstone.report.console import console
+    from loadstone.report.sections.trends import report_of
+    from loadstone.report.trends import as_data
     from loadstone.report.trends import trends as grouped
 
     with open_to_read(location) as store:
@@ -44,18 +44,15 @@ def trends(location: "StoreLocation", to: TextIO | None, output: Path | None) ->
     if to is not None:
         write_json([*map(history.as_data, searched), *map(as_data, found)], to)
         return
-    if (searched or found) and output is not None:
-        from loadstone.report.html.trends import write_trends
-
-        write_trends(searched, found, output)
-        click.echo(output)
-        return
     if not searched and not found:
         click.echo(
             "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone "
             "results import FILE."
         )
-    to_wide = wide()
-    tables = (*map(history.parts, searched), *map(parts, found))
-    for part in chain.from_iterable(tables):
-        to_wide.print(part)
+        return
+    report = report_of(searched, found)
+    if output is not None:
+        html.write((report,), output)
+        click.echo(output)
+    else:
+        terminal.show(report, console())

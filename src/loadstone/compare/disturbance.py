@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from loadstone.compare.pairs import is_usable
+from loadstone.diagnosis.limit import OTHER_CORES
 from loadstone.result.model import Run
-
-MOST_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
 
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:
@@ -25,7 +24,7 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
     if not used:
         return
     busy = fmean(cores for cores, _ in used)
-    if busy > MOST_CORES:
+    if busy > OTHER_CORES:
         yield (
             f"Other work used {busy:.1f} of the machine's {used[0][1]} cores during the trials: a "
             "gain that needs processors shows less or not at all. Measure again when it is quiet."

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from loadstone.compare.answer import Answer, MetricComparison
 from loadstone.compare.metrics import CPU
-from loadstone.compare.show import Compared
+from loadstone.compare.section import Compared
 from loadstone.monitor import machine
 from loadstone.report import figures
 
@@ -57,7 +57,7 @@ def _costs(
     before, after = memory
     if before is not None and after is not None:
         costs.append(f"memory {before:,.0f} MB before, {after:,.0f} MB after")
-    return [f"Cost: {'; '.join(costs)}."] if costs else []
+    return [f"Also: {'; '.join(costs)}."] if costs else []
 
 
 def _value(row: MetricComparison, value: float) -> str:

@@ -9,7 +9,7 @@ from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison,
 from loadstone.compare.measure import MOST_PAIRS, MOST_SLOWER, PAIRED, ROLE, SAME_WITHIN, SIDE
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import is_usable, of_trials
-from loadstone.compare.show import Compared
+from loadstone.compare.section import Compared
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
 from loadstone.result.model import Measurement, Run

@@ -315,7 +315,7 @@ def gil(case: Case) -> FoundLimit | None:
         use,
         f"Python's global lock: {workers:.0f} worker {processes} with {setup.threads} threads "
         f"used {use.busy:.2f} cores, one each at most, while {_spare_cores(seen):.1f} cores were "
-        "left to others.",
+        "left.",
         "Run more worker processes with fewer threads each.",
         (("worker_cpu", running), ("spare_cores", _spare_cores(seen))),
     )
@@ -336,9 +336,9 @@ def workers(case: Case) -> FoundLimit | None:
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         use,
-        f"Keystone's workers: {count:.0f} of them use {use.busy:.2f} cores, one each at most, "
-        f"while {spare:.1f} cores are left to others.",
-        "Run more workers.",
+        f"{_all_workers(count)} full, using {use.busy:.2f} cores, one each at most; "
+        f"{spare:.1f} cores are left.",
+        "Add workers.",
         (("worker_cpu", running), ("spare_cores", spare)),
     )
 
@@ -359,7 +359,7 @@ def cpu(case: Case) -> FoundLimit | None:
         ("worker_cpu_wait", seen.figure("worker_cpu_wait")),
         ("machine_busy_cores", machine.busy if machine else None),
     )
-    advice = "Add cores and workers, or lower the cost of a request: the hash rounds, the cache."
+    advice = "Add cores and workers, or lower what a request costs."
     return FoundLimit(
         "keystone-cpu",
         BottleneckKind.CPU,
@@ -554,6 +554,10 @@ def _ranked(seen: Observation) -> Iterator[ResourceUse]:
     for use in seen.uses:
         if use.kind is BottleneckKind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
             yield use
+
+
+def _all_workers(count: float) -> str:
+    return "Keystone's one worker is" if count == 1 else f"Keystone's {count:.0f} workers are"
 
 
 def _runnable(seen: Observation) -> float:

@@ -39,3 +39,4 @@ class AuditFinding:
     severity: str  # "critical", "warning", "info"
     sentence: str
     advice: str
+    is_provable: bool = False  # `loadstone audit prove` can measure what the advice gains

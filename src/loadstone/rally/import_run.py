@@ -10,6 +10,7 @@ from loadstone.rally import results
 from loadstone.report import junit, openmetrics, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
+from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
 from loadstone.store import bundle
 from loadstone.store.bundle import Say
@@ -33,10 +34,11 @@ def import_file(store: Store, path: Path, say: Say = lambda _line: None) -> tupl
 def require_showable(run: Run) -> None:
     """Raise ValueError if a run cannot be shown, so that no later command fails with it."""
     try:
-        json.dumps(as_data(run), allow_nan=False)
-        terminal.show(run, console(io.StringIO(), width=200))
-        terminal.show_environment(run, console(io.StringIO(), width=200))
-        junit.render(run)
+        report = report_of(run)
+        json.dumps(as_data(report), allow_nan=False)
+        terminal.show(report, console(io.StringIO(), width=200))
+        terminal.show_in_full(report, console(io.StringIO(), width=200))
+        junit.render(report)
         openmetrics.render(run)
     except Exception as problem:  # the run is not ours: whatever fails is its contents
         raise ValueError(f"it cannot be shown ({type(problem).__name__}: {problem})") from problem

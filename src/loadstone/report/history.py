@@ -5,17 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from loadstone.analysis.change_points import FEWEST_VALUES, change_points
 from loadstone.report import figures
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import LAB, Environment, PastSearch
 
-HEADS = ("run", "N", "interval", "")
 # Parameters of the search's effort, not of the load that it searched with.
 _EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "connections allowed"})
 
@@ -104,20 +98,6 @@ def _with_loads(trends: Sequence[CapacityTrend]) -> list[CapacityTrend]:
             load = ", ".join(f"{name} {value or 'not known'}" for name, value in values)
             found.append(replace(trend, load=load))
     return found
-
-
-def parts(trend: CapacityTrend) -> Iterator[RenderableType]:
-    """Return a trend's heading, table and changes for a terminal."""
-    yield Text.assemble((f"N of {trend.title}", "bold"), f"  {trend.subject}")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for head in HEADS:
-        table.add_column(head, no_wrap=True, justify="left" if head in ("run", "") else "right")
-    changed = {change.after: change for change in trend.changes}
-    for run in trend.runs:
-        table.add_row(*cells(run), Text(_percent(changed.get(run.run_id)), "bold"))
-    yield table
-    for line in sentences(trend.changes, trend.known, "N"):
-        yield Text(line)
 
 
 def cells(run: PastSearch) -> tuple[str, str, str]:
@@ -212,7 +192,9 @@ def _target(one: PastSearch) -> str:
     return f"lab {target[LAB]}" if LAB in target else target.get("url", "")
 
 
-def _percent(change: Change | None) -> str:
+def percent(trend: CapacityTrend, run: PastSearch) -> str:
+    """Return by how much N changed from the run before; empty if it did not."""
+    change = next((one for one in trend.changes if one.after == run.run_id), None)
     if change is None:
         return ""
     sign = "+" if change.ratio > 1 else "-"

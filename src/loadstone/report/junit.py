@@ -1,164 +1,90 @@
-"""A result as JUnit XML, which CI servers show: one test case per workload."""
+"""A report as JUnit XML, which CI servers show: one test case for each measurement."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as Xml
 
-from loadstone.analysis.model import TrialState
-from loadstone.report import figures, names, words
-from loadstone.report.generator import generator_of
-from loadstone.report.outcome import shortfalls
-from loadstone.result.model import Measurement, Run
-from loadstone.search.floor import FloorOutcome, floor_message, judge_floor
+from loadstone.errors import FELL_SHORT
+from loadstone.report.section import Report, Section
 from loadstone.system.printable import visible
 
 # Characters that XML 1.0 cannot hold, not even escaped.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(run: Run) -> str:
-    """Return the document. A search without a capacity is an error: nothing was measured.
+def render(report: Report) -> str:
+    """Return the document; each step of a workload is a case of its own.
 
-    A degraded trial of a search is no failure, as a search looks for the rate at which the service
-    degrades. An N below the rate of --fail-below is a failure. Whatever else does not end with exit
-    code 0 is a failure if the service fell short, and an error if nothing valid was measured.
+    What does not end with exit code 0 is a failure if the service fell short, and an error if
+    nothing valid was measured. A run that ended early adds a case with an error.
     """
-    each = [one for measurement in run.measurements for one in measurement.each]
-    cases = [_case(one, name, run) for one, name in zip(each, names.of_each(each), strict=True)]
-    if not cases or run.failure:
-        cases.append(_run(run))
+    leaves = [leaf for section in report.sections for leaf in section.leaves]
+    cases = [_case(one, name) for one, name in zip(leaves, _names(leaves), strict=True)]
+    if not cases or report.failure or report.status != "finished":
+        cases.append(_run(report))
     errors = sum(case.find("error") is not None for case in cases)
     failures = sum(case.find("failure") is not None for case in cases)
-    took_s = sum(measurement.wall_s for measurement in run.measurements)
-    suite = Xml.Element(
-        "testsuite",
-        name=clean(f"loadstone {run.kind}"),
-        id=clean(run.run_id),
-        timestamp=clean(run.started_at[:19]),
-        tests=str(len(cases)),
-        failures=str(failures),
-        errors=str(errors),
-        skipped="0",
-        time=f"{took_s:.3f}",
-    )
-    _properties(suite, (*run.environment.target, *run.environment.machine))
+    counts = {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors)}
+    about = {
+        "name": clean(report.name),
+        "id": clean(report.id),
+        "timestamp": clean(report.started_at[:19]),
+        "skipped": "0",
+        "time": f"{sum(one.took_s for one in report.sections):.3f}",
+    }
+    suite = Xml.Element("testsuite", about | counts)
+    _properties(suite, report.properties)
     suite.extend(cases)
-    root = Xml.Element("testsuites", tests=str(len(cases)))
-    root.attrib |= {"failures": str(failures), "errors": str(errors)}
+    root = Xml.Element("testsuites", counts)
     root.append(suite)
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(measurement: Measurement, name: str, run: Run) -> Xml.Element:
-    is_search = measurement.policy == "search"
+def _names(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield a name for each; a number distinguishes equal names."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in sections:
+        name = one.name or one.title
+        counts[one.scenario, name] += 1
+        number = counts[one.scenario, name]
+        yield name if number == 1 else f"{name} ({number})"
+
+
+def _case(section: Section, name: str) -> Xml.Element:
     case = Xml.Element(
         "testcase",
-        classname=clean(f"loadstone.{measurement.scenario}"),
-        name=clean(f"capacity of {name}" if is_search else name),
-        time=f"{measurement.wall_s:.3f}",
+        classname=clean(f"loadstone.{section.scenario}".rstrip(".")),
+        name=clean(name),
+        time=f"{section.took_s:.3f}",
     )
-    known = _capacity(measurement) if is_search else _figures(measurement)
-    _properties(case, tuple((name, f"{v:.6g}") for name, v in known if math.isfinite(v)))
-    if why := _missing(measurement, run):
-        kind = figures.NOT_FOUND if is_search else measurement.status
-        Xml.SubElement(case, "error", type=clean(kind), message=clean(why))
-    elif is_search:
-        _add_floor(case, measurement)
-    else:
-        _add_failure(case, measurement)
-    if case.find("error") is None and case.find("failure") is None:
-        _add_shortfall(case, measurement)
-    output = "\n".join(_output(measurement))
-    if output:
-        Xml.SubElement(case, "system-out").text = clean(output)
+    figures = (one for one in section.figures if one.value is not None)
+    known = [(one.name, f"{one.value:.6g}") for one in figures if math.isfinite(one.value or 0.0)]
+    _properties(case, known)
+    certainty = section.certainty
+    if certainty.exit_code:
+        kind = "failure" if certainty.exit_code == FELL_SHORT else "error"
+        message = clean(certainty.reason)
+        type_ = f"exit code {certainty.exit_code}"
+        Xml.SubElement(case, kind, type=type_, message=message).text = clean(certainty.line)
+    facts = (f"{one.label}: {one.text}" for one in section.facts if one.is_line)
+    said = (one.text for one in section.statements)
+    lines = (section.answer.sentence, *facts, *said)
+    Xml.SubElement(case, "system-out").text = clean("\n".join(lines))
     return case
 
 
-def _missing(measurement: Measurement, run: Run) -> str | None:
-    """Return why the case has no result, or None if it has one."""
-    if measurement.spec:
-        is_over = measurement.status not in ("running", "interrupted")
-        return measurement.failure or (None if is_over else f"the workload is {measurement.status}")
-    capacity, is_search = measurement.capacity, measurement.policy == "search"
-    if (capacity and capacity.rate_rps is not None) or (not is_search and measurement.trials):
-        return None
-    generator = generator_of(measurement)
-    reasons = [run.failure] if run.failure else []
-    reasons += capacity.words if capacity else ()
-    reasons += generator.reasons if generator and not generator.is_valid else ()
-    return "; ".join(reasons) or f"the run is {run.status}"
-
-
-def _add_shortfall(case: Xml.Element, measurement: Measurement) -> None:
-    """Add why the measurement does not end with exit code 0."""
-    worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
-    if worst is not None:
-        kind, message = "failure" if worst.is_failure else "error", clean(worst.reason)
-        Xml.SubElement(case, kind, type=f"exit code {worst.code}", message=message)
-
-
-def _add_floor(case: Xml.Element, measurement: Measurement) -> None:
-    """Add that N is below the rate of --fail-below, or that this is undecided."""
-    least = measurement.least_rps
-    if least is None:
-        return
-    kinds = {FloorOutcome.MISSED: "failure", FloorOutcome.UNDECIDED: "error"}
-    if kind := kinds.get(judge_floor(measurement.capacity, least)):
-        message = clean(floor_message(measurement.capacity, least))
-        Xml.SubElement(case, kind, type="floor", message=message)
-
-
-def _add_failure(case: Xml.Element, measurement: Measurement) -> None:
-    """Add the missed SLA of a task's workload, as Rally does, or the degraded trial."""
-    missed = [row for row in measurement.checks if not row.success]
-    if missed:
-        kinds = ", ".join(row.criterion for row in missed)
-        details = "\n".join(f"{row.criterion}: {row.detail}" for row in missed)
-        Xml.SubElement(case, "failure", type="sla", message=clean(kinds)).text = clean(details)
-        return
-    trial = measurement.trial
-    if trial is not None and trial.verdict.state is TrialState.DEGRADED:
-        message = clean("; ".join(trial.verdict.reasons))
-        Xml.SubElement(case, "failure", type=TrialState.DEGRADED.value, message=message)
-
-
-def _capacity(measurement: Measurement) -> Iterator[tuple[str, float]]:
-    capacity = measurement.capacity
-    for name in ("rate_rps", "low_rps", "high_rps", "confidence") if capacity else ():
-        value = getattr(capacity, name)
-        if value is not None:
-            yield name, value
-
-
-def _figures(measurement: Measurement) -> Iterator[tuple[str, float]]:
-    stats = measurement.stats
-    if stats is not None:
-        yield "iterations", stats.total.count
-        yield "failed", stats.failed
-        yield "throughput_rps", stats.throughput_rps
-        yield "p50_s", stats.total.median_s
-        yield "p95_s", stats.total.p95_s
-        yield "p99_s", stats.total.p99_s
-
-
-def _output(measurement: Measurement) -> tuple[str, ...]:
-    if not measurement.spec:
-        return words.of(measurement)
-    failures = measurement.stats.failures if measurement.stats else ()
-    return tuple(failure.message for failure in failures)
-
-
-def _run(run: Run) -> Xml.Element:
+def _run(report: Report) -> Xml.Element:
     case = Xml.Element("testcase", classname="loadstone", name="run", time="0")
-    if run.failure or run.status != "finished":
-        message = run.failure or f"the run is {run.status}"
-        Xml.SubElement(case, "error", type=clean(run.status), message=clean(message))
+    if report.failure or report.status != "finished":
+        message = report.failure or f"the run is {report.status}"
+        Xml.SubElement(case, "error", type=clean(report.status), message=clean(message))
     return case
 
 
-def _properties(parent: Xml.Element, pairs: tuple[tuple[str, str], ...]) -> None:
+def _properties(parent: Xml.Element, pairs: Sequence[tuple[str, str]]) -> None:
     if not pairs:
         return
     properties = Xml.SubElement(parent, "properties")

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from loadstone.report.steps import load_of
 from loadstone.result.model import Measurement
 
 
@@ -12,20 +11,10 @@ def of_measurements(measurements: Sequence[Measurement]) -> tuple[str, ...]:
     return _unique([(one.scenario, of_measurement(one)) for one in measurements])
 
 
-def of_each(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Name each step of a workload (of `Measurement.each`) with its load."""
-    return _unique([(one.scenario, _with_load(one)) for one in measurements])
-
-
 def of_measurement(measurement: Measurement) -> str:
     """Return the title, as "token issue"; with a study's step "token issue, serially"."""
     step = dict(measurement.parameters).get("step")
     return f"{measurement.title}, {step}" if step else measurement.title
-
-
-def _with_load(measurement: Measurement) -> str:
-    load = f", {load_of(measurement)}" if measurement.policy == "steps" else ""
-    return of_measurement(measurement) + load
 
 
 def _unique(named: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -17,8 +17,10 @@ from datetime import datetime
 from loadstone.analysis.model import NOT_JUDGED, Durations, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
-from loadstone.report import names, steps, words
+from loadstone.report import names
 from loadstone.report.generator import generator_of
+from loadstone.report.sections import steps
+from loadstone.report.sections.trials import last_sustained
 from loadstone.result.model import Measurement, Run
 
 Labels = dict[str, str]
@@ -172,7 +174,7 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
         yield "predicted_iterations_per_second", {"bound": "high"}, predicted.high_rps
     if measurement.policy == "search":
-        best = words.last_sustained(measurement)
+        best = last_sustained(measurement)
     else:
         best = measurement.trial if measurement.policy == "fixed" else None
     if best is not None and best.verdict.state is TrialState.SUSTAINED:

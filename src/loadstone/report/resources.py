@@ -1,12 +1,8 @@
-"""Use of resources as sentences, as data and as a table."""
+"""Use of resources as sentences and as data."""
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from loadstone.diagnosis.bottleneck import Bottleneck
 from loadstone.diagnosis.bounds import upper_bounds
@@ -16,23 +12,19 @@ from loadstone.diagnosis.resources import Resources
 from loadstone.report import figures
 from loadstone.result.model import Measurement
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-FULL, NEAR = 0.9, 0.6  # shares from which a resource is shown in red and in yellow
-
 
 def of(measurement: Measurement) -> dict[str, Any]:
-    """Return bottleneck, bounds and findings as JSON-compatible data; null if not monitored."""
+    """Return bottleneck, bounds and findings as JSON-compatible data."""
     found = measurement.resources
     if found is None:
-        return {"bottleneck": None, "resources": None, "findings": None}
+        nothing: dict[str, Any] = {"bottleneck": None, "bounds": None, "resource_figures": {}}
+        return nothing | {"resources": [], "findings": [], "not_watched": []}
     return {
         "bottleneck": bottleneck_as_data(found.bottleneck),
         "resources": as_data(found.observation.uses),
         "findings": findings_as_data(found.findings),
         "bounds": _bounds(found),
-        "figures": {name: _number(value) for name, value in found.observation.figures},
+        "resource_figures": {name: _number(value) for name, value in found.observation.figures},
         "not_watched": list(found.not_watched),
     }
 
@@ -49,8 +41,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         f"{figures.rate(bound.rate_rps)} with {name}" for name, bound in bounds.changed.items()
     )
     yield (
-        f"by what a request costs, at most {figures.rate(bounds.unchanged.rate_rps)} a second are "
-        f"possible as it is, {changed}: bounds, no forecasts"
+        f"by what a request costs, no more than {figures.rate(bounds.unchanged.rate_rps)}/s are "
+        f"possible as it is; at most {changed} (bounds, no forecasts)"
     )
 
 
@@ -110,37 +102,6 @@ def findings_as_data(findings: Sequence[Finding]) -> list[dict[str, Any]]:
         }
         for one in findings
     ]
-
-
-def table(uses: Sequence[ResourceUse]) -> Table:
-    """Return a table of resources; demands and bounds only if requests were counted."""
-    found = Table(box=SIMPLE_HEAD, pad_edge=False)
-    has_demand = any(one.demand_s is not None for one in uses)
-    found.add_column("resource", no_wrap=True)
-    for head in ("used", "of", "utilised", *(("per request", "bound") if has_demand else ())):
-        found.add_column(head, justify="right")
-    for one in uses:
-        row: list[RenderableType] = [
-            one.name,
-            f"{one.busy:.2f}",
-            figures.capacity(one),
-            Text(figures.percent(one.utilisation), _style(one)),
-        ]
-        if has_demand:
-            row += [cost(one), "-" if one.bound_rps is None else f"{figures.rate(one.bound_rps)}/s"]
-        found.add_row(*row)
-    return found
-
-
-def cost(one: ResourceUse) -> str:
-    """Return the demand of one request on a resource."""
-    return "-" if one.demand_s is None else figures.milliseconds(one.demand_s * 1000)
-
-
-def _style(one: ResourceUse) -> str:
-    if one.utilisation >= FULL:
-        return "red"
-    return "yellow" if one.utilisation >= NEAR else "green"
 
 
 def _milliseconds(seconds: float | None) -> float | None:

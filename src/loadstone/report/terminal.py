@@ -1,161 +1,191 @@
-"""Results as tables on a terminal, readable at 80 columns and without colour."""
+"""A report on a terminal, readable at 80 columns and without colour."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
-from loadstone.analysis.model import Trial, TrialState
-from loadstone.diagnosis.prediction import Prediction
-from loadstone.errors import MeasurementInvalid
-from loadstone.report import (
-    faults,
-    figures,
-    outcome,
-    prediction,
-    resources,
-    streak,
-    trial_figures,
-    words,
-    workload,
-)
+from loadstone.report.chart import Tone
 from loadstone.report.console import wide
-from loadstone.report.steps import tables
-from loadstone.result.model import BESIDE, Measurement, Run
+from loadstone.report.section import Cell, Fact, Mark, NextStep, Report, Section, Severity, Table
 
-STYLES = {
-    TrialState.SUSTAINED: "green",
-    TrialState.DEGRADED: "red",
-    TrialState.INVALID: "magenta",
-    TrialState.UNDECIDED: "yellow",
+STYLES: dict[Tone | None, str] = {
+    "sustained": "green",
+    "degraded": "red",
+    "invalid": "magenta",
+    "undecided": "yellow",
+    "metered": "dim",
 }
+SEVERITIES = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: ""}
+MOST_LINES = 12  # of one measurement's summary
+LABEL = 11  # columns of the labels
 
-MOST_RESOURCES = 6
-CRITICAL = "critical"  # severity of findings of the audit that are shown with the result
+
+def show(report: Report, to: Console) -> None:
+    """Print the summary of a report: at most twelve lines for each measurement."""
+    if report.is_compact:
+        to.print(Text(report.title, "bold"), soft_wrap=True)
+    for number, section in enumerate(() if report.is_compact else report.sections):
+        if number:
+            to.print()
+        _print_all(_block(section, report, to.width), to)
+    _print_all(_shared(report, to.width, is_separate=len(report.sections) != 1), to)
 
 
-def show(run: Run, to: Console) -> None:
-    """Print a whole run."""
-    for measurement in (one for whole in run.measurements for one in whole.each):
-        if measurement.policy in ("search", "prediction"):
-            for part in _search(measurement):
-                to.print(part)
+def show_in_full(report: Report, to: Console) -> None:
+    """Print a report with all its tables, statements and settings."""
+    for section in report.sections:
+        _print_all(_in_full(section, report, to.width), to)
+    _print_all(_shared(report, to.width, is_separate=True), to)
+    for table in report.settings:
+        line = ", ".join(" ".join(map(_text, row.cells)) for row in table.rows)
+        to.print(Text.assemble((f"{table.title}: ", "dim"), line))
+
+
+def _print_all(parts: Iterable[RenderableType], to: Console) -> None:
+    for part in parts:
+        if isinstance(part, Text):
+            to.print(part, soft_wrap=True)
         else:
-            for part in (*workload.parts(measurement), *faults.parts(measurement)):
-                wide(to).print(part)
-    for part in (*faults.over_workloads(run.measurements), *tables(run.measurements)):
-        wide(to).print(part)
-    for line in _critical(run):
-        to.print(Text(line, "red"), soft_wrap=True)
-    others = dict(run.environment.target).get(BESIDE)
-    if run.workloads and others is not None:  # the sentences of a search mention it already
-        to.print(Text(f"Measured at the same time as {others}.", "yellow"), soft_wrap=True)
-    workloads = outcome.summary(run)
-    to.print(f"Run {run.run_id}, {run.status}{f': {workloads}' if workloads else ''}.", style="dim")
-    for line in _shortfalls(run):
-        to.print(Text(line, "red"), soft_wrap=True)
-    if run.failure:
-        to.print(f"It ended early: {run.failure}", style="red")
+            wide(to).print(part)
 
 
-def _critical(run: Run) -> Iterator[str]:
-    """Yield the critical findings of the audit of what was measured."""
-    for finding in run.environment.audit if run.searches else ():
-        if finding.severity == CRITICAL:
-            yield f"{finding.rule}, critical: {finding.sentence} Try: {finding.advice}"
+def _shared(report: Report, width: int, *, is_separate: bool) -> Iterator[RenderableType]:
+    """Yield what belongs to no single measurement."""
+    overview = (report.overview,) if report.is_compact and report.overview else ()
+    for table in (*overview, *report.tables):
+        yield from _titled(table)
+    for statement in report.statements:
+        yield Text(statement.text, SEVERITIES[statement.severity])
+    if not report.sections:
+        yield Text(f"Run {report.id}, {report.status}.")
+    elif report.page:
+        if is_separate:
+            yield Text("")
+        if report.is_compact and report.about:
+            yield Text(report.about, "dim")
+        yield from _lines((Fact("page", report.page),), width)
 
 
-OUTCOMES = {1: "fell short", 3: "could not be carried out", 4: "not decided"}
+def _block(section: Section, report: Report, width: int) -> Iterator[RenderableType]:
+    """Yield the summary of a measurement: its answer, what limits it, what to do next."""
+    yield _heading(section, report)
+    yield Text("")
+    yield _answer(section)
+    yield Text("")
+    kept = _kept(section, report)
+    yield from _lines([one for one in kept if one not in section.commands], width)
+    for table in section.tables:
+        if table.is_primary:
+            yield from _titled(table)
+    if commands := [one for one in kept if one in section.commands]:
+        yield Text("")
+        yield from _lines(commands, width)
 
 
-def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield why a run did not end with exit code 0; failures of an SLA are in its tables."""
-    for measurement in () if run.status == "running" else run.measurements:
-        for short in outcome.shortfalls(measurement):
-            if measurement.spec and short.code != MeasurementInvalid.exit_code:
-                continue
-            what = f"{OUTCOMES[short.code]} (exit {short.code})"
-            yield words.sentence(f"{what}: {measurement.title}: {short.reason}")
+def _kept(section: Section, report: Report) -> Sequence[Fact]:
+    """Return the lines under the answer; of too many, the least important ones are left out."""
+    lines = [one for one in section.facts if one.is_line]
+    if section.certainty.line:
+        lines.insert(0, Fact("", section.certainty.line, rank=0, tone="degraded"))
+    if (step := _first_step(section, report)) is not None:
+        lines.append(Fact("try first", _advice(step), rank=2))
+    lines += section.commands
+    # The heading, the answer and the line of the page stand beside them.
+    by_rank = sorted(lines, key=lambda one: one.rank)[: MOST_LINES - 3]
+    return [one for one in lines if one in by_rank]
 
 
-def show_environment(run: Run, to: Console) -> None:
-    """Print the machine and the target of a run."""
-    for title, pairs in (
-        ("Measured", run.environment.target),
-        ("on", run.environment.machine),
+def _first_step(section: Section, report: Report) -> NextStep | None:
+    shared = next(iter(report.steps), None)
+    if shared is not None and shared.severity is Severity.CRITICAL:
+        return shared
+    return next(iter(section.steps), None)
+
+
+def _advice(step: NextStep) -> str:
+    text = f"{step.rule} {step.severity}: {step.text}" if step.rule else step.text
+    short = text.partition(". ")[0].rstrip(".")
+    more = [part for part in (step.worth, step.command) if part]
+    return f"{short}  ({'; '.join(more)})" if more else short
+
+
+def _in_full(section: Section, report: Report, width: int) -> Iterator[RenderableType]:
+    yield _heading(section, report)
+    yield _answer(section)
+    if section.certainty.line:
+        yield from _lines((Fact("", section.certainty.line, tone="degraded"),), width)
+    yield from _lines([one for one in section.facts if one.is_line], width)
+    for table in section.tables:
+        yield from _titled(table)
+        for row, note in _notes(table):
+            yield _wrapped(f"  {row:>4} ", " " * 7, note, width, "")
+    for listing in section.listings:
+        yield Text(f"\n  {listing.title}\n{listing.text}")
+    for text, style in (
+        (section.answer.sentence, ""),
+        *((one.text, SEVERITIES[one.severity]) for one in section.statements),
+        *((one, "dim") for one in section.method),
+        *((f"{one.detail} Try: {one.text}", "") for one in section.steps),
     ):
-        line = ", ".join(f"{name} {value}" for name, value in pairs)
-        if line:
-            to.print(Text.assemble((f"{title}: ", "dim"), line))
-    to.print(Text.assemble(("Command: ", "dim"), run.command))
+        yield _wrapped("  - ", "    ", text, width, style)
+    yield Text("")
+    for part in section.parts:
+        yield from _in_full(part, report, width)
 
 
-def _search(measurement: Measurement) -> Iterator[RenderableType]:
-    yield Text.assemble((measurement.title, "bold"), "  ", (measurement.request, "dim"))
-    if measurement.policy == "search":
-        yield Padding(_number(measurement), (0, 0, 0, 2))
-    if found := measurement.prediction:
-        yield Padding(_predicted(found), (0, 0, 0, 2))
-    if measurement.trials:
-        yield Padding(_trials(measurement.trials), (0, 0, 0, 1))
-        yield Padding(_why(measurement.trials), (0, 0, 1, 2))
-    if measurement.resources:
-        uses = [one for one in measurement.resources.observation.uses if one.is_time_shared]
-        yield Padding(resources.table(uses[:MOST_RESOURCES]), (0, 0, 0, 1))
-    yield Padding(workload.points(words.details(measurement)), (0, 0, 1, 2))
+def _heading(section: Section, report: Report) -> Text:
+    about = ", ".join(part for part in (section.subtitle, report.subject) if part)
+    return Text.assemble((section.title, "bold"), (f"   {about}", "dim"))
 
 
-def _number(measurement: Measurement) -> Text:
-    capacity = measurement.capacity
-    unit = "" if figures.n(capacity) == figures.NOT_FOUND else " per second"
-    number = Text.assemble(("N: ", "bold"), (f"{figures.n(capacity)}{unit}", "bold cyan"))
-    if capacity is not None and words.has_interval(capacity):
-        number.append(f"   interval {figures.interval(capacity)}")
-        number.append(f"\n   {words.confidence(capacity)}", "dim")
-    return number
+def _answer(section: Section) -> Text:
+    answer = section.answer
+    within = f"   ({answer.within})" if answer.within else ""
+    return Text.assemble(("  " + answer.line, "bold cyan"), within)
 
 
-def _predicted(found: Prediction) -> Text:
-    return Text.assemble(
-        ("Predicted N: ", "bold"),
-        (f"about {prediction.rate(found)} per second", "bold cyan"),
-        f"   interval {prediction.interval(found)}",
-        (f"\n   from {figures.rate(found.at_rps)} per second; {found.limit} first", "dim"),
-    )
+def _lines(facts: Sequence[Fact], width: int) -> Iterator[Text]:
+    """Yield each fact with its label before it, its further lines under its text."""
+    labels = max([LABEL, *(len(one.label) + 1 for one in facts)])
+    for one in facts:
+        head = f"  {one.label:{labels}} " if one.label else "  "
+        yield _wrapped(head, " " * len(head), one.text, width, STYLES.get(one.tone, ""))
 
 
-def _trials(trials: Sequence[Trial]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("#", "offered/s", "done/s", "p50 ms", "p95 ms", "p99 ms", "errors"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for alike in streak.folded(trials):
-        trial = alike[0]
-        latency = trial.stats.total
-        times = (1000 * latency.median_s, 1000 * latency.p95_s, 1000 * latency.p99_s)
-        style = "dim" if trial_figures.is_without_rate(trial) else STYLES[trial.verdict.state]
-        table.add_row(
-            streak.numbers(alike),
-            trial_figures.offered(trial),
-            figures.rate(streak.throughput_rps(alike)),
-            *(figures.plain_ms(time) if len(alike) == 1 else figures.MISSING for time in times),
-            str(streak.failed(alike)),
-            Text(trial_figures.verdict(trial), style),
-        )
-    return table
+def _wrapped(head: str, indent: str, text: str, width: int, style: str) -> Text:
+    lines = wrap(text, max(width - len(indent), 20), break_on_hyphens=False) or [""]
+    return Text.assemble((head, "dim"), (f"\n{indent}".join(lines), style))
 
 
-def _why(trials: Sequence[Trial]) -> Table:
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", style="dim")
-    table.add_column(overflow="fold")
-    for alike in streak.folded(trials):
-        trial = alike[0]
-        if len(alike) > 1:
-            table.add_row(streak.numbers(alike), streak.sentence(alike))
-        elif not trial_figures.is_without_rate(trial):
-            table.add_row(str(trial.number), f"{trial.purpose}: {'; '.join(trial.verdict.reasons)}")
-    return table
+def _titled(table: Table) -> Iterator[RenderableType]:
+    yield Text(f"\n  {table.title}", "bold")
+    yield Padding(drawn(table), (0, 0, 0, 2))
+
+
+def drawn(table: Table) -> Grid:
+    """Return a table for a console."""
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in table.columns:
+        justify: JustifyMethod = "right" if column.is_number else "left"
+        grid.add_column(column.head, justify=justify, overflow="fold", no_wrap=column.is_number)
+    for row in table.rows:
+        grid.add_row(*(Text(_text(cell), _style(cell)) for cell in row.cells))
+    return grid
+
+
+def _notes(table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the first cell and the note of each row that has one."""
+    yield from ((_text(row.cells[0]), row.note) for row in table.rows if row.note)
+
+
+def _text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _style(cell: Cell) -> str:
+    return STYLES[cell.tone] if isinstance(cell, Mark) else ""

@@ -2,18 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures
-from loadstone.report.history import Change, changes, changes_as_data, facts, sentences
+from loadstone.report.history import Change, changes, changes_as_data, facts
 from loadstone.result.listing import Performed
 from loadstone.result.model import Run
 
@@ -94,25 +89,6 @@ def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) 
         lambda run_id: facts(run_of(run_id).environment),
     )
     return Trend(config_id, last.scenario, spec, tuple(runs), found)
-
-
-def parts(trend: Trend) -> Iterator[RenderableType]:
-    """Return a trend's tables for a terminal."""
-    spec = json.loads(trend.spec)
-    yield Text.assemble((trend.scenario, "bold"), f"  configuration {trend.config_id}")
-    for name in ("runner", "contexts"):
-        yield Text(f"  {name}: {json.dumps(spec[name])}", "dim")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("run", no_wrap=True)
-    for name in HEADS:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("SLA", no_wrap=True)
-    for run in trend.runs:
-        verdict = Text("held", "green") if run.pass_sla else Text("failed", "bold red")
-        table.add_row(run.run_id, *cells(run), verdict)
-    yield table
-    for line in sentences(trend.changes, trend.known, MEDIAN):
-        yield Text(line)
 
 
 def cells(run: Performed) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
-from loadstone.report.outcome import shortfalls
 from loadstone.result.model import Run
+from loadstone.result.outcome import shortfalls
 from loadstone.store.store import Store
 
 

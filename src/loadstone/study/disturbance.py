@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from loadstone.diagnosis.limit import OTHERS
 from loadstone.report import figures
-from loadstone.report.words import OTHERS
 from loadstone.result.model import LAB_HOST, Run
 from loadstone.study.table import TurnOutcome
 

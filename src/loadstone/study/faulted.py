@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from loadstone.analysis.fault_effect import summarize
-from loadstone.report import faults, figures
+from loadstone.report import figures
+from loadstone.report.sections import fault as faults
 from loadstone.result.model import Measurement
 from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.table import TurnOutcome

@@ -15,7 +15,7 @@ from loadstone.rally.task.model import Task, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import Path, Tree, parse
-from loadstone.report.faults import ROWS
+from loadstone.report.sections.fault import ROWS
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import strategy
 from loadstone.study.model import (

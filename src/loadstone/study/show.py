@@ -1,9 +1,7 @@
-"""A study and its results, on a terminal and as data."""
+"""A study before it runs: its plan, its duration, what was started."""
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,11 +11,7 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation, usual
 from loadstone.study import needs
-from loadstone.study.counted import count_lines
-from loadstone.study.disturbance import disturbance_lines
 from loadstone.study.estimate import about, estimate_s
-from loadstone.study.faulted import fault_lines
-from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal, find
 from loadstone.study.model import (
     FaultMeasurement,
@@ -28,18 +22,6 @@ from loadstone.study.model import (
 )
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
-from loadstone.study.table import TableRow, TurnOutcome, differences, rows
-from loadstone.study.wording import (
-    cells,
-    comparison_lines,
-    heads,
-    overview,
-    published,
-    reasons,
-    when_and_where,
-)
-
-SCHEMA_VERSION = 1
 
 
 def plan(study: Study, seed: int, to: Console) -> None:
@@ -85,82 +67,6 @@ def describe_started(store: Path | StoreLocation, study_id: str) -> str:
     return f"{study_id}  {study.name}  {done} of {len(study.cells) * study.repeats} measured"
 
 
-def print_results(journal: StudyJournal, outcomes: Sequence[TurnOutcome], to: Console) -> None:
-    """Print the table of a study, complete or not."""
-    study = journal.begun.study()
-    _head(study, to)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
-    left, right = heads(study)
-    for head in left:
-        table.add_column(head, overflow="fold")
-    for head in right:
-        table.add_column(head, justify="right", no_wrap=True)
-    lines = rows(study, outcomes)
-    for row in lines:
-        table.add_row(*cells(row))
-    to.print(table)
-    for line in reasons(lines):
-        to.print(line, style="red", soft_wrap=True)
-    for line in published(lines):
-        to.print(line, style="dim")
-    below = (
-        *overview(study, lines),
-        *comparison_lines(study, outcomes),
-        *count_lines(study, outcomes),
-        *first_failures(study, outcomes),
-        *fault_lines(study, outcomes),
-        *disturbance_lines(outcomes),
-    )
-    for line in below:
-        to.print(line, soft_wrap=True)
-    missing = sum(one.result is None for one in outcomes)
-    if missing:
-        to.print(
-            f"{missing} of {len(outcomes)} measurements are missing; go on: "
-            f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}",
-            soft_wrap=True,
-        )
-    to.print(when_and_where(journal, outcomes), style="dim", soft_wrap=True)
-
-
-def as_data(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> dict[str, Any]:
-    """Return the results as JSON-compatible data; unknown numbers are null."""
-    study = journal.begun.study()
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "study_id": journal.study_id,
-        "study": study.name,
-        "title": study.title,
-        "source": study.source,
-        "notes": list(study.notes),
-        "quick": study.quick,
-        "seed": journal.begun.seed,
-        "started_at": journal.begun.started_at,
-        "missing": sum(one.result is None for one in outcomes),
-        "figure": {"name": study.figure[0], "unit": study.figure[1]},
-        "rows": [_row(row) for row in rows(study, outcomes)],
-        "differences": [
-            {
-                "factor": one.comparison.factor,
-                "base": one.comparison.base,
-                "other": one.comparison.other,
-                "step": one.step,
-                "where": dict(one.others),
-                "ratio": one.ratio.mean,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "count": one.ratio.count,
-                "unit": one.unit,
-                "p": one.p,
-                "p_holm": one.p_holm,
-                "answer": one.answer.value,
-                "words": str(one),
-            }
-            for one in differences(study, outcomes)
-        ],
-    }
-
-
 def _head(study: Study, to: Console) -> None:
     to.print(study.title, style="bold", soft_wrap=True)
     if study.source:
@@ -195,25 +101,3 @@ def _factors(study: Study) -> list[str]:
 def elsewhere(journal: StudyJournal) -> str:
     """Return the --store option of a study, empty for the default store."""
     return "" if journal.store == usual() else f" --store {shlex.quote(str(journal.store))}"
-
-
-def _row(row: TableRow) -> dict[str, Any]:
-    found = row.estimate
-    return {
-        "levels": dict(row.cell.levels),
-        "step": row.step,
-        "scenario": row.cell.scenario or None,
-        "settings": dict(row.cell.settings),
-        "value": found.value if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "confidence": found.confidence if found else None,
-        "values": list(row.values),
-        "repeats": row.repeats,
-        "generator_valid": row.is_valid,
-        "published": row.published.value if row.published else None,
-        "published_words": row.published.words if row.published else None,
-        "failures": list(row.failures),
-        "run_ids": list(row.run_ids),
-        "saturates": None if row.limits is None else list(row.limits),
-    }

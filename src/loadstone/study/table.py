@@ -90,15 +90,29 @@ class Difference:
     p_holm: float | None = None  # adjusted for all tests of the study
     answer: Answer = Answer.UNKNOWN  # whether the other level is better than the base
 
-    def __str__(self) -> str:
-        ratio, one = self.ratio, self.comparison
-        sides = [_side(one) for one in (ratio.low, ratio.high) if one is not None]
-        interval = f" [{', '.join(sides)}]" if sides else ""
-        unit = self.unit if ratio.count != 1 else self.unit[:-1]
+    @property
+    def interval(self) -> str:
+        """The interval of the ratio; empty if it is not known."""
+        return " to ".join(
+            _side(one) for one in (self.ratio.low, self.ratio.high) if one is not None
+        )
+
+    @property
+    def count(self) -> str:
+        """The sample size with its unit."""
+        return f"{self.ratio.count} {self.unit if self.ratio.count != 1 else self.unit[:-1]}"
+
+    @property
+    def where(self) -> str:
+        """The step, and the levels of the other factors."""
         places = [f"{factor} {level}" for factor, level in self.others]
-        where = ", ".join(([self.step] if self.step else []) + places)
-        text = f"{one.other}/{one.base} = {ratio.mean:.3g}{interval}, {ratio.count} {unit}"
-        return f"{text} ({where})" if where else text
+        return ", ".join(([self.step] if self.step else []) + places)
+
+    def __str__(self) -> str:
+        interval = f" [{self.interval.replace(' to ', ', ')}]" if self.interval else ""
+        one = self.comparison
+        text = f"{one.other}/{one.base} = {self.ratio.mean:.3g}{interval}, {self.count}"
+        return f"{text} ({self.where})" if self.where else text
 
 
 def _side(ratio: float) -> str:

@@ -1,4 +1,4 @@
-"""Texts and table cells shared by terminal and Markdown."""
+"""Sentences and table cells of a study."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,6 @@ from loadstone.study.table import (
     TurnOutcome,
     differences,
     rows,
-    settings_that_differ,
 )
 
 FEWEST_ALIKE = 3  # cells; of two, their ratio says it
@@ -70,9 +69,19 @@ def cells(row: TableRow) -> tuple[str, ...]:
         failed or (figures.n(shown) if row.run_ids else figures.MISSING),
         interval,
         f"{row.found}/{row.repeats}",
-        f"{row.published.value:g}" if row.published else "",
+        _published(row),
         valid,
     )
+
+
+def _published(row: TableRow) -> str:
+    """Return the published figure, and what was measured as a multiple of it."""
+    if row.published is None:
+        return ""
+    found = row.estimate.value if row.estimate else None
+    is_known = bool(found and row.published.value)
+    times = f" (x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
+    return f"{row.published.value:g}{times}"
 
 
 def _limits(limits: Sequence[str]) -> str:
@@ -97,26 +106,57 @@ def published(lines: Sequence[TableRow]) -> Iterator[str]:
 
 
 def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
-    """Say of which cells no difference was shown, because all their intervals overlap."""
+    """Say which factors make no difference: the intervals of all their levels overlap."""
     for step in study.steps:
         own = [row for row in lines if row.step == step]
-        found = [row.estimate for row in own if row.estimate is not None]
-        lows = [one.low for one in found if one.low is not None]
-        highs = [one.high for one in found if one.high is not None]
-        values = [one.value for one in found if one.value is not None]
-        is_whole = len(values) == len(own) == len(lows) == len(highs)
-        if not is_whole or len(own) < FEWEST_ALIKE or max(lows) > min(highs):
+        if len(own) < FEWEST_ALIKE:
             continue
-        mean = fmean(values)
-        within = figures.percent(max(abs(value - mean) for value in values) / mean)
+        names = [factor.name for factor in study.factors]
+        within = {name: _within(own, name) for name in names}
+        alike = {name: share for name, share in within.items() if share is not None}
+        if not alike or (len(alike) == len(names) and not _overlap(own)):
+            continue
+        values = [row.estimate.value for row in own if row.estimate and row.estimate.value]
         unit = f" {study.figure[1]}" if study.figure[1] else ""
-        factors = _listed([factor.name for factor in study.factors])
-        what = f"{step}: " if step else ""
-        yield (
-            f"{what}No difference was shown between the {len(own)} cells ({factors}): "
-            f"{figures.rate(min(values))} to {figures.rate(max(values))}{unit}, each within "
-            f"{within} of their mean, and all intervals overlap{_common_limit(own)}."
+        listed = _listed(list(alike))
+        verb = "makes" if len(alike) == 1 else "make"
+        within_all = figures.percent(max(alike.values()))
+        text = (
+            f"{listed} {verb} no difference here (each within {within_all}): "
+            f"{figures.rate(min(values))} to {figures.rate(max(values))}{unit} in {len(own)} "
+            f"cells{_common_limit(own)}."
         )
+        yield f"{step}: {text}" if step else text[:1].upper() + text[1:]
+
+
+def _within(lines: Sequence[TableRow], factor: str) -> float | None:
+    """Return how far cells that differ in this factor only are from their mean, as a share.
+
+    None if a figure or interval is missing, or if the intervals of such cells do not overlap.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[TableRow]] = {}
+    for row in lines:
+        others = tuple(pair for pair in row.cell.levels if pair[0] != factor)
+        groups.setdefault(others, []).append(row)
+    shares = [_share(group) for group in groups.values() if len(group) > 1]
+    known = [share for share in shares if share is not None]
+    return max(known) if known and len(known) == len(shares) else None
+
+
+def _share(group: Sequence[TableRow]) -> float | None:
+    values = [row.estimate.value for row in group if row.estimate and row.estimate.value]
+    if len(values) < len(group) or not _overlap(group):
+        return None
+    mean = fmean(values)
+    return max(abs(value - mean) for value in values) / mean
+
+
+def _overlap(group: Sequence[TableRow]) -> bool:
+    """Return whether all intervals share a value; False if one is not known."""
+    found = [row.estimate for row in group if row.estimate is not None]
+    lows = [one.low for one in found if one.low is not None]
+    highs = [one.high for one in found if one.high is not None]
+    return len(lows) == len(highs) == len(group) and max(lows) <= min(highs)
 
 
 def _common_limit(lines: Sequence[TableRow]) -> str:
@@ -131,21 +171,11 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def comparison_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Describe the requested ratios, each with its test."""
+def comparison_notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Yield the footnotes of the ratios, and the law of scaling."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
-    for comparison, differ in settings_that_differ(study, outcomes):
-        if differ:
-            both = [one for one in differ if None not in one.values]
-            listed = [f"{one.name} {one.values[0]} -> {one.values[1]}" for one in both]
-            if alone := len(differ) - len(both):
-                count = "1 setting" if alone == 1 else f"{alone} settings"
-                listed.append(f"{count} that only one of them has")
-            yield f"{comparison.base} and {comparison.other} differ in: {'; '.join(listed)}"
     found = differences(study, outcomes)
-    for one in found:
-        yield f"{one}{_conclusion(one, study)}"
     if any(one.ratio.low is not None and one.p_holm is None for one in found):
         within = "its interval is that within the measurements"
         yield f"{UNTESTED} of one pair there is no test; {within}"
@@ -192,11 +222,11 @@ def _minute(instant: str) -> str:
     return instant[:16].replace("T", " ")
 
 
-def _conclusion(one: Difference, study: Study) -> str:
+def conclusion(one: Difference, study: Study) -> str:
     """Return whether the other level is better, with the p-value."""
     if one.ratio.low is None:
-        return ": of one alone there is no test"
+        return "no test of one alone"
     word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
     if one.p_holm is None:
-        return f": {word} {UNTESTED}" if study.is_counted else f": no test {UNTESTED}"
-    return f": {word}, p = {one.p_holm:.2g}"
+        return f"{word} {UNTESTED}" if study.is_counted else f"no test {UNTESTED}"
+    return f"{word}, p = {one.p_holm:.2g}"

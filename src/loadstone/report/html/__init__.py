@@ -1,5 +1,5 @@
 """One self-contained page: no request to anywhere, readable without scripts, and on paper."""
 
-from loadstone.report.html.page import render, render_runs, write, write_runs
+from loadstone.report.html.page import render, write
 
-__all__ = ["render", "render_runs", "write", "write_runs"]
+__all__ = ["render", "write"]

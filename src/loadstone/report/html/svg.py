@@ -1,20 +1,19 @@
-"""Charts as static SVG, for print and browsers without scripts."""
+"""Charts as SVG: the same on a screen, a phone and paper, and without scripts."""
 
 from collections.abc import Iterator
 from html import escape
 
-from loadstone.report.html.charts import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy
+from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.html.scale import Scale, fitted, written
 
-WIDTH, HEIGHT = 560, 320
+WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 40, 44
-FEW = 300  # points of a cloud: more do not help without zoom
+LEGEND = 18  # height of a line of the legend
 SPARSE = 200  # points of a cloud: above, they are drawn smaller
 MOST_DOTS = 12  # on a line: above, the line alone is clearer
-# Charts with named rows are wide; their height depends on the number of rows.
-ROW_WIDTH, ROW_HEIGHT = 900, 26
+ROW_HEIGHT = 36  # of a named row, whose name stands above its figures
 CHARACTER = 6.4  # width in px, in a font of 12 px
-LONGEST = 52  # characters of a row's name
+LONGEST = 60  # characters of a row's name
 
 
 def draw(chart: Chart) -> str:
@@ -30,7 +29,7 @@ def draw(chart: Chart) -> str:
     ]
     for series in chart.series:
         parts.extend(_series(series, x, y))
-    parts.extend(_legend(chart, x.start))
+    parts.extend(_legend(chart))
     return "".join((*parts, "</svg>"))
 
 
@@ -41,13 +40,13 @@ def scales(chart: Chart) -> tuple[Scale, Scale]:
     if chart.band is not None:
         (xs if chart.band.axis == "x" else ys).extend((chart.band.low, chart.band.high))
     xs.extend(end for span in chart.spans for end in (span.low, span.high))
+    top = TOP + LEGEND * (len(_legend_lines(chart)) - 1)
     if chart.rows:
-        left = 20 + round(CHARACTER * max(len(name) for name in map(_short, chart.rows)))
-        x = fitted(xs, left, ROW_WIDTH - RIGHT, from_zero=chart.from_zero_x)
+        x = fitted(xs, RIGHT, WIDTH - RIGHT, from_zero=chart.from_zero_x)
         count = len(chart.rows)
-        return x, Scale(0.0, count + 1.0, TOP + (count + 1) * ROW_HEIGHT, TOP)
+        return x, Scale(0.0, count + 1.0, top + (count + 1) * ROW_HEIGHT, top)
     x = fitted(xs, LEFT, WIDTH - RIGHT, from_zero=chart.from_zero_x)
-    return x, fitted(ys, HEIGHT - BOTTOM, TOP, from_zero=chart.from_zero_y)
+    return x, fitted(ys, HEIGHT - BOTTOM, top, from_zero=chart.from_zero_y)
 
 
 def _short(name: str) -> str:
@@ -59,7 +58,7 @@ def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
     for number, name in enumerate(chart.rows):
         at = y(len(chart.rows) - number)
         yield f'<path class="grid" d="M{x.start} {at}H{x.end}"/>'
-        yield _text("tick", x.start - 8, at + 4, "end", _short(name))
+        yield _text("tick", x.start, at - 10, "start", _short(name))
     for tick in () if chart.rows else y.ticks():
         at = y(tick)
         yield f'<path class="grid" d="M{x.start} {at}H{x.end}"/>'
@@ -109,10 +108,10 @@ def _series(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
         return
     match series.kind:
         case "points":
-            yield from (mark(series.tone, px, py, 5.5) for px, py in at)
+            for (px, py), value in zip(at, series.data, strict=True):
+                yield mark(series.tone, px, py, 5.5, _tip(series, value))
         case "cloud":
-            few = at[:: -(-len(at) // FEW)]
-            yield _cloud(series.tone, few, "sparse " if len(series.data) <= SPARSE else "")
+            yield _cloud(series.tone, at, "sparse " if len(at) <= SPARSE else "")
         case "area":
             line = _line(at)
             yield f'<path class="area {series.tone}" d="{line}V{y.start}H{at[0][0]}Z"/>'
@@ -151,11 +150,17 @@ def _bars(series: ChartSeries, at: list[Xy], floor: float) -> Iterator[str]:
 
 def _dots(series: ChartSeries, at: list[Xy]) -> Iterator[str]:
     if series.kind == "line" and len(at) <= MOST_DOTS:
-        for x, y in at:
-            yield f'<circle class="dot {series.tone}" cx="{x}" cy="{y}" r="3.5"/>'
+        for (x, y), value in zip(at, series.data, strict=True):
+            tip = f"<title>{_tip(series, value)}</title>"
+            yield f'<circle class="dot {series.tone}" cx="{x}" cy="{y}" r="3.5">{tip}</circle>'
 
 
-def mark(tone: Tone, at_x: float, at_y: float, size: float) -> str:
+def _tip(series: ChartSeries, value: Xy) -> str:
+    """Return what a browser shows where the pointer is."""
+    return escape(f"{series.name}: {value[0]:.4g}, {value[1]:.4g}")
+
+
+def mark(tone: Tone, at_x: float, at_y: float, size: float, tip: str = "") -> str:
     """Return a point whose shape also shows its tone, for readers who cannot see colours."""
     left, right, top, bottom = at_x - size, at_x + size, at_y - size, at_y + size
     arc = f"a{size} {size} 0 1 0"
@@ -166,19 +171,35 @@ def mark(tone: Tone, at_x: float, at_y: float, size: float) -> str:
         "undecided": f"M{at_x} {top}L{right} {at_y}L{at_x} {bottom}L{left} {at_y}Z",
     }
     shape = shapes.get(tone, f"M{left} {top}H{right}V{bottom}H{left}Z")
-    return f'<path class="mark {tone}" d="{shape}"/>'
+    title = f"<title>{tip}</title>" if tip else ""
+    return f'<path class="mark {tone}" d="{shape}">{title}</path>'
 
 
-def _legend(chart: Chart, at: float) -> Iterator[str]:
-    lines = [series for series in chart.series if series.kind != "cloud"]
-    for series in lines or [series for series in chart.series if series.data]:
-        if series.kind in ("points", "cloud", "bars"):
-            yield mark(series.tone, at + 6, 18, 4.5)
-        else:
-            kind = "dashed" if series.kind == "dashed" else "line"
-            yield f'<path class="{kind} {series.tone}" d="M{at} 18h14"/>'
-        yield _text("legend", at + 19, 22, "start", series.name)
-        at += 32 + round(CHARACTER * len(series.name))
+def _legend_lines(chart: Chart) -> list[list[tuple[float, ChartSeries]]]:
+    """Return the lines of the legend: each series with its position."""
+    listed = [series for series in chart.series if series.kind != "cloud"]
+    lines: list[list[tuple[float, ChartSeries]]] = [[]]
+    at = start = float(RIGHT)
+    for series in listed or [series for series in chart.series if series.data]:
+        needs = 32 + round(CHARACTER * len(series.name))
+        if at + needs > WIDTH and lines[-1]:
+            lines.append([])
+            at = start
+        lines[-1].append((at, series))
+        at += needs
+    return lines
+
+
+def _legend(chart: Chart) -> Iterator[str]:
+    for number, line in enumerate(_legend_lines(chart)):
+        y = LEGEND * (number + 1)
+        for at, series in line:
+            if series.kind in ("points", "cloud", "bars"):
+                yield mark(series.tone, at + 6, y, 4.5)
+            else:
+                kind = "dashed" if series.kind == "dashed" else "line"
+                yield f'<path class="{kind} {series.tone}" d="M{at} {y}h14"/>'
+            yield _text("legend", at + 19, y + 4, "start", series.name)
 
 
 def _line(at: list[Xy]) -> str:

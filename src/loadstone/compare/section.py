@@ -1,0 +1,283 @@
+"""A comparison as a report: a section for each scenario."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.compare.answer import Answer, Criteria, MetricComparison
+from loadstone.compare.pairs import GuardOutcome, verdict
+from loadstone.errors import FELL_SHORT, MeasurementInvalid
+from loadstone.report import figures
+from loadstone.report.chart import Tone
+from loadstone.report.section import Answer as ShownAnswer
+from loadstone.report.section import (
+    Certainty,
+    Column,
+    Fact,
+    Figure,
+    Report,
+    Row,
+    Section,
+    Severity,
+    Statement,
+    Table,
+)
+from loadstone.report.sections.overview import overview
+from loadstone.report.settings import SettingDifference
+
+SHARES = (0.01, 0.02, 0.05, 0.1)  # differences for which an unknown answer lists the needed pairs
+APART = (
+    "A and B were measured at different times: a machine that drifts makes differences of its own. "
+    "`loadstone compare --lab A --lab B` measures them in pairs."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison with everything that its views show."""
+
+    names: tuple[str, str]
+    settings: tuple[SettingDifference, ...]
+    metrics: tuple[tuple[str, tuple[MetricComparison, ...]], ...]  # by scenario
+    criteria: Criteria
+    is_paired: bool
+    run_ids: tuple[str, ...] = ()
+    most_slower: float | None = None  # limit of --fail-if-slower; None: no limit
+    notes: tuple[str, ...] = ()
+
+
+TONES: dict[Answer, Tone] = {
+    Answer.FASTER: "sustained",
+    Answer.SAME: "sustained",
+    Answer.SLOWER: "degraded",
+    Answer.UNKNOWN: "undecided",
+}
+NOTHING = "nothing was measured"
+
+
+def report_of(compared: Compared) -> Report:
+    """Return the comparison as a report."""
+    a, b = compared.names
+    sections = tuple(
+        _section(number, title, rows, compared)
+        for number, (title, rows) in enumerate(compared.metrics, 1)
+    )
+    apart = () if compared.is_paired else (APART,)
+    names = compared.run_ids[:1] if compared.is_paired else compared.run_ids
+    output = "" if compared.is_paired else " -o FILE"
+    same = "A and B do not differ in any setting that is known."
+    notes = (*apart, *compared.notes, *(() if compared.settings else (same,)))
+    return Report(
+        title=_title(compared),
+        subject=f"A: {a}, B: {b}",
+        sections=sections,
+        overview=overview(sections),
+        anchor="comparison",
+        name="loadstone compare",
+        exit_code=exit_code(compared),
+        statements=tuple(Statement(one, Severity.WARNING) for one in notes),
+        tables=(_settings(compared),) if compared.settings else (),
+        page=f"loadstone report {' '.join(names)}{output}" if names else "",
+        data=_data(compared),
+    )
+
+
+def exit_code(compared: Compared) -> int:
+    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
+    codes = [_code(rows, compared)[0] for _, rows in compared.metrics]
+    if FELL_SHORT in codes:
+        return FELL_SHORT
+    return max(codes, default=MeasurementInvalid.exit_code)
+
+
+def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, str]:
+    """Return the exit code of one scenario, and why it is not 0."""
+    if not rows:
+        return MeasurementInvalid.exit_code, NOTHING
+    if compared.most_slower is None:
+        is_known = rows[0].answer is not Answer.UNKNOWN
+        return (0, "") if is_known else (MeasurementInvalid.exit_code, _sentence(rows[0], compared))
+    outcome = verdict(rows[0], compared.most_slower)
+    code = {
+        GuardOutcome.PASSED: 0,
+        GuardOutcome.FAILED: FELL_SHORT,
+        GuardOutcome.UNDECIDED: MeasurementInvalid.exit_code,
+    }[outcome]
+    return code, "" if code == 0 else _guard(rows[0], outcome, compared)
+
+
+def _title(compared: Compared) -> str:
+    a, b = compared.names
+    found = [
+        f"{title} {row.metric.name} {row.ratio:.3f} times ({_interval(row)}), {row.answer.value}"
+        for title, (row, *_) in ((title, rows) for title, rows in compared.metrics if rows)
+    ]
+    return f"{b} compared with {a}: {'; '.join(found) or NOTHING}"
+
+
+def _section(
+    number: int, title: str, rows: tuple[MetricComparison, ...], compared: Compared
+) -> Section:
+    code, reason = _code(rows, compared)
+    first = rows[0] if rows else None
+    is_known = first is not None and math.isfinite(first.high)
+    kind = "fell short" if code == FELL_SHORT else "not decided"
+    said = f"{title}: {_sentence(first, compared)}" if first else f"{title}: {NOTHING}."
+    return Section(
+        id=f"compared-{number}",
+        title=title,
+        answer=ShownAnswer(
+            label="B / A",
+            text=f"{first.ratio:.3f}" if first else figures.NOT_FOUND,
+            unit="",
+            sentence=said,
+            value=first.ratio if first else None,
+            low=first.low if first and is_known else None,
+            high=first.high if first and is_known else None,
+            interval=_interval(first) if first and is_known else "",
+            confidence=1 - compared.criteria.alpha if is_known else 0.0,
+        ),
+        certainty=Certainty(
+            TONES[first.answer] if first else "undecided",
+            first.answer.value if first else NOTHING,
+            code,
+            reason,
+            kind if code else "",
+        ),
+        facts=tuple(_facts(first, compared)) if first else (),
+        figures=tuple(
+            Figure(f"{row.metric.name} B / A", row.metric.name, row.ratio) for row in rows
+        ),
+        statements=(Statement(said),),
+        tables=(_metrics(rows),) if rows else (),
+        data={
+            "scenario": title,
+            "title": title,
+            "metrics": {row.metric.name: _row_data(row) for row in rows},
+        },
+    )
+
+
+def _facts(first: MetricComparison, compared: Compared) -> Iterator[Fact]:
+    a, b = (f"{_value(first, value)}" for value in (first.a, first.b))
+    answer = _sentence(first, compared).replace(f" (95 %: {_interval(first)} times)", "")
+    yield Fact("answer", answer, rank=1)
+    yield Fact("metric", first.metric.name, is_line=False, is_column=True)
+    yield Fact("A", a, is_line=False, is_column=True)
+    yield Fact("B", b, is_line=False, is_column=True)
+    if compared.most_slower is not None:
+        outcome = verdict(first, compared.most_slower)
+        yield Fact("guard", _guard(first, outcome, compared), rank=2)
+
+
+def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> str:
+    """Say whether B is too slow, with the interval of the difference."""
+    share = figures.percent(compared.most_slower or 0.0)
+    within = f"{_interval(row)} times" if math.isfinite(row.high) else "no interval"
+    if outcome is GuardOutcome.UNDECIDED:
+        needed = row.pairs_to_find(compared.most_slower or 0.0, compared.criteria.alpha)
+        more = f"; {needed} pairs would show {share}" if needed else ""
+        return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
+    return f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
+
+
+def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
+    heads = (Column(name, is_number=True) for name in ("A", "B", "B / A", "95 %"))
+    columns = (Column("metric"), *heads, Column("B is"))
+    return Table("Metrics", columns, tuple(map(_row, rows)), is_primary=True)
+
+
+def _row(row: MetricComparison) -> Row:
+    values = (_value(row, row.a), _value(row, row.b), f"{row.ratio:.3f}", _interval(row))
+    return Row((row.metric.name, *values, row.answer.value))
+
+
+def _settings(compared: Compared) -> Table:
+    heads = (
+        "setting that differs",
+        *(f"{x}: {n}" for x, n in zip("AB", compared.names, strict=True)),
+    )
+    rows = (
+        Row((one.name, *(value or figures.MISSING for value in one.values)))
+        for one in compared.settings
+    )
+    return Table("Settings that differ", tuple(map(Column, heads)), tuple(rows))
+
+
+def _data(compared: Compared) -> dict[str, Any]:
+    outcomes = [
+        verdict(r[0], compared.most_slower)
+        for _, r in compared.metrics
+        if r and compared.most_slower is not None
+    ]
+    return {
+        "document": "comparison",
+        "runs": list(compared.run_ids),
+        "a": compared.names[0],
+        "b": compared.names[1],
+        "interleaved": compared.is_paired,
+        "settings": [
+            {"name": one.name, "a": one.values[0], "b": one.values[1]} for one in compared.settings
+        ],
+        "same_within": compared.criteria.same_within,
+        "notes": list(compared.notes),
+        "guard": None
+        if compared.most_slower is None
+        else {"most_slower": compared.most_slower, "outcome": _worst(outcomes).value},
+    }
+
+
+def _worst(outcomes: list[GuardOutcome]) -> GuardOutcome:
+    if GuardOutcome.FAILED in outcomes:
+        return GuardOutcome.FAILED
+    is_known = outcomes and GuardOutcome.UNDECIDED not in outcomes
+    return GuardOutcome.PASSED if is_known else GuardOutcome.UNDECIDED
+
+
+def _interval(row: MetricComparison) -> str:
+    if not math.isfinite(row.high):
+        return figures.MISSING
+    return f"{row.low:.3f} to {row.high:.3f}"
+
+
+def _value(row: MetricComparison, value: float) -> str:
+    if row.metric.unit == "s":
+        return figures.milliseconds(value * 1e3)
+    return f"{figures.rate(value)}{row.metric.unit}"
+
+
+def _sentence(row: MetricComparison, compared: Compared) -> str:
+    """Return the answer of one metric in words."""
+    names = dict(zip("ab", compared.names, strict=True))
+    change = figures.percent(abs(row.ratio - 1))
+    direction = "more" if row.ratio > 1 else "less"
+    about = f"{row.metric.name} of {names['b']} is {change} {direction} than that of {names['a']}"
+    within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
+    match row.answer:
+        case Answer.FASTER | Answer.SLOWER:
+            return f"{row.answer.value}: {about} {within}"
+        case Answer.SAME:
+            margin = figures.percent(compared.criteria.same_within)
+            return f"the same within {margin}: {about} {within}"
+        case Answer.UNKNOWN:
+            return f"not enough evidence: {about} {within}{_needed(row, compared.criteria)}"
+
+
+def _needed(row: MetricComparison, criteria: Criteria) -> str:
+    needs = [(share, row.pairs_to_find(share, criteria.alpha)) for share in SHARES]
+    known = [f"{figures.percent(share)} takes {count} pairs" for share, count in needs if count]
+    return f"; to find a difference of {', '.join(known)}" if known else ""
+
+
+def _row_data(row: MetricComparison) -> dict[str, object]:
+    return {
+        "unit": row.metric.unit,
+        "a": row.a,
+        "b": row.b,
+        "ratio": row.ratio,
+        "low": row.low if math.isfinite(row.high) else None,
+        "high": row.high if math.isfinite(row.high) else None,
+        "pairs": row.pairs,
+        "answer": row.answer.value,
+    }

@@ -1,0 +1,62 @@
+"""What limits a service, by name, and what disturbed it: judgements on stored usage."""
+
+from enum import StrEnum
+
+from loadstone.diagnosis.bottleneck import FULL
+from loadstone.diagnosis.demand import BottleneckKind
+from loadstone.diagnosis.resources import Resources
+from loadstone.monitor.usage import Usage
+
+NEAR_FULL = 0.6  # a resource that is busy for this share of the time is worth a look
+SPARE = 0.7  # below this share of all cores, something else than the cores is the limit
+STOLEN = 0.02  # share of the CPU time that other guests took: it lowers N by as much
+OTHERS = 0.1  # share of the CPU time that other programs took
+OTHER_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
+WORKERS = "keystone-workers"
+# Findings that the use of a CPU describes; the others need their sentence.
+BY_CPU = (WORKERS, "keystone-cpu", "database-cpu", "balancer-cpu", "directory-cpu")
+
+
+class CpuVerdict(StrEnum):
+    """What the machine's CPU says about the limit."""
+
+    LIMIT = "limit"
+    SPARE = "spare"
+    UNCLEAR = "unclear"
+
+
+def judge_cpu(usage: Usage) -> CpuVerdict:
+    """Return whether the machine's cores limit the service."""
+    if usage.machine_busy >= FULL:
+        return CpuVerdict.LIMIT
+    return CpuVerdict.SPARE if usage.machine_busy < SPARE else CpuVerdict.UNCLEAR
+
+
+def is_stolen(usage: Usage) -> bool:
+    """Return whether other guests of the same host took a share that matters."""
+    return usage.machine_steal >= STOLEN
+
+
+def is_disturbed(usage: Usage) -> bool:
+    """Return whether other programs took a share that matters; False where that is unknown."""
+    return usage.others_busy is not None and usage.others_busy >= OTHERS
+
+
+def named_limit(resources: Resources | None) -> str | None:
+    """Return the limiting resource with its figures; None if nothing watched is saturated."""
+    if resources is None or not resources.findings:
+        return None
+    found, first = resources.bottleneck, resources.findings[0]
+    if found.kind is BottleneckKind.NONE:
+        is_taken = any(one.name == "others_cores" for one in first.evidence)
+        return found.sentence.rstrip(".") if is_taken else None
+    use = resources.observation.use(BottleneckKind.CPU, found.role)
+    if use is None or first.id not in BY_CPU:
+        return found.sentence.rstrip(".")
+    workers = resources.observation.figure("workers")
+    name = use.name
+    if first.id == WORKERS and workers:
+        name = f"Keystone's {workers:.0f} workers" if workers > 1 else "Keystone's one worker"
+    cost = f", {use.demand_s * 1000:.3g} ms of CPU a request" if use.demand_s else ""
+    cores = "core" if use.capacity == 1 else "cores"
+    return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")

@@ -1,0 +1,57 @@
+"""A report as Markdown, for a merge request or the summary of a CI job."""
+
+from collections.abc import Iterator
+
+from loadstone.report.section import Cell, Report, Section, Table
+
+
+def render(report: Report) -> str:
+    """Return the answer, the overview, and the tables and statements of each section."""
+    return "\n\n".join(_blocks(report)) + "\n"
+
+
+def _blocks(report: Report) -> Iterator[str]:
+    yield f"### {_text(report.title)}"
+    about = " · ".join(part for part in (report.subject, report.about) if part)
+    if about:
+        yield _text(about)
+    if report.overview is not None and report.overview.rows:
+        yield _table(report.overview)
+    for table in report.tables:
+        yield _table(table)
+    lines = [one.text for one in report.statements]
+    steps = [f"{one.rule}: {one.text}" if one.rule else one.text for one in report.steps]
+    yield from _list([*lines, *steps])
+    for section in report.sections if not report.is_compact else ():
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"**{_text(section.title)}**: {_text(section.answer.sentence)}"
+    if section.certainty.line:
+        yield f"**{_text(section.certainty.line)}**"
+    yield from _list([f"{one.label}: {one.text}" for one in section.facts if one.is_line])
+    for table in section.tables:
+        if table.is_primary:
+            yield _table(table)
+
+
+def _list(lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield "\n".join(f"- {_text(line)}" for line in lines)
+
+
+def _table(table: Table) -> str:
+    rules = ["---:" if one.is_number else "---" for one in table.columns]
+    rows = [[_cell(cell) for cell in row.cells] for row in table.rows]
+    lines = ([_text(one.head) for one in table.columns], rules, *rows)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(cell: Cell) -> str:
+    return _text(cell if isinstance(cell, str) else cell.text)
+
+
+def _text(text: str) -> str:
+    """Escape characters that Markdown reads as a cell's border or as a tag."""
+    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,1 @@
+"""Makes sections of measurements; pure functions."""

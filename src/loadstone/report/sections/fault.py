@@ -1,0 +1,313 @@
+"""Effects of faults: the answer, tables, sentences, data."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
+from loadstone.analysis.fault_effect import summarize
+from loadstone.analysis.stats import WORDS
+from loadstone.diagnosis.finding import Finding
+from loadstone.engine.outcome import Outcome
+from loadstone.report import figures
+from loadstone.report.section import Answer, Fact, Row, Table
+from loadstone.report.sections.tables import columns
+from loadstone.result.model import Measurement
+
+# Scenario -> sentence -> figure -> mean and its published error: OpenStack's
+# performance-docs, reliability testing, version 2 (Fuel, 2016/17), closed loops. Keystone's are of
+# five runs, Neutron's of three, Nova's of one. A fault that had no effect is not listed.
+PUBLISHED = {
+    "Authenticate.keystone": {
+        "kill keystone service on one node": {
+            "downtime_s": (0.038, 0.081),
+            "plan_mttr_s": (2.28, 0.23),
+            "absolute_s": (1.21, 0.35),
+            "relative": (9.1, 2.3),
+        },
+        "restart keystone service on one node": {
+            "downtime_s": (1.07, 0.76),
+            "plan_mttr_s": (5.44, 0.47),
+            "absolute_s": (0.41, 0.22),
+            "relative": (4.7, 2.0),
+        },
+        "restart memcached service on one node": {
+            "plan_mttr_s": (0.458, 0.068),
+            "absolute_s": (0.057, 0.034),
+            "relative": (1.46, 0.27),
+        },
+        "kill mysql service on one node": {"downtime_s": (14.7, 1.4)},
+    },
+    "NovaServers.boot_and_delete_server": {
+        "disconnect management network on one node with nova-scheduler service": {
+            "downtime_s": (358.0, 2.7),
+            "plan_mttr_s": (149.0, 2.1),
+            "absolute_s": (24.0, 17.0),
+            "relative": (5.7, 3.4),
+        },
+        "reboot one node with rabbitmq service": {
+            "downtime_s": (8.7, 1.6),
+            "plan_mttr_s": (286.89, 0.87),
+            "absolute_s": (14.7, 4.7),
+            "relative": (3.85, 0.91),
+        },
+    },
+    "NeutronNetworks.create_and_list_networks": {
+        "kill mysql service on one node": {
+            "plan_mttr_s": (7.73, 0.72),
+            "absolute_s": (1.4, 1.1),
+            "relative": (3.8, 2.3),
+        },
+    },
+}
+# haproxy closes a keep-alive connection silently when its server does; clients should retry.
+CLOSED = WORDS[Outcome.CLOSED_EARLY]
+GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
+# Figure, label, unit.
+ROWS = (
+    ("downtime_s", "downtime (first to last error)", "s"),
+    ("unavailable_s", "half or more failed", "s"),
+    ("failed", "failed requests", ""),
+    ("failed_share", "failed share", "%"),
+    ("detected_s", "until haproxy noticed", "s"),
+    ("mttr_s", "until recovered", "s"),
+    ("plan_mttr_s", "MTTR by the test plan", "s"),
+    ("absolute_s", "degradation", "s"),
+    ("relative", "degradation, ratio", ""),
+    ("backlog", "backlog at most", ""),
+    ("drained_s", "backlog drained in", "s"),
+    ("goodput_rps", "goodput during the fault", "/s"),
+)
+
+
+def effects(measurement: Measurement) -> tuple[FaultEffect, ...]:
+    """Return the effects of the faults in all trials."""
+    return tuple(one for trial in measurement.trials for one in trial.faults)
+
+
+def as_data(measurement: Measurement) -> list[dict[str, Any]]:
+    """Return each effect as JSON-compatible data."""
+    return [
+        _effect(one) | {"repeat": trial.number}
+        for trial in measurement.trials
+        for one in trial.faults
+    ]
+
+
+def summary_as_data(measurement: Measurement) -> list[dict[str, Any]]:
+    """Return each action's figures over its repeats as JSON-compatible data."""
+    return [_summary(one, measurement.scenario) for one in summarize(effects(measurement))]
+
+
+def findings(measurement: Measurement) -> tuple[Finding, ...]:
+    """Return the findings about overload, without duplicates."""
+    by_id = {found.id: found for one in effects(measurement) for found in one.findings}
+    return tuple(by_id.values())
+
+
+def _effect(effect: FaultEffect) -> dict[str, Any]:
+    data = asdict(effect) | {"failed_share": effect.failed_share}
+    del data["findings"]  # listed with the measurement's other findings
+    return data
+
+
+def _published(scenario: str, action: str) -> dict[str, tuple[float, float]]:
+    """Return the published figures of a fault under the same load."""
+    return PUBLISHED.get(scenario, {}).get(action, {})
+
+
+def _summary(summary: FaultSummary, scenario: str) -> dict[str, Any]:
+    return {
+        "action": summary.action,
+        "repeats": summary.repeats,
+        "recovered": summary.recovered,
+        "published": {
+            name: {"mean": mean, "plus_minus": error}
+            for name, (mean, error) in _published(scenario, summary.action).items()
+        },
+        **{name: asdict(one) for name, one in summary.figures},
+    }
+
+
+def answer(measurement: Measurement) -> Answer | None:
+    """Return the downtime of the first action; None if no fault has figures."""
+    found = summarize(effects(measurement))
+    if not found:
+        return None
+    down = found[0].figure("downtime_s")
+    said = "; ".join(headlines(measurement))
+    if down is None:
+        return Answer("downtime", figures.NOT_FOUND, "", said)
+    low, high = down.low, down.high
+    interval = _interval(down, "s") if low is not None else ""
+    text = _value(down.mean, "s")
+    return Answer("downtime", text.removesuffix(" s"), "s", said, down.mean, low, high, interval)
+
+
+def facts(measurement: Measurement) -> Iterator[Fact]:
+    """Yield what each action did to clients."""
+    found = summarize(effects(measurement))
+    for rank, summary in enumerate(found, 2):
+        label = "fault" if len(found) > 1 or rank > 2 else "did"
+        yield Fact(label, _headline(summary), rank=rank)
+        times = summary.figure("mttr_s")
+        if rank == 2:
+            after = figures.MISSING if times is None else _value(times.mean, "s")
+            yield Fact("recovered after", after, is_line=False, is_column=True)
+
+
+def headlines(measurement: Measurement) -> Iterator[str]:
+    """Yield what each action did to clients, in one line: downtime, failures, recovery."""
+    return map(_headline, summarize(effects(measurement)))
+
+
+def _headline(summary: FaultSummary) -> str:
+    parts = [
+        f"{label} {_value(one.mean, unit)}"
+        for name, label, unit in (
+            ("downtime_s", "downtime", "s"),
+            ("failed_share", "failed", "%"),
+            ("mttr_s", "recovered after", "s"),
+        )
+        if (one := summary.figure(name)) is not None
+    ]
+    missing = summary.repeats - summary.recovered
+    parts += [f"not recovered {missing} of {summary.repeats} times"] if missing else []
+    times = f"mean of {summary.repeats}" if summary.repeats > 1 else "once"
+    return f"{summary.action}: {', '.join(parts)} ({times})"
+
+
+def tables(measurement: Measurement) -> Iterator[Table]:
+    """Yield a table of each action over its repeats."""
+    for summary in summarize(effects(measurement)):
+        yield _table(summary, measurement.scenario)
+
+
+def described(measurement: Measurement) -> Iterator[str]:
+    """Yield sentences about the effect of each action on clients."""
+    found = effects(measurement)
+    for summary in summarize(found):
+        yield from sentences(summary, [one for one in found if one.action == summary.action])
+
+
+def over_workloads(measurements: Sequence[Measurement]) -> Iterator[Table]:
+    """Yield a table of each action that occurs in several workloads, over these workloads.
+
+    The published task files list a workload five times instead of repeating the fault.
+    """
+    for scenario in dict.fromkeys(one.scenario for one in measurements):
+        by_workload = [effects(one) for one in measurements if one.scenario == scenario]
+        counts = Counter(action for all_ in by_workload for action in {one.action for one in all_})
+        for summary in summarize(one for all_ in by_workload for one in all_):
+            if counts[summary.action] > 1:
+                yield _table(summary, scenario)
+
+
+def _table(summary: FaultSummary, scenario: str) -> Table:
+    published = _published(scenario, summary.action)
+    found = []
+    for name, label, unit in ROWS:
+        one = summary.figure(name)
+        if one is None:
+            continue
+        row = [label, _value(one.mean, unit), _interval(one, unit)]
+        if published:
+            figure = published.get(name)
+            row.append("" if figure is None else f"{figure[0]:g} +- {figure[1]:g} {unit}".strip())
+        found.append(Row(tuple(row)))
+    heads = ("mean", "95 % interval", *(("published 2017",) if published else ()))
+    times = f"{summary.repeats} times" if summary.repeats > 1 else "once"
+    title = f"{summary.action}, {times}"
+    return Table(title, columns("figure", numbers=heads), tuple(found), is_primary=True)
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    digits = 3 if unit == "s" and abs(value) < 1 else 2 if unit == "s" else 1
+    return f"{value:.{digits}f} {unit}".strip()
+
+
+def _interval(estimate: RepeatEstimate, unit: str) -> str:
+    if estimate.low is None or estimate.high is None:
+        return ""
+    return f"{_value(estimate.low, unit)} to {_value(estimate.high, unit)}"
+
+
+def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
+    """Describe the effect of one action on clients, over its repeats."""
+    failed, due = sum(one.failed for one in repeats), sum(one.due for one in repeats)
+    if any(one.phases for one in repeats):
+        for one in repeats:
+            yield changed(one)
+            yield from phases(one)
+    else:
+        yield f"{failed:,} of {due:,} requests failed from the fault on."
+    logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
+    if len(logged) == len(repeats):
+        total = failed + sum(one.baseline_failed for one in repeats)
+        yield (
+            f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
+            f"counted {total:,}{_not_logged(repeats)}."
+        )
+    kinds: dict[str, tuple[int, float]] = {}
+    for effect in repeats:
+        for kind in effect.errors:
+            count, worst_s = kinds.get(kind.kind, (0, 0.0))
+            kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
+    for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
+        yield f"{count:,} times: {cause}, told after {worst_s:.2f} s at most."
+    for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
+        yield f"{finding.sentence} Try: {finding.advice}"
+    missing = summary.repeats - summary.recovered
+    if missing:
+        yield (
+            f"{missing} of {summary.repeats} times it was not as before at the end, "
+            f"{max(one.observed_s for one in repeats):.0f} s after the fault."
+        )
+
+
+def _not_logged(repeats: list[FaultEffect]) -> str:
+    """Return the failures that haproxy's log may lack, with the reason."""
+    counts = {
+        "closed without an answer, which it does not log": (CLOSED,),
+        "given up by the client, which it logs as answered where an answer came later": GIVEN_UP,
+    }
+    clauses = ""
+    for text, kinds in counts.items():
+        count = sum(kind.count for one in repeats for kind in one.errors if kind.kind in kinds)
+        clauses += f", {count:,} of them {text}" if count else ""
+    return clauses
+
+
+def changed(effect: FaultEffect) -> str:
+    """Return one sentence on the cost of a rolling change: failures, p99, and when."""
+    text = f"{effect.failed:,} of {effect.due:,} requests failed"
+    where = [f"{one.failed:,} while {one.words}" for one in effect.phases if one.failed]
+    if where:
+        text += f" ({', '.join(where)})"
+    usual_ms = 1000 * effect.baseline_p99_s
+    known = [one for one in effect.phases if one.p99_s is not None]
+    if not known:
+        return f"{text}."
+    slow = [one for one in known if one.slow_s > 0]
+    worst = max(slow or known, key=lambda one: one.p99_s or 0.0)
+    worst_ms = 1000 * (worst.p99_s or 0.0)
+    if not slow:
+        return f"{text}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
+    lasted = f"{worst.slow_s:.0f}" if worst.slow_s >= 1 else f"{worst.slow_s:.1f}"
+    return (
+        f"{text}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {lasted} s while "
+        f"{worst.words}."
+    )
+
+
+def phases(effect: FaultEffect) -> Iterator[str]:
+    """Yield the timeline of a rolling change, a line for each of its phases."""
+    for one in effect.phases:
+        p99 = "none succeeded" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
+        yield (
+            f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; {one.failed:,} of {one.due:,} "
+            f"failed, {p99}"
+        )

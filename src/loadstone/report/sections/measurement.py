@@ -1,0 +1,359 @@
+"""Any measurement as a section."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from loadstone.analysis.model import Trial
+from loadstone.diagnosis.bounds import upper_bounds
+from loadstone.diagnosis.demand import BottleneckKind
+from loadstone.diagnosis.limit import named_limit
+from loadstone.engine.samples import Samples
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
+from loadstone.report import figures, names, profile
+from loadstone.report.chart import Chart
+from loadstone.report.generator import Generator, generator_of
+from loadstone.report.section import (
+    Answer,
+    Certainty,
+    Fact,
+    Figure,
+    Flame,
+    Listing,
+    NextStep,
+    Section,
+    Severity,
+    Statement,
+    Table,
+)
+from loadstone.report.sections import (
+    charts,
+    fault,
+    fault_charts,
+    load_charts,
+    printed,
+    record,
+    search,
+    statements,
+    steps,
+    tables,
+    workload,
+)
+from loadstone.result.model import Measurement
+from loadstone.result.outcome import Shortfall, shortfalls
+
+SamplesOf = Callable[[Trial], Samples]
+KINDS = {
+    FELL_SHORT: "fell short",
+    EnvironmentUnusable.exit_code: "could not be carried out",
+    MeasurementInvalid.exit_code: "not decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes sections of a run's measurements; without `samples_of` they have no charts."""
+
+    run_id: str
+    is_running: bool = False
+    samples_of: SamplesOf | None = None
+
+    def section(self, measurement: Measurement, anchor: str) -> Section:
+        """Return a measurement as a section; the steps of a workload are its parts."""
+        curve = steps.curve_of(measurement)
+        if curve is None:
+            return self._single(measurement, anchor)
+        parts = tuple(
+            self._single(one, f"{anchor}-{number}")
+            for number, one in enumerate(measurement.each, 1)
+        )
+        loaded = tuple(
+            part.id for part, one in zip(parts, measurement.each, strict=True) if one.trials
+        )
+        return Section(
+            id=anchor,
+            title=f"{curve.scenario} at rising {curve.setting}",
+            subtitle=_joined(measurement.subtask, measurement.description),
+            name=names.of_measurement(measurement),
+            scenario=measurement.scenario,
+            answer=steps.answer(curve),
+            certainty=self._certainty(measurement, steps.sla(curve)),
+            facts=(*steps.facts(curve), *_shared_facts(measurement)),
+            statements=(Statement(statements.sentence(steps.said(curve))),),
+            commands=self._commands(measurement),
+            tables=(steps.table(curve, loaded),),
+            charts=steps.charts(anchor, curve) if self.samples_of else (),
+            parts=parts,
+            took_s=measurement.wall_s,
+            data=record.of(measurement),
+        )
+
+    def _single(self, measurement: Measurement, anchor: str) -> Section:
+        shown, items = self._drawn(measurement, anchor)
+        return Section(
+            id=anchor,
+            title=_title(measurement),
+            subtitle=_subtitle(measurement),
+            name=_name(measurement),
+            scenario=measurement.scenario,
+            request=measurement.request,
+            answer=_answer(measurement),
+            certainty=self._certainty(measurement, _verdict(measurement)),
+            limit=_limit(measurement),
+            facts=_facts(measurement),
+            figures=_numbers(measurement),
+            statements=_statements(measurement),
+            method=tuple(statements.method(measurement)),
+            steps=_steps(measurement),
+            commands=self._commands(measurement),
+            tables=(*_tables(measurement), *(one for one in items if isinstance(one, Table))),
+            charts=shown,
+            flame=_flame(measurement, anchor) if self.samples_of else None,
+            listings=tuple(one for one in items if isinstance(one, Listing)),
+            took_s=measurement.wall_s,
+            data=record.of(measurement),
+        )
+
+    def _drawn(
+        self, measurement: Measurement, anchor: str
+    ) -> tuple[tuple[Chart, ...], list[Table | Listing]]:
+        """Return the charts, and what hooks and iterations printed that is no chart."""
+        if self.samples_of is None:
+            return (), []
+        shown = [
+            *fault_charts.charts(measurement, anchor, self.samples_of),
+            *(
+                load_charts.charts(anchor, measurement, self.samples_of)
+                if measurement.spec
+                else charts.of(measurement, anchor, self.samples_of)
+            ),
+        ]
+        items: list[Table | Listing] = []
+        for one in printed.of(anchor, measurement):
+            if isinstance(one, Chart):
+                shown.append(one)
+            else:
+                items.append(one)
+        if measurement.spec:
+            items.append(Listing("The workload as its file has it", record.spec_text(measurement)))
+        return tuple(shown), items
+
+    def _certainty(self, measurement: Measurement, verdict: Certainty) -> Certainty:
+        if self.is_running:
+            return verdict
+        worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
+        if worst is None:
+            return verdict
+        return replace(
+            verdict,
+            exit_code=worst.code,
+            reason=worst.reason,
+            kind=KINDS[worst.code],
+            try_=_mend(measurement, worst),
+        )
+
+    def _commands(self, measurement: Measurement) -> tuple[Fact, ...]:
+        found = []
+        if narrower := search.narrower(measurement):
+            found.append(Fact("narrower", narrower, rank=8))
+        count = len(measurement.trials)
+        if count:
+            label = f"{count} trials" if count > 1 else "details"
+            command = f"loadstone results show {self.run_id} --trials"
+            found.append(Fact(label, command, rank=5))
+        return tuple(found)
+
+
+def _title(measurement: Measurement) -> str:
+    if not measurement.spec:
+        return names.of_measurement(measurement)
+    load = f" at {steps.load_of(measurement)}" if measurement.policy == "steps" else ""
+    return f"{measurement.scenario}{load}"
+
+
+def _name(measurement: Measurement) -> str:
+    load = f", {steps.load_of(measurement)}" if measurement.policy == "steps" else ""
+    return names.of_measurement(measurement) + load
+
+
+def _subtitle(measurement: Measurement) -> str:
+    if not measurement.spec:
+        return ""
+    title = measurement.title if measurement.title != measurement.scenario else ""
+    subtask = measurement.subtask if measurement.subtask != measurement.scenario else ""
+    return _joined(subtask or title, measurement.description)
+
+
+def _joined(*parts: str) -> str:
+    return " · ".join(dict.fromkeys(part for part in parts if part))
+
+
+def _answer(measurement: Measurement) -> Answer:
+    if measurement.policy == "search":
+        return search.answer(measurement)
+    if measurement.policy == "prediction":
+        return search.predicted(measurement)
+    return fault.answer(measurement) or workload.answer(measurement)
+
+
+def _verdict(measurement: Measurement) -> Certainty:
+    """Return whether the answer can be relied on, apart from the exit code."""
+    generator = generator_of(measurement)
+    if measurement.policy == "search":
+        return _of_search(measurement, generator)
+    if measurement.policy == "prediction":
+        is_found = measurement.prediction is not None
+        return (
+            Certainty("sustained", "valid") if is_found else Certainty("undecided", "not predicted")
+        )
+    if not measurement.trials and not measurement.failure:
+        return Certainty("undecided", "not completed")
+    if measurement.spec and (judged := workload.sla(measurement)) is not None:
+        return judged
+    if generator is not None and not generator.is_valid:
+        return Certainty("invalid", "load generator was the limit")
+    failed = any(trial.stats.failed for trial in measurement.trials)
+    is_fault = any(trial.faults for trial in measurement.trials)
+    return Certainty("degraded", "requests failed") if failed and not is_fault else _VALID
+
+
+_VALID = Certainty("sustained", "valid")
+
+
+def _of_search(measurement: Measurement, generator: Generator | None) -> Certainty:
+    if generator is not None and not generator.is_valid:
+        return Certainty("invalid", "load generator was the limit")
+    if statements.has_interval(measurement.capacity):
+        return _VALID
+    found = figures.n(measurement.capacity)
+    bounded = "N not bounded on both sides" if found != figures.NOT_FOUND else "N not found"
+    return Certainty("undecided", bounded)
+
+
+def _mend(measurement: Measurement, short: Shortfall) -> str:
+    return search.longer(measurement) if short.may_need_time else ""
+
+
+def _limit(measurement: Measurement) -> str:
+    if measurement.policy == "search":
+        return search.limit(measurement)
+    return named_limit(measurement.resources) or ""
+
+
+def _facts(measurement: Measurement) -> tuple[Fact, ...]:
+    found: list[Fact] = []
+    if limited := _limit(measurement):
+        found.append(Fact("limited by", limited, rank=1, is_column=True))
+    if measurement.policy in ("search", "prediction"):
+        found += search.facts(measurement) if measurement.policy == "search" else ()
+        found += search.predicted_facts(measurement)
+    elif any(trial.faults for trial in measurement.trials):
+        found += fault.facts(measurement)
+    else:
+        found += workload.facts(measurement)
+    return (*found, *_shared_facts(measurement))
+
+
+def _shared_facts(measurement: Measurement) -> Iterator[Fact]:
+    due = sum(trial.stats.due for trial in measurement.trials)
+    failed = sum(trial.stats.failed for trial in measurement.trials)
+    if due:
+        cause = next((k for t in measurement.trials for k, _ in t.stats.errors), "")
+        text = f"{failed:,} of {due:,}"
+        more = f", such as {cause}" if failed and cause else ""
+        short = f"{failed:,}/{due:,}"
+        yield Fact("failures", text + more, rank=3, is_column=True, short=short)
+    if trust := _trust(measurement):
+        yield trust
+    for line in (*statements.died(measurement), *statements.disturbed(measurement)):
+        yield Fact("note", line, rank=2, tone="undecided")
+
+
+def _trust(measurement: Measurement) -> Fact | None:
+    """Return whether the load generator kept its schedule; None if that is not known."""
+    generator = generator_of(measurement)
+    if generator is None:
+        return None
+    if not generator.is_valid:
+        why = generator.reasons[0].partition(": ")[2] if generator.reasons else "it was the limit"
+        return Fact("trust", f"not valid, load generator: {why}", rank=1, tone="invalid")
+    but = ", ".join(map(str, generator.invalid_trials))
+    valid = f"valid (not trial {but})" if but else "valid"
+    sent = f"99 % sent within {figures.milliseconds(generator.lag_p99_ms)}"
+    cpu = f"generator {figures.percent(generator.cpu_share_max)} CPU"
+    return Fact("trust", f"{valid}: {sent}; {cpu}", rank=4)
+
+
+def _numbers(measurement: Measurement) -> tuple[Figure, ...]:
+    if measurement.policy == "search":
+        return tuple(search.numbers(measurement))
+    return tuple(workload.numbers(measurement))
+
+
+def _statements(measurement: Measurement) -> tuple[Statement, ...]:
+    if not measurement.spec:
+        return (
+            *(Statement(one) for one in fault.described(measurement)),
+            *statements.of(measurement),
+        )
+    omitted = (Statement(statements.sentence(one)) for one in printed.omissions(measurement))
+    effects = (Statement(one) for one in fault.described(measurement))
+    return (*workload.described(measurement), *effects, *omitted)
+
+
+def _steps(measurement: Measurement) -> tuple[NextStep, ...]:
+    """Return what to try, with what it would bring at most where that is known."""
+    found = measurement.resources
+    if found is None or named_limit(found) is None:
+        return ()
+    advice = [one for one in found.findings if one.advice]
+    steps_ = []
+    for number, one in enumerate(advice):
+        severity = Severity.WARNING if number == 0 else Severity.INFO
+        is_scaling = found.bottleneck.kind in (BottleneckKind.CPU, BottleneckKind.WORKERS)
+        worth = _worth(measurement) if number == 0 and is_scaling else ""
+        steps_.append(NextStep(one.advice, severity, worth, detail=one.sentence))
+    return tuple(steps_)
+
+
+def _worth(measurement: Measurement) -> str:
+    """Return the highest rate that one more core and worker could bring."""
+    found = measurement.resources
+    bounds = upper_bounds(found.observation) if found else None
+    best = max((one.rate_rps for one in bounds.changed.values()), default=0.0) if bounds else 0.0
+    capacity = measurement.capacity
+    if not best or capacity is None or best <= (capacity.rate_rps or 0.0):
+        return ""
+    return f"one core and one worker more: at most {figures.rate(best)}/s"
+
+
+def _tables(measurement: Measurement) -> Iterator[Table]:
+    is_one_load = measurement.policy not in ("search", "prediction")
+    stats = measurement.stats if is_one_load else None
+    is_fault = any(trial.faults for trial in measurement.trials)
+    yield from fault.tables(measurement)
+    found = (
+        tables.response_times(stats, is_primary=not is_fault) if stats else None,
+        tables.checks(measurement),
+        tables.hooks(measurement),
+        tables.trials(measurement) if measurement.trials and not measurement.spec else None,
+        tables.resources(measurement.resources.observation.uses) if measurement.resources else None,
+        tables.profile(measurement),
+        tables.failures(stats),
+        tables.generator(measurement) if not measurement.spec else None,
+    )
+    yield from (one for one in found if one is not None)
+
+
+def _flame(measurement: Measurement, anchor: str) -> Flame | None:
+    trial = measurement.profiled
+    if trial is None or trial.profile is None:
+        return None
+    seen = trial.profile
+    caption = (
+        f"{seen.samples:,} samples of {seen.workers} workers in {seen.seconds:.0f} s, "
+        f"{seen.rate_hz} a second. A box is a function; its width is its share of the time in "
+        "which workers had a request, callers stand below what they call. A click zooms; the "
+        "outermost box zooms out. Boxes narrower than 0.2 % are left out; all stacks are in "
+        f"{seen.file} of the run's files."
+    )
+    return Flame(f"{anchor}-flame", profile.tree(seen.flame), caption)

@@ -1,0 +1,172 @@
+"""A search for N, or a prediction of it, as a section."""
+
+import re
+from collections.abc import Iterator
+
+from loadstone.analysis.model import Cause
+from loadstone.diagnosis.limit import named_limit
+from loadstone.report import figures, prediction, trial_figures
+from loadstone.report.section import Answer, Fact, Figure
+from loadstone.report.sections import statements
+from loadstone.report.sections.trials import Edge, edge, kept_up
+from loadstone.result.model import Measurement
+from loadstone.search.model import Capacity, CapacityKind
+
+UNWATCHED = "the service is full; what in it is full was not watched: add --monitor ssh=HOST"
+CLOSE = 0.02  # half the interval as a share of N: a longer search is not worth proposing
+TIMES_LONGER = 4  # the width of an interval falls with the root of the load time
+LOAD_TIME = "load time at most"  # parameter of a search
+
+
+def answer(measurement: Measurement) -> Answer:
+    """Return N with its interval, or that there is none."""
+    found = measurement.capacity
+    text = figures.n(found)
+    if found is None or text == figures.NOT_FOUND:
+        return Answer("N", text, "", sentence(measurement))
+    has_interval = statements.has_interval(found)
+    if found.rate_rps is None and found.low_rps is not None and found.high_rps is not None:
+        text = f"between {text.replace(' to ', ' and ')}"
+    return Answer(
+        label="N",
+        text=text,
+        unit="per second",
+        sentence=sentence(measurement),
+        value=found.rate_rps,
+        low=found.low_rps,
+        high=found.high_rps,
+        interval=figures.interval(found) if has_interval else "",
+        confidence=found.confidence,
+    )
+
+
+def sentence(measurement: Measurement) -> str:
+    """Return N, or that there is none, in a sentence."""
+    capacity = measurement.capacity
+    if capacity is None:
+        return f"No capacity was found for {measurement.title}: the search did not finish."
+    subject = measurement.title[:1].upper() + measurement.title[1:]
+    low, high = capacity.low_rps, capacity.high_rps
+    found = figures.n(capacity)
+    if statements.has_interval(capacity):
+        sure = f"{figures.percent(capacity.confidence)} " if capacity.confidence > 0 else ""
+        within = f"{sure}interval {figures.interval(capacity)}"
+        return f"{subject}: the service sustains N = {found} a second ({within})."
+    if low is not None and high is not None:
+        return f"{subject}: N lies somewhere in {found} a second."
+    if low is not None:
+        return f"{subject}: the service sustains {found} a second; the upper limit is not known."
+    if high is not None:
+        return f"{subject}: N is {found} a second; no rate was seen to be sustained."
+    return f"{subject}: N was not found."
+
+
+def limit(measurement: Measurement) -> str:
+    """Return what limits N, by name; empty if there is no N to limit."""
+    found = measurement.capacity
+    if found is None or (found.rate_rps is None and found.kind is None):
+        return ""
+    if found.kind not in (None, CapacityKind.SATURATION):
+        return statements.LIMITS[found.kind]
+    named = named_limit(measurement.resources)
+    if named is None and measurement.resources is None:
+        named = statements.machine_limit(measurement)
+    return named or (UNWATCHED if found.kind else "")
+
+
+def facts(measurement: Measurement) -> Iterator[Fact]:
+    """Yield how the service answers below N and at its upper edge."""
+    trial = kept_up(measurement)
+    if trial is not None and trial.rate_rps is not None:
+        latency, rate = trial.stats.total, figures.rate(trial.rate_rps)
+        times = zip(
+            ("p50", "p95", "p99"), (latency.median_s, latency.p95_s, latency.p99_s), strict=True
+        )
+        shown = ", ".join(f"{name} {figures.plain_ms(1000 * time_s)}" for name, time_s in times)
+        yield Fact(f"at {rate}/s", f"keeps up: {shown} ms", rank=2)
+        p95 = f"{figures.milliseconds(1000 * latency.p95_s)} at {rate}/s"
+        yield Fact("p95 below N", p95, is_line=False, is_column=True)
+    if (found := edge(measurement)) is not None:
+        yield Fact(f"at {figures.rate(found.rate_rps)}/s", _edge(found), rank=3)
+
+
+def _edge(found: Edge) -> str:
+    if found.sustained:
+        text = statements.both(len(found.sustained), len(found.failed))
+        return text.replace(" and ", ", ").replace(
+            ": that is the upper edge of N", ": the upper edge"
+        )
+    trial = found.failed[0]
+    match found.cause:
+        case Cause.ERRORS:
+            return f"requests fail: {trial_figures.errors(trial)}"
+        case Cause.OBJECTIVE:
+            return "keeps up, but slower than wanted"
+        case Cause.DRIFT:
+            return "keeps up at first, then becomes slower"
+        case _:
+            return f"falls behind: {figures.rate(trial.stats.throughput_rps)}/s completed"
+
+
+def longer(measurement: Measurement) -> str:
+    """Return the option of a search that takes longer; empty if its load time is not known."""
+    known = dict(measurement.parameters).get(LOAD_TIME, "")
+    if not (found := re.fullmatch(r"(\d+) s", known)):
+        return ""
+    seconds = TIMES_LONGER * int(found[1])
+    return f"--budget {seconds // 60}m" if seconds % 60 == 0 else f"--budget {seconds}s"
+
+
+def narrower(measurement: Measurement) -> str:
+    """Return what would narrow the interval of N; empty if it is narrow or nothing would."""
+    found, option = measurement.capacity, longer(measurement)
+    if found is None or not statements.has_interval(found) or not option:
+        return ""
+    if found.kind is CapacityKind.CEILING or not found.confidence:
+        return ""
+    return f"{option}, about half this width" if _half(found) > CLOSE else ""
+
+
+def _half(found: Capacity) -> float:
+    low, rate, high = found.low_rps or 0.0, found.rate_rps or 1.0, found.high_rps or 0.0
+    return max(high - rate, rate - low) / rate
+
+
+def numbers(measurement: Measurement) -> Iterator[Figure]:
+    """Yield N, its interval and its confidence by name."""
+    found = measurement.capacity
+    names = ("rate_rps", "low_rps", "high_rps", "confidence")
+    labels = ("N", "lower bound of N", "upper bound of N", "confidence")
+    for name, label in zip(names, labels, strict=True) if found else ():
+        unit = "" if name == "confidence" else "/s"
+        yield Figure(name, label, getattr(found, name), unit)
+
+
+def predicted(measurement: Measurement) -> Answer:
+    """Return the predicted N, or that there is none."""
+    found = measurement.prediction
+    said = prediction.headline(measurement)
+    if found is None:
+        return Answer("predicted N", figures.NOT_FOUND, "", said)
+    return Answer(
+        label="predicted N",
+        text=prediction.rate(found),
+        unit="per second",
+        sentence=said,
+        value=found.rate_rps,
+        low=found.low_rps,
+        high=found.high_rps,
+        interval=prediction.interval(found),
+    )
+
+
+def predicted_facts(measurement: Measurement) -> Iterator[Fact]:
+    """Yield what a prediction rests on, and how a measured N differs from it."""
+    found = measurement.prediction
+    if found is not None and measurement.policy == "prediction":
+        yield Fact("limited by", f"{found.limit}, at N", rank=1, is_column=True)
+        at = figures.rate(found.at_rps)
+        yield Fact("from", f"{found.requests:,} requests at {at}/s", rank=3)
+    elif found is not None:
+        text = f"{prediction.rate(found)} ({prediction.interval(found)}), from a low load"
+        yield Fact("predicted", text, rank=6)

@@ -1,0 +1,284 @@
+"""Sentences about a measurement, each built from the trials that carry it."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from loadstone.analysis.model import Cause, Trial
+from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
+from loadstone.monitor.usage import Usage, deaths
+from loadstone.report import figures, prediction, profile, resources, trial_figures
+from loadstone.report.generator import generator_of
+from loadstone.report.section import Severity, Statement
+from loadstone.report.sections.trials import (
+    at_n,
+    edge,
+    healths,
+    kept_up,
+)
+from loadstone.result.model import Measurement
+from loadstone.result.outcome import gate_sentence
+from loadstone.search.low_load import is_low_load
+from loadstone.search.model import Capacity, CapacityKind
+
+# What limits the rate at N, where it is not a resource.
+LIMITS = {
+    CapacityKind.SATURATION: "saturation: the service is full",
+    CapacityKind.REFUSAL: "refusals: requests fail from here on",
+    CapacityKind.COLLAPSE: "a collapse: throughput falls when a queue forms",
+    CapacityKind.OBJECTIVE: "the objective: responses become too slow",
+    CapacityKind.CEILING: "the load that is allowed, not by the service",
+}
+TIMES = {1: "once", 2: "twice"}
+
+
+def of(measurement: Measurement) -> tuple[Statement, ...]:
+    """Return what the figures of a measurement say apart from the answer, without duplicates."""
+    warnings = (*died(measurement), *disturbed(measurement), *invalid(measurement))
+    found = [
+        *(Statement(sentence(text), Severity.WARNING) for text in warnings),
+        *(Statement(sentence(text)) for text in _infos(measurement)),
+    ]
+    return tuple({one.text: one for one in reversed(found)}.values())[::-1]
+
+
+def _infos(measurement: Measurement) -> Iterator[str]:
+    if measurement.least_rps is not None:
+        yield gate_sentence(measurement)
+    if measurement.resources is not None:
+        yield measurement.resources.bottleneck.sentence
+        yield from measurement.resources.not_watched
+    yield from measurement.capacity.words if measurement.capacity else ()
+    yield from prediction.sentences(measurement)
+    yield from resources.sentences(measurement)
+    yield from profile.sentences(measurement)
+    yield from costs(measurement)
+    yield from below(measurement)
+    yield from above(measurement)
+    yield from errors(measurement)
+    yield from protocol(measurement)
+    yield from generator(measurement)
+    yield from measurement.notes
+
+
+def sentence(text: str) -> str:
+    """Return a text with an initial capital and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ")")) else ".")
+
+
+def has_interval(capacity: Capacity | None) -> bool:
+    """Return whether N is one number with an interval around it."""
+    return capacity is not None and None not in (
+        capacity.rate_rps,
+        capacity.low_rps,
+        capacity.high_rps,
+    )
+
+
+def costs(measurement: Measurement) -> Iterator[str]:
+    """Describe the cost of a request, and whether the machine's cores limit N."""
+    cost_s = measurement.cpu_per_request_s
+    if cost_s is not None:
+        yield (
+            f"One {measurement.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
+            f"service's processes, over all trials."
+        )
+    usage = _usage_at_n(measurement)
+    if usage is None:
+        return
+    if measurement.resources is None:  # its sentence says more
+        cores = "1 core was" if usage.cores == 1 else f"{usage.cores} cores were"
+        busy = f"{cores} {figures.percent(usage.machine_busy)} busy at N"
+        match judge_cpu(usage):
+            case CpuVerdict.LIMIT:
+                yield f"{busy}: the CPU is the limit."
+            case CpuVerdict.SPARE:
+                yield (
+                    f"{busy}: the machine had CPU to spare, so too few workers, a lock or "
+                    f"something outside of it is the limit."
+                )
+            case CpuVerdict.UNCLEAR:
+                yield f"{busy}."
+            case other:
+                assert_never(other)
+    if usage.service_busy is not None:
+        generator = figures.percent(usage.generator_busy)
+        yield f"The load generator, on the same machine, took {generator} of its CPU."
+
+
+def machine_limit(measurement: Measurement) -> str | None:
+    """Return that the machine's cores limit N, by its CPU clocks; None if they do not."""
+    usage = _usage_at_n(measurement)
+    if usage is None or judge_cpu(usage) is not CpuVerdict.LIMIT:
+        return None
+    cores = "its core" if usage.cores == 1 else f"its {usage.cores} cores"
+    return f"the machine's CPU: {cores} were {figures.percent(usage.machine_busy)} busy at N"
+
+
+def disturbed(measurement: Measurement) -> Iterator[str]:
+    """Describe what others took of the CPU at N."""
+    usage = _usage_at_n(measurement)
+    if usage is None:
+        return
+    if is_stolen(usage):
+        yield (
+            f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
+            f"the same host: without them N would be higher."
+        )
+    if is_disturbed(usage):
+        yield (
+            f"Other work on this machine took {figures.percent(usage.others_busy or 0.0)} of its "
+            f"CPU, the service {figures.percent(usage.service_busy or 0.0)}: on a quiet machine N "
+            f"would be higher."
+        )
+
+
+def _usage_at_n(measurement: Measurement) -> Usage | None:
+    """Return the usage of this machine at N; None for a service on another machine."""
+    near = at_n(measurement)
+    known = near is not None and near.usage is not None and near.usage.service_cpu_s is not None
+    return near.usage if near is not None and known else None
+
+
+def below(measurement: Measurement) -> Iterator[str]:
+    """Describe how the service answers at the highest rate that it sustained."""
+    trial = kept_up(measurement)
+    if trial is None or trial.rate_rps is None:
+        return
+    latency = trial.stats.total
+    yield (
+        f"At {figures.rate(trial.rate_rps)} a second it keeps up for "
+        f"{figures.seconds(trial.stats.load_s)}: half of the responses arrive within "
+        f"{figures.milliseconds(1000 * latency.median_s)}, 99 % within "
+        f"{figures.milliseconds(1000 * latency.p99_s)}."
+    )
+
+
+def above(measurement: Measurement) -> Iterator[str]:
+    """Describe how the service degrades at the lowest rate that it did not sustain."""
+    found = edge(measurement)
+    if found is None:
+        return
+    offered = f"At {figures.rate(found.rate_rps)} a second"
+    if found.sustained:
+        yield f"{offered} it {both(len(found.sustained), len(found.failed))}"
+    yield from _degraded(offered, found.failed[0], is_only=not found.sustained)
+
+
+def both(held: int, failed: int) -> str:
+    """Describe trials of one rate that disagree."""
+    return f"kept up {_times(held)} and fell behind {_times(failed)}: that is the upper edge of N"
+
+
+def _times(count: int) -> str:
+    return TIMES.get(count, f"{count} times")
+
+
+def _degraded(offered: str, trial: Trial, *, is_only: bool) -> Iterator[str]:
+    growth = trial.stats.backlog_growth
+    match trial.verdict.cause:
+        case Cause.OVERLOAD if growth > 0 and is_only:
+            yield (
+                f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the backlog "
+                f"grows by {growth:.2f} s of work every second, and each response takes longer "
+                f"than the one before. The service is overloaded, not broken."
+            )
+        case Cause.DRIFT if is_only:
+            yield f"{offered} it keeps up at first and then becomes slower."
+        case Cause.ERRORS:
+            yield f"{offered} requests fail: {trial_figures.errors(trial)}."
+        case Cause.OBJECTIVE:
+            yield f"{offered} it keeps up, but slower than wanted."
+        case _:
+            return
+
+
+def errors(measurement: Measurement) -> Iterator[str]:
+    """Describe how many requests failed."""
+    due = sum(trial.stats.due for trial in measurement.trials)
+    failed = sum(trial.stats.failed for trial in measurement.trials)
+    if not due:
+        return
+    if failed:
+        yield f"{failed:,} of {due:,} requests failed."
+    else:
+        yield f"None of the {due:,} requests failed."
+    if count := sum(health.retries for health in healths(measurement)):
+        yield retried(count)
+
+
+def died(measurement: Measurement) -> Iterator[str]:
+    """Describe which processes of the service died, and in which trial."""
+    for trial in measurement.trials:
+        if trial.usage is not None:
+            where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
+            yield from (f"{where} {line}" for line in deaths(trial.usage))
+
+
+def protocol(measurement: Measurement) -> Iterator[str]:
+    """Describe the protocol if it is not HTTP/1.1."""
+    if any(health.http == "2" for health in healths(measurement)):
+        yield "requests went over HTTP/2, one connection a thread of the load generator"
+    for resumed in {health.tls_resumption for health in healths(measurement)} - {None}:
+        yield (
+            "new connections resumed the TLS session of an earlier one"
+            if resumed
+            else "each new connection made a full TLS handshake"
+        )
+
+
+def retried(count: int) -> str:
+    """Describe how many requests were sent a second time, and why."""
+    which = "1 request was" if count == 1 else f"{count:,} requests were"
+    return (
+        f"{which} sent a second time: the service had closed the kept connection before it read "
+        f"the first."
+    )
+
+
+def invalid(measurement: Measurement) -> Iterator[str]:
+    """Describe in which trials the load generator was the limit, not the service."""
+    found = generator_of(measurement)
+    if found is not None and found.invalid_trials:
+        which = ", ".join(str(number) for number in found.invalid_trials)
+        one = len(found.invalid_trials) == 1
+        trials = f"trial {which}: it says" if one else f"trials {which}: they say"
+        yield f"The load generator was the limit in {trials} nothing of the service."
+
+
+def generator(measurement: Measurement) -> Iterator[str]:
+    """Describe how late the load generator sent, and the CPU that it used."""
+    found = generator_of(measurement)
+    if found is not None and len(found.invalid_trials) < len(measurement.trials):
+        others = "In the others it"
+        who = others if found.invalid_trials else "The load generator was not the limit: it"
+        yield (
+            f"{who} sent 99 % of the requests within {figures.milliseconds(found.lag_p99_ms)} of "
+            f"their due time and used {figures.percent(found.cpu_share_max)} of a core."
+        )
+
+
+def method(measurement: Measurement) -> Iterator[str]:
+    """Describe how N was measured."""
+    if not measurement.trials or measurement.policy != "search":
+        return
+    low = sum(is_low_load(trial) for trial in measurement.trials)
+    saturated = sum(trial.rate_rps is None for trial in measurement.trials) - low
+    constant = len(measurement.trials) - saturated - low
+    count = f"{len(measurement.trials)} trials" if len(measurement.trials) > 1 else "1 trial"
+    yield (
+        f"The search made {count} with {figures.seconds(measurement.load_s)} of load "
+        f"({figures.seconds(measurement.wall_s)} in all)."
+    )
+    if low:
+        yield f"{low} of them had a low load; the cost of a request there predicts N."
+    if saturated:
+        yield (
+            f"{saturated} of them saturated the service and counted what it completed: that is "
+            f"its capacity."
+        )
+    if constant:
+        yield (
+            f"{constant} of them sent requests at a constant rate, however slow the responses, "
+            f"and counted latency from the time at which each request was due. Such a trial is "
+            f"sustained if the backlog does not grow."
+        )

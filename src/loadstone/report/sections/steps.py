@@ -1,0 +1,215 @@
+"""A workload that was repeated at rising load: its curve over the steps."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from loadstone.analysis.model import Stats
+from loadstone.report import figures
+from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
+from loadstone.report.section import Answer, Cell, Certainty, Fact, Row, Table
+from loadstone.report.sections.tables import cells, columns, held
+from loadstone.result.model import Measurement
+
+LABELS = {
+    "concurrency": "iterations at a time (concurrency)",
+    "rps": "iterations offered per second (rps)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadStep:
+    """A workload at one load."""
+
+    value: float
+    measurement: Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Steps of one workload that had a load; `setting` is the runner's setting that rises."""
+
+    setting: str
+    steps: tuple[WorkloadStep, ...]
+
+    @property
+    def scenario(self) -> str:
+        """Rally's short name."""
+        return self.steps[0].measurement.scenario
+
+
+def curve_of(measurement: Measurement) -> Curve | None:
+    """Return the curve of a workload that was repeated; None without one."""
+    if measurement.policy != "steps" or not measurement.trials:
+        return None
+    loaded = (one for one in measurement.each if one.trials)
+    return Curve(_setting(measurement), tuple(WorkloadStep(_value(one), one) for one in loaded))
+
+
+def load_of(measurement: Measurement) -> str:
+    """Return the load of a step, as "concurrency 20"."""
+    setting, value = setting_and_value(measurement)
+    return f"{setting} {value:g}"
+
+
+def setting_and_value(measurement: Measurement) -> tuple[str, float]:
+    """Return the setting that rises, and its value in this step: ("concurrency", 20.0)."""
+    return _setting(measurement), _value(measurement)
+
+
+def _runner(measurement: Measurement) -> tuple[str, dict[str, Any]]:
+    ((name, settings),) = json.loads(measurement.spec)["runner"].items()
+    return name, settings or {}
+
+
+def _setting(measurement: Measurement) -> str:
+    return "rps" if _runner(measurement)[0] == "rps" else "concurrency"
+
+
+def _value(measurement: Measurement) -> float:
+    return float(_runner(measurement)[1].get(_setting(measurement), 1))
+
+
+def answer(curve: Curve) -> Answer:
+    """Return the highest throughput over the steps, and where the SLA was broken."""
+    shown = [step.measurement.stats for step in curve.steps if step.measurement.stats]
+    peak = max((stats.throughput_rps for stats in shown), default=math.nan)
+    value = peak if math.isfinite(peak) else None
+    return Answer("throughput", f"at most {figures.rate(peak)}", "per second", said(curve), value)
+
+
+def said(curve: Curve) -> str:
+    """Say over which loads it was made, and where the SLA was broken."""
+    broken = [f"{step.value:g}" for step in curve.steps if not step.measurement.checks_passed]
+    verdict = f"its SLA was broken at {', '.join(broken)}" if broken else "its SLA held"
+    return f"{curve.scenario}, {_span(curve)}: {verdict}"
+
+
+def _span(curve: Curve) -> str:
+    first, last = curve.steps[0].value, curve.steps[-1].value
+    count = len(curve.steps)
+    over = f" to {last:g} in {count} steps" if count > 1 else ""
+    return f"{curve.setting} {first:g}{over}"
+
+
+def sla(curve: Curve) -> Certainty:
+    """Return whether the SLA held at every step."""
+    broken = [step for step in curve.steps if not step.measurement.checks_passed]
+    if broken:
+        return Certainty("degraded", f"SLA broken from {curve.setting} {broken[0].value:g} on")
+    return Certainty("sustained", "SLA held")
+
+
+def facts(curve: Curve) -> tuple[Fact, ...]:
+    """Return the loads and the range of the 95th percentile."""
+    totals = [step.measurement.stats.total for step in curve.steps if step.measurement.stats]
+    p95s = [total.p95_s for total in totals if math.isfinite(total.p95_s)]
+    found = [Fact("load", _span(curve), rank=2, is_column=True)]
+    if p95s:
+        text = f"{figures.plain_s(min(p95s))} to {figures.plain_s(max(p95s))} s"
+        found.append(Fact("p95", text, rank=3, is_column=True))
+    return tuple(found)
+
+
+def table(curve: Curve, anchors: tuple[str, ...]) -> Table:
+    """Return a row for each step; `anchors` are the ids of the steps' sections."""
+    numbers = (curve.setting, "per second", "median s", "95%ile s", "99%ile s", "success")
+    heads = columns(numbers=numbers)
+    rows = tuple(
+        Row((f"{step.value:g}", *_row(step), _held(step.measurement)), target=anchor)
+        for step, anchor in zip(curve.steps, anchors, strict=True)
+    )
+    title = f"Steps of {curve.scenario}"
+    return Table(title, (*heads, *columns("SLA")), rows, is_primary=True)
+
+
+def _row(step: WorkloadStep) -> tuple[str, str, str, str, str]:
+    stats = step.measurement.stats
+    if stats is None:
+        return (figures.MISSING,) * 5
+    _, median, _, p95, p99, _, _, success, _ = cells(stats.total)
+    return figures.rate(stats.throughput_rps), median, p95, p99, success
+
+
+def _held(measurement: Measurement) -> Cell:
+    return measurement.failure or held(is_held=measurement.checks_passed)
+
+
+def charts(anchor: str, curve: Curve) -> tuple[Chart, ...]:
+    """Return throughput, response times and success over the load."""
+    found = (_throughput(anchor, curve), _latency(anchor, curve), _success(anchor, curve))
+    return tuple(chart for chart in found if any(line.data for line in chart.series))
+
+
+def _data(curve: Curve, figure: Callable[[Stats], float]) -> tuple[Xy, ...]:
+    return tuple(
+        (step.value, round(figure(step.measurement.stats), 6))
+        for step in curve.steps
+        if step.measurement.stats is not None
+    )
+
+
+def _throughput(anchor: str, curve: Curve) -> Chart:
+    data = _data(curve, lambda stats: stats.throughput_rps)
+    held = {step.value for step in curve.steps if step.measurement.checks_passed}
+    lines: list[ChartSeries] = []
+    if curve.setting == "rps":
+        ends = (curve.steps[0].value, curve.steps[-1].value)
+        lines.append(ChartSeries("all completed", "dashed", "even", tuple((r, r) for r in ends)))
+    lines.append(ChartSeries("throughput", "line", "metered", data))
+    kinds: tuple[tuple[str, Tone, bool], ...] = (
+        ("SLA held", "sustained", True),
+        ("SLA broken", "degraded", False),
+    )
+    for name, tone, good in kinds:
+        points = tuple(point for point in data if (point[0] in held) is good)
+        if points:
+            lines.append(ChartSeries(name, "points", tone, points))
+    return Chart(
+        id=f"{anchor}-throughput",
+        title="Throughput",
+        summary="Successful iterations per second, at each step. Where it no longer rises, "
+        "more load brings only more waiting.",
+        x_label=LABELS[curve.setting],
+        y_label="iterations per second",
+        series=tuple(lines),
+        from_zero_y=True,
+    )
+
+
+def _latency(anchor: str, curve: Curve) -> Chart:
+    lines: tuple[tuple[str, Tone, Callable[[Stats], float]], ...] = (
+        ("half within", "p50", lambda stats: stats.total.median_s),
+        ("95 % within", "p95", lambda stats: stats.total.p95_s),
+        ("99 % within", "p99", lambda stats: stats.total.p99_s),
+    )
+    ended_well = [step for step in curve.steps if _has_times(step.measurement.stats)]
+    good = Curve(curve.setting, tuple(ended_well))
+    return Chart(
+        id=f"{anchor}-latency",
+        title="Response times",
+        summary="Of the successful iterations at each step, from the moment at which each was due.",
+        x_label=LABELS[curve.setting],
+        y_label="seconds",
+        series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in lines),
+        from_zero_y=True,
+    )
+
+
+def _has_times(stats: Stats | None) -> bool:
+    return stats is not None and stats.total.ok > 0
+
+
+def _success(anchor: str, curve: Curve) -> Chart:
+    data = _data(curve, lambda stats: stats.total.success * 100)
+    return Chart(
+        id=f"{anchor}-success",
+        title="Success rate",
+        summary="Share of successful iterations at each step.",
+        x_label=LABELS[curve.setting],
+        y_label="% of the iterations",
+        series=(ChartSeries("succeeded", "line", "sustained", data),),
+        from_zero_y=True,
+    )

@@ -1,0 +1,216 @@
+"""Trends: results of the same load over time, a section for each."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from loadstone.report import figures, history
+from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
+from loadstone.report.history import CapacityTrend, Change
+from loadstone.report.section import (
+    Answer,
+    Certainty,
+    Column,
+    Fact,
+    Listing,
+    Report,
+    Row,
+    Section,
+    Table,
+)
+from loadstone.report.sections.overview import overview
+from loadstone.report.sections.tables import columns, held
+from loadstone.report.sections.workload import load_of_spec
+from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
+
+
+def report_of(searched: Sequence[CapacityTrend], trends: Sequence[Trend]) -> Report:
+    """Return N of each target and load, then the workloads of tasks."""
+    sections = (
+        *(_capacity(f"n-{number}", trend) for number, trend in enumerate(searched, 1)),
+        *(_workload(f"trend-{number}", trend) for number, trend in enumerate(trends, 1)),
+    )
+    changes = (*(one.changes for one in searched), *(one.changes for one in trends))
+    changed = sum(map(bool, changes))
+    level = f"{changed} changed" if changed else "no change point"
+    return Report(
+        title=f"Trends of {len(sections)} load{'s' if len(sections) != 1 else ''}: {level}",
+        subject="",
+        about="Oldest run first; durations in seconds, of the successful iterations.",
+        sections=sections,
+        overview=overview(sections),
+        name="loadstone results trends",
+    )
+
+
+def _capacity(anchor: str, trend: CapacityTrend) -> Section:
+    latest = next((run for run in reversed(trend.runs) if run.capacity), None)
+    found = latest.capacity if latest else None
+    has_rate = found is not None and bool(found.rate_rps)
+    rows = tuple(
+        Row((str(number), *history.cells(run), history.percent(trend, run)))
+        for number, run in enumerate(trend.runs, 1)
+    )
+    heads = (
+        Column("#", is_number=True),
+        Column("run"),
+        Column("N", "per second", is_number=True),
+        Column("interval", is_number=True),
+        Column("change", is_number=True),
+    )
+    return Section(
+        id=anchor,
+        title=f"N of {trend.title}",
+        subtitle=trend.subject,
+        answer=Answer(
+            label="N",
+            text=figures.n(found),
+            unit="per second" if has_rate else "",
+            sentence=f"N of {trend.title}: {trend.latest}, latest of {len(trend.runs)} runs.",
+            value=found.rate_rps if found else None,
+            low=found.low_rps if found else None,
+            high=found.high_rps if found else None,
+            interval=figures.interval(found) if has_rate else "",
+        ),
+        certainty=_certainty(trend.changes),
+        facts=(
+            Fact("target", trend.subject, is_line=False, is_column=True),
+            *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, "N")),
+        ),
+        tables=(Table("Runs", heads, rows, is_primary=True),),
+        charts=(_n(anchor, trend),) if len(trend.runs) > 1 else (),
+    )
+
+
+def _workload(anchor: str, trend: Trend) -> Section:
+    last = trend.runs[-1]
+    heads = (*columns("run", numbers=HEADS), Column("SLA"))
+    rows = tuple(
+        Row((run.run_id, *cells(run), held(is_held=run.pass_sla, words=("held", "failed"))))
+        for run in trend.runs
+    )
+    charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
+    median = figures.MISSING if last.median_s is None else f"{last.median_s:.3f}"
+    return Section(
+        id=anchor,
+        title=trend.scenario,
+        subtitle=f"{load_of_spec(trend.spec)}, configuration {trend.config_id}",
+        answer=Answer(
+            label="median",
+            text=median,
+            unit="s",
+            sentence=f"{trend.scenario}: median {median} s, latest of {len(trend.runs)} runs.",
+            value=last.median_s,
+        ),
+        certainty=_certainty(trend.changes),
+        facts=(
+            Fact("load", load_of_spec(trend.spec), is_line=False, is_column=True),
+            *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
+        ),
+        tables=(Table("Runs", heads, rows, is_primary=True),),
+        charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
+        listings=(
+            Listing(
+                "The workload as its file has it", json.dumps(json.loads(trend.spec), indent=2)
+            ),
+        ),
+    )
+
+
+def _facts(runs: int, sentences: Iterable[str]) -> tuple[Fact, ...]:
+    count = Fact("runs", str(runs), is_line=False, is_column=True)
+    return (count, *(Fact("change", line) for line in sentences))
+
+
+def _certainty(changes: Sequence[Change]) -> Certainty:
+    if not changes:
+        return Certainty("sustained", "no change")
+    return Certainty("undecided", f"{len(changes)} change{'s' if len(changes) > 1 else ''}")
+
+
+def _n(anchor: str, trend: CapacityTrend) -> Chart:
+    found = [run.capacity for run in trend.runs]
+    lines: tuple[tuple[str, Literal["line", "dashed"], Tone, tuple[float | None, ...]], ...] = (
+        ("N", "line", "metered", tuple(one.rate_rps if one else None for one in found)),
+        (
+            "lower bound",
+            "dashed",
+            "sustained",
+            tuple(one.low_rps if one else None for one in found),
+        ),
+        (
+            "upper bound",
+            "dashed",
+            "degraded",
+            tuple(one.high_rps if one else None for one in found),
+        ),
+    )
+    return Chart(
+        id=f"{anchor}-capacity",
+        title="N over the runs",
+        summary="N of each run with its interval. Marked: where its level changed.",
+        x_label="run, oldest first",
+        y_label="iterations per second",
+        series=tuple(
+            ChartSeries(name, kind, tone, _data(values)) for name, kind, tone, values in lines
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
+    )
+
+
+def _marks(changes: Sequence[Change], run_ids: Sequence[str]) -> tuple[MarkedSpan, ...]:
+    """Mark the span between the last run of a level and the first run of the next."""
+    return tuple(
+        MarkedSpan(
+            1.0 + run_ids.index(change.before),
+            1.0 + run_ids.index(change.after),
+            f"{change.ratio - 1:+.1%}",
+            "undecided",
+        )
+        for change in changes
+    )
+
+
+def _durations(anchor: str, trend: Trend) -> Chart:
+    lines: tuple[tuple[str, Tone, tuple[float | None, ...]], ...] = (
+        ("median", "p50", tuple(run.median_s for run in trend.runs)),
+        ("95 % within", "p95", tuple(run.p95_s for run in trend.runs)),
+        ("max", "p99", tuple(run.max_s for run in trend.runs)),
+    )
+    return Chart(
+        id=f"{anchor}-durations",
+        title="Durations",
+        summary="Of the successful iterations, run by run.",
+        x_label="run, oldest first",
+        y_label="seconds",
+        series=tuple(
+            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in lines
+        ),
+        from_zero_y=True,
+        from_zero_x=True,
+        spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
+    )
+
+
+def _success(anchor: str, trend: Trend) -> Chart:
+    shares = tuple(100 * run.ok / run.count if run.count else None for run in trend.runs)
+    return Chart(
+        id=f"{anchor}-success",
+        title="Success rate",
+        summary="Share of successful iterations, run by run.",
+        x_label="run, oldest first",
+        y_label="% of the iterations",
+        series=(ChartSeries("succeeded", "line", "sustained", _data(shares)),),
+        from_zero_y=True,
+        from_zero_x=True,
+    )
+
+
+def _data(values: Sequence[float | None]) -> tuple[Xy, ...]:
+    return tuple(
+        (float(number), round(value, 6))
+        for number, value in enumerate(values, 1)
+        if value is not None
+    )

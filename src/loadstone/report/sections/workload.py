@@ -1,0 +1,191 @@
+"""A fixed load as a section: a workload of a task, a step of a study."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from loadstone.analysis.model import Stats
+from loadstone.monitor.usage import deaths
+from loadstone.report import figures, identity, profile, usage
+from loadstone.report.section import Answer, Certainty, Fact, Figure, Severity, Statement
+from loadstone.report.sections import statements
+from loadstone.report.sections.tables import hook_name
+from loadstone.report.sections.trials import healths
+from loadstone.result.model import Measurement
+
+
+def answer(measurement: Measurement) -> Answer:
+    """Return the throughput."""
+    stats = measurement.stats
+    subject = measurement.title[:1].upper() + measurement.title[1:]
+    if stats is None:
+        return Answer("throughput", figures.NOT_FOUND, "", f"{subject}: {nothing(measurement)}.")
+    rate = figures.rate(stats.throughput_rps)
+    said = (
+        f"{subject}: {stats.ok:,} of {stats.due:,} succeeded, {rate} a second, "
+        f"{figures.milliseconds(1000 * stats.service.mean_s)} each on average."
+    )
+    return Answer("throughput", rate, "per second", said, stats.throughput_rps)
+
+
+def nothing(measurement: Measurement) -> str:
+    """Return why a load has no figures."""
+    if measurement.status == "running":  # still running, or killed before it could be stored
+        return "running: no result is stored yet"
+    return f"{measurement.status}: no iteration was made"
+
+
+def facts(measurement: Measurement) -> Iterator[Fact]:
+    """Yield the load, the times and the failures."""
+    yield Fact("load", load_in_words(measurement), rank=4, is_column=True)
+    if measurement.reduced:
+        yield Fact("reduced", reduction(measurement), rank=0, tone="undecided")
+    if measurement.requests_as_rally:
+        yield Fact("requests", "Rally's own sequence, for comparison with it", rank=5)
+    if any(health.http == "2" for health in healths(measurement)):
+        yield Fact("protocol", "HTTP/2, one connection a thread", rank=5)
+    if measurement.checks and measurement.checks_passed:
+        names = dict.fromkeys(check.criterion for check in measurement.checks)
+        yield Fact("SLA", f"held: {', '.join(names)}", rank=4)
+    stats = measurement.stats
+    if stats is None:
+        yield Fact("measured", nothing(measurement), rank=2)
+        return
+    total = stats.total
+    percentiles = (("p50", total.median_s), ("p95", total.p95_s), ("p99", total.p99_s))
+    shown = ", ".join(f"{name} {figures.plain_s(time_s)}" for name, time_s in percentiles)
+    p95 = f"{figures.plain_s(total.p95_s)} s"
+    yield Fact("times", f"{shown} s", rank=2)
+    yield Fact("p95", p95, is_line=False, is_column=True)
+    if hooks := _hooks(measurement):
+        yield Fact("hooks", hooks, rank=4)
+    for line in identity.lines(measurement.trial):
+        yield Fact("Keystone", line.strip(), rank=5)
+
+
+def _hooks(measurement: Measurement) -> str:
+    """Describe how often hooks acted, what failed, and which never did; empty without hooks."""
+    specs = json.loads(measurement.spec).get("hooks") or [] if measurement.spec else []
+    if not specs:
+        return ""
+    runs = measurement.hook_runs
+    acted = {run.hook for run in runs}
+    parts = [f"acted {len(runs)} times"]
+    if failed := [run.error[0] for run in runs if run.error]:
+        parts.append(f"{len(failed)} failed: {failed[0]}")
+    never = [hook_name(spec, at) for at, spec in enumerate(specs) if at not in acted]
+    parts += [f"{name}: its moment did not come" for name in never]
+    return "; ".join(parts)
+
+
+def sla(measurement: Measurement) -> Certainty | None:
+    """Return whether the SLA held; None without criteria."""
+    if measurement.failure:
+        return Certainty("degraded", "failed")
+    if not measurement.checks_passed:
+        names = ", ".join(row.criterion for row in measurement.checks if not row.success)
+        return Certainty("degraded", f"SLA broken: {names}")
+    if measurement.health is not None and not measurement.health.is_valid:
+        return Certainty("invalid", "SLA held, but the load generator was the limit")
+    return Certainty("sustained", "SLA held") if measurement.checks else None
+
+
+def reduction(measurement: Measurement) -> str:
+    """Describe which settings --at-most reduced."""
+    parts = (f"{one.setting} {one.made:g} of {one.asked:g}" for one in measurement.reduced)
+    return f"by --at-most: {', '.join(parts)}"
+
+
+def described(measurement: Measurement) -> tuple[Statement, ...]:
+    """Return what the figures of a task's workload say."""
+    stats = measurement.stats
+    found = [Statement(statements.sentence(one)) for one in _lines(measurement, stats)]
+    warnings = [measurement.failure] if measurement.failure else []
+    if measurement.reduced:
+        warnings.append(f"not the load that the file asks for: reduced {reduction(measurement)}")
+    if measurement.usage is not None:
+        warnings += [f"under load {line}" for line in deaths(measurement.usage)]
+    health = measurement.health
+    if health is not None and not health.is_valid:
+        warnings.append(f"the load generator was the limit: {'; '.join(health.limits)}")
+    if health is not None and health.ceiling:
+        warnings.append(f"the rate is not the service's: {health.ceiling}")
+    texts = map(statements.sentence, warnings)
+    return (*(Statement(one, Severity.WARNING) for one in texts), *found)
+
+
+def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
+    if measurement.resources is not None:
+        yield measurement.resources.bottleneck.sentence
+        yield from measurement.resources.not_watched
+    yield from profile.sentences(measurement)
+    if stats is not None:
+        total = stats.total
+        yield (
+            f"{total.ok:,} of {total.count:,} iterations succeeded, "
+            f"{figures.rate(stats.throughput_rps)} a second"
+        )
+        yield (
+            f"the load lasted {stats.load_s:.2f} s, with set-up and clean-up "
+            f"{measurement.wall_s:.1f} s"
+        )
+        if stats.cut_off:
+            yield f"cut off, and in no figure: {stats.cut_off:,} iterations"
+        if measurement.usage is not None:
+            yield usage.line(measurement.usage, stats.total.ok)
+    yield from map(str.strip, identity.lines(measurement.trial))
+    if measurement.requests_as_rally:
+        yield "iterations sent Rally's own sequence of requests, for comparison with it"
+    yield from statements.protocol(measurement)
+    if measurement.health is not None and measurement.health.retries:
+        yield statements.retried(measurement.health.retries)
+    if measurement.hook_runs:
+        failed = sum(run.status == "failed" for run in measurement.hook_runs)
+        yield f"hooks acted {len(measurement.hook_runs)} times, {failed} of them failed"
+
+
+def numbers(measurement: Measurement) -> Iterator[Figure]:
+    """Yield the figures of the only trial by name."""
+    stats = measurement.stats
+    if stats is not None:
+        yield Figure("iterations", "iterations", stats.total.count)
+        yield Figure("failed", "failed iterations", stats.failed)
+        yield Figure("throughput_rps", "throughput", stats.throughput_rps, "/s")
+        yield Figure("p50_s", "median", stats.total.median_s, "s")
+        yield Figure("p95_s", "95 % within", stats.total.p95_s, "s")
+        yield Figure("p99_s", "99 % within", stats.total.p99_s, "s")
+
+
+def load_in_words(measurement: Measurement) -> str:
+    """Describe the load: of a workload, from its runner."""
+    if measurement.spec:
+        return load_of_spec(measurement.spec)
+    known = dict(measurement.parameters)
+    if "iterations" in known and "at once" in known:
+        return f"{int(known['iterations']):,} iterations, {known['at once']} at a time"
+    rate_rps = measurement.trial.rate_rps if measurement.trial else None
+    return "fixed load" if rate_rps is None else f"{figures.rate(rate_rps)} per s"
+
+
+def load_of_spec(text: str) -> str:
+    """Describe the load of a workload from its spec in JSON."""
+    ((name, options),) = json.loads(text)["runner"].items()
+    settings: dict[str, Any] = options or {}
+    return ", ".join(_load(name, settings)) or name
+
+
+def _load(name: str, settings: dict[str, Any]) -> Iterator[str]:
+    rps = settings.get("rps")
+    if name == "serial":
+        yield "one at a time"
+    elif isinstance(rps, dict):
+        yield f"{rps.get('start', '?')} to {rps.get('end', '?')} per s"
+    elif rps is not None:
+        yield f"{rps:g} per s"
+    elif name in ("constant", "constant_for_duration"):
+        yield f"{settings.get('concurrency', 1)} at a time"
+    if "duration" in settings:
+        yield f"{settings['duration']:g} s"
+    elif name != "constant_for_duration":
+        times = int(settings.get("times", 1))
+        yield f"{times:,} iteration{'s' if times != 1 else ''}"

@@ -1,0 +1,175 @@
+"""The outcome of a measurement: what its exit code is, and why it is not 0."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loadstone.analysis.model import Cause, TrialState
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
+from loadstone.result.model import Measurement, Run
+from loadstone.search.floor import FloorOutcome, judge_floor
+from loadstone.search.model import Capacity, CapacityKind
+
+# More time does not mend what contradicts one capacity, or what the generator limited.
+CONTRARY = {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT}
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why a measurement does not end with 0: the table in docs/methodology.md, "Exit codes"."""
+
+    code: int
+    reason: str
+    may_need_time: bool = False  # a longer search may decide it
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the service fell short; else nothing valid is known of it."""
+        return self.code == FELL_SHORT
+
+
+def shortfalls(measurement: Measurement) -> tuple[Shortfall, ...]:
+    """Return why a measurement does not end with 0, for each step of a workload."""
+    return tuple(short for one in measurement.each for short in _of(one))
+
+
+def summary(run: Run) -> str:
+    """Describe in which respects a task's workloads fell short; empty if in none."""
+    workloads = [shortfalls(one) for one in run.workloads]
+    count = len(workloads)
+    kinds = (
+        (EnvironmentUnusable.exit_code, "could not be carried out"),
+        (MeasurementInvalid.exit_code, "were not valid"),
+        (FELL_SHORT, "broke their SLA"),
+    )
+    phrases = []
+    for code, what in kinds:
+        found = sum(any(short.code == code for short in shorts) for shorts in workloads)
+        if found and count == 1:
+            phrases.append(f"the workload {what.replace('were', 'was').replace('their', 'its')}")
+        elif found:
+            phrases.append(f"{found} of {count} workloads {what}")
+    return ", ".join(phrases)
+
+
+def _of(measurement: Measurement) -> Iterator[Shortfall]:
+    if measurement.spec:
+        return _of_workload(measurement)
+    if measurement.policy == "search":
+        return _of_search(measurement)
+    if measurement.policy == "prediction":
+        return _of_prediction(measurement)
+    return _of_fixed_load(measurement)
+
+
+def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
+    found = measurement.capacity
+    if found is not None and found.rate_rps is not None:
+        yield from _of_floor(measurement)
+        return
+    causes = {trial.verdict.cause for trial in measurement.trials}
+    is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)
+    reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
+    reason = found.words[0] if found is not None and found.words else reason
+    is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
+    needs_time = found is None or not (set(found.causes) & CONTRARY)
+    if Cause.OBJECTIVE in causes and not is_inconsistent:
+        yield Shortfall(FELL_SHORT, reason)
+    elif (
+        found is None
+        or CONTRARY & set(found.causes)
+        or _went_away(measurement)
+        # Without a number, noise says nothing about the service, but errors do.
+        or Cause.ERRORS not in causes
+    ):
+        yield Shortfall(MeasurementInvalid.exit_code, reason, needs_time)
+    else:
+        yield Shortfall(FELL_SHORT, reason)
+
+
+def _of_floor(measurement: Measurement) -> Iterator[Shortfall]:
+    least, found = measurement.least_rps, measurement.capacity
+    if least is None or found is None:
+        return
+    outcome = judge_floor(found, least)
+    if outcome is not FloorOutcome.REACHED:
+        is_missed = outcome is FloorOutcome.MISSED
+        code = FELL_SHORT if is_missed else MeasurementInvalid.exit_code
+        yield Shortfall(code, gate_sentence(measurement), not is_missed)
+
+
+def gate_sentence(measurement: Measurement) -> str:
+    """Say whether N reaches --fail-below: "gate missed: N 62 (46 to 76), 200 wanted"."""
+    least, found = measurement.least_rps or 0.0, measurement.capacity
+    outcome = judge_floor(found, least)
+    words = {
+        FloorOutcome.REACHED: "gate held",
+        FloorOutcome.MISSED: "gate missed",
+        FloorOutcome.UNDECIDED: "gate not decided",
+    }
+    text = f"{words[outcome]}: {_bounds(found)}, {least:g} wanted (--fail-below)"
+    if (
+        outcome is FloorOutcome.UNDECIDED
+        and found is not None
+        and found.kind is CapacityKind.CEILING
+    ):
+        text += "; a higher --max-rate may show more"
+    return text
+
+
+def _bounds(found: Capacity | None) -> str:
+    """Return N with its interval in three digits."""
+    if found is None:
+        return "N not found"
+    low, high = found.low_rps, found.high_rps
+    if low is None or high is None:
+        side = f"at least {low:.3g}" if low is not None else f"below {high:.3g}"
+        return f"N {side}" if low is not None or high is not None else "N not found"
+    within = f"{low:.3g} to {high:.3g}"
+    return f"N {within}" if found.rate_rps is None else f"N {found.rate_rps:.3g} ({within})"
+
+
+def _of_prediction(measurement: Measurement) -> Iterator[Shortfall]:
+    if measurement.prediction is not None:
+        return
+    causes = {trial.verdict.cause for trial in measurement.trials}
+    code = FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
+    yield Shortfall(code, "nothing is predicted")
+
+
+def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
+    invalid = MeasurementInvalid.exit_code
+    of_state = {trial.verdict.state: trial for trial in measurement.trials}
+    has_figures = any(trial.faults for trial in measurement.trials)
+    if not of_state:
+        yield Shortfall(invalid, f"no load was made: the measurement is {measurement.status}")
+    elif TrialState.INVALID in of_state:
+        reasons = "; ".join(of_state[TrialState.INVALID].verdict.reasons)
+        yield Shortfall(invalid, reasons or "the load generator was the limit")
+    elif "fault" in dict(measurement.parameters) and not has_figures:
+        yield Shortfall(invalid, "the fault has no figures")
+    elif any(not one.has_recovered for trial in measurement.trials for one in trial.faults):
+        yield Shortfall(FELL_SHORT, "the service did not recover from the fault")
+    elif TrialState.DEGRADED in of_state:
+        reasons = "; ".join(of_state[TrialState.DEGRADED].verdict.reasons)
+        yield Shortfall(FELL_SHORT, reasons or "the load degraded the service")
+
+
+def _of_workload(workload: Measurement) -> Iterator[Shortfall]:
+    health, runner = workload.health, json.loads(workload.spec)["runner"]
+    if workload.failure is not None:
+        yield Shortfall(EnvironmentUnusable.exit_code, workload.failure)
+    # A closed loop has no target rate: a late generator makes it slower, not wrong.
+    elif "rps" in runner and health is not None and not health.is_valid:
+        reason = f"the requested rate was not kept: {'; '.join(health.limits)}"
+        yield Shortfall(MeasurementInvalid.exit_code, reason)
+    elif not workload.checks_passed:
+        rows = (row for row in workload.checks if not row.success)
+        broken = "; ".join(f"{r.criterion} ({r.detail})" if r.detail else r.criterion for r in rows)
+        yield Shortfall(FELL_SHORT, f"the SLA is broken: {broken}")
+
+
+def _went_away(measurement: Measurement) -> bool:
+    """Return whether the target stopped answering during the measurement."""
+    trials = measurement.trials
+    return any(trial.stats.ok for trial in trials) and trials[-1].stats.ok == 0

@@ -1,0 +1,193 @@
+"""A sizing as a report."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadstone.diagnosis.demand import NAMES
+from loadstone.report import figures
+from loadstone.report.section import (
+    Answer,
+    Certainty,
+    Fact,
+    Figure,
+    Report,
+    Row,
+    Section,
+    Statement,
+    Table,
+)
+from loadstone.report.sections.tables import columns
+from loadstone.size.boots import Boots
+from loadstone.size.demand import DemandEstimate
+from loadstone.size.sizing import ConnectionsNeeded, Sizing, round_up
+
+
+def report_of(found: Sizing) -> Report:
+    """Return the sizing as a report of one section."""
+    loads = ", ".join(f"{one.rate_rps:g}/s {one.demand.title}" for one in found.loads)
+    asked = f"{found.boots.rate_rps:g}/s boots of servers, which ask for " if found.boots else ""
+    subject = f"{asked}{loads}, at {figures.percent(found.utilisation)} utilisation"
+    section = _section(found, subject)
+    return Report(
+        title=section.answer.sentence,
+        subject=subject,
+        sections=(section,),
+        name="loadstone size",
+        data=_data(found),
+    )
+
+
+def _section(found: Sizing, subject: str) -> Section:
+    value, low, high = round_up(found.nodes)
+    nodes = f"{value} node{'' if value == 1 else 's'} of {found.cores_per_node} cores"
+    workers, within = _whole_cells(found.workers)
+    said = f"{nodes}, with {workers} workers of Keystone"
+    interval = "" if low is None or high is None else f"{low} to {high}"
+    return Section(
+        id="sizing",
+        title="what it needs",
+        subtitle=subject,
+        answer=Answer(
+            label="nodes",
+            text=str(value),
+            unit=f"of {found.cores_per_node} cores",
+            sentence=said,
+            value=value,
+            low=low,
+            high=high,
+            interval=interval,
+            confidence=0.95 if interval else 0.0,
+        ),
+        certainty=Certainty("sustained", "computed"),
+        facts=(Fact("workers", f"{workers} ({within}, 95 %)", rank=1),),
+        figures=tuple(
+            Figure(f"{role.value}_cores", NAMES[role], one.value) for role, one in found.cores
+        ),
+        statements=tuple(map(Statement, (_full(found), *found.assumptions))),
+        tables=(_needs(found), _costs(found)),
+        data={"title": subject, "scenario": ""},
+    )
+
+
+def _needs(found: Sizing) -> Table:
+    rows = tuple(map(Row, _rows(found)))
+    return Table(
+        "What it needs", columns("what", numbers=("needed", "95 %")), rows, is_primary=True
+    )
+
+
+def _data(found: Sizing) -> dict[str, Any]:
+    return {
+        "document": "sizing",
+        "utilisation": found.utilisation,
+        "boots": _boots(found.boots),
+        "rates_rps": {one.demand.scenario: one.rate_rps for one in found.loads},
+        "cores": {role.value: _estimate(one) for role, one in found.cores},
+        "workers": _whole(found.workers),
+        "cores_per_node": found.cores_per_node,
+        "nodes": _whole(found.nodes),
+        "database": _connections(found.database) | {"statements_rps": found.statements_rps}
+        if found.database
+        else None,
+        "memcached": _connections(found.cache) | {"gets_rps": found.cache_gets_rps}
+        if found.cache
+        else None,
+        "measured_machine_full_at": _estimate(found.full_at),
+        "demands": [
+            {
+                "scenario": one.demand.scenario,
+                "title": one.demand.title,
+                "cpu_ms": {role.value: _estimate(cpu, 1e3) for role, cpu in one.demand.cpu_s},
+                "service_ms": _estimate(one.demand.service_s, 1e3),
+                "statements": one.demand.statements,
+                "cache_gets": one.demand.cache_gets,
+                "trials": one.demand.trials,
+                "runs": list(one.demand.runs),
+            }
+            for one in found.loads
+        ],
+        "assumptions": list(found.assumptions),
+    }
+
+
+def _boots(found: Boots | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    cost = found.cost
+    return {
+        "rate_rps": found.rate_rps,
+        "logins": cost.logins,
+        "validations": cost.validations,
+        "others": cost.others,
+        "scenario": cost.scenario,
+        "counted": cost.counted,
+        "run_id": cost.run_id,
+    }
+
+
+def _rows(found: Sizing) -> Iterator[tuple[str, str, str]]:
+    for role, one in found.cores:
+        name = NAMES[role].removesuffix("'s CPU")
+        yield f"cores of {name.removeprefix('the ')}", f"{one.value:.3g}", _interval(one)
+    yield "workers of Keystone", *_whole_cells(found.workers)
+    yield f"nodes of {found.cores_per_node} cores", *_whole_cells(found.nodes)
+    for name, connections in (("database", found.database), ("memcached", found.cache)):
+        if connections is not None:
+            yield f"connections to {name}, held", str(connections.held), figures.MISSING
+            yield f"connections that {name} allows", str(connections.limit), figures.MISSING
+    if found.statements_rps is not None:
+        yield "SQL statements per second", f"{found.statements_rps:,.0f}", figures.MISSING
+
+
+def _costs(found: Sizing) -> Table:
+    roles = [role for role, _ in found.cores]
+    names = (*(NAMES[role] for role in roles), "holds a worker", "statements", "trials", "runs")
+    rows = []
+    for load in found.loads:
+        demand = load.demand
+        costs = (demand.of(role) for role in roles)
+        shown = (figures.milliseconds(1e3 * one.value) if one else figures.MISSING for one in costs)
+        statements = figures.MISSING if demand.statements is None else f"{demand.statements:.1f}"
+        held = figures.milliseconds(1e3 * demand.service_s.value)
+        counts = (str(demand.trials), str(len(demand.runs)))
+        rows.append(Row((demand.title, *shown, held, statements, *counts)))
+    heads = columns("one iteration costs", numbers=names)
+    return Table("What one iteration costs", heads, tuple(rows), is_primary=True)
+
+
+def _full(found: Sizing) -> str:
+    total = sum(one.rate_rps for one in found.loads)
+    rate = figures.rate(total * found.full_at.value)
+    return (
+        f"The machine that was measured, with everything on it, the load generator too, would be "
+        f"full at {rate}/s of this mix."
+    )
+
+
+def _interval(one: DemandEstimate) -> str:
+    if one.low is None or one.high is None:
+        return figures.MISSING
+    return f"{one.low:.3g} to {one.high:.3g}"
+
+
+def _whole_cells(one: DemandEstimate) -> tuple[str, str]:
+    value, low, high = round_up(one)
+    return str(value), figures.MISSING if low is None or high is None else f"{low} to {high}"
+
+
+def _estimate(one: DemandEstimate, factor: float = 1.0) -> dict[str, float | None]:
+    low, high = one.low, one.high
+    return {
+        "value": one.value * factor,
+        "low": None if low is None else low * factor,
+        "high": None if high is None else high * factor,
+    }
+
+
+def _whole(one: DemandEstimate) -> dict[str, int | None]:
+    value, low, high = round_up(one)
+    return {"value": value, "low": low, "high": high}
+
+
+def _connections(one: ConnectionsNeeded) -> dict[str, Any]:
+    return {"held": one.held, "limit": one.limit, "busy": one.busy}

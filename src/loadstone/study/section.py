@@ -1,0 +1,341 @@
+"""A study as a report: what makes a difference, a row for each cell, its runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from loadstone.errors import InvalidInput
+from loadstone.report import figures
+from loadstone.report.chart import Chart, ChartSeries, Xy
+from loadstone.report.section import (
+    Answer,
+    Certainty,
+    Column,
+    Report,
+    Row,
+    Section,
+    Severity,
+    Statement,
+    Table,
+)
+from loadstone.report.sections.tables import columns
+from loadstone.study.counted import count_lines
+from loadstone.study.disturbance import disturbance_lines
+from loadstone.study.faulted import fault_lines
+from loadstone.study.first_failure import first_failures
+from loadstone.study.journal import StudyJournal
+from loadstone.study.model import Cell, Study
+from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
+from loadstone.study.show import elsewhere
+from loadstone.study.table import (
+    RATES,
+    TableRow,
+    TurnOutcome,
+    differences,
+    rows,
+    settings_that_differ,
+)
+from loadstone.study.wording import (
+    cells,
+    comparison_notes,
+    conclusion,
+    heads,
+    overview,
+    published,
+    reasons,
+    when_and_where,
+)
+
+MOST_TIMES = 2.0  # of the largest value: the chart clips intervals beyond
+
+
+def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
+    """Return a study as a report, complete or not."""
+    study = journal.begun.study()
+    lines = rows(study, outcomes)
+    charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
+    if study.figure[0] in RATES:
+        charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
+    sections = tuple(_section(journal, study, row, outcomes) for row in lines)
+    return Report(
+        title=study.title,
+        subject=f"After: {study.source}" if study.source else "",
+        about=when_and_where(journal, outcomes),
+        sections=sections,
+        overview=_overview(study, lines, sections),
+        is_compact=True,
+        name=f"loadstone study {study.name}",
+        id=journal.study_id,
+        started_at=journal.begun.started_at,
+        statements=tuple(_statements(journal, study, outcomes)),
+        tables=tuple(_compared(study, outcomes)),
+        charts=tuple(charts),
+        settings=tuple(_differing(study, outcomes)),
+        page=f"loadstone study show {journal.study_id} --html FILE{elsewhere(journal)}",
+        data=_data(journal, study, outcomes),
+    )
+
+
+def _statements(
+    journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]
+) -> Iterator[Statement]:
+    """Yield what makes no difference first, then what is missing, then the rest."""
+    lines = rows(study, outcomes)
+    yield from (Statement(one) for one in overview(study, lines))
+    missing = sum(one.result is None for one in outcomes)
+    if missing:
+        resume = f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}"
+        text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
+        yield Statement(text, Severity.CRITICAL)
+    yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
+    quick = (f"Quick form: {study.quick}",) if study.quick else ()
+    more = (
+        *quick,
+        *study.notes,
+        *published(lines),
+        *comparison_notes(study, outcomes),
+        *count_lines(study, outcomes),
+        *first_failures(study, outcomes),
+        *fault_lines(study, outcomes),
+        *disturbance_lines(outcomes),
+    )
+    yield from map(Statement, more)
+
+
+def _overview(study: Study, lines: Sequence[TableRow], sections: Sequence[Section]) -> Table:
+    texts, numbers = heads(study)
+    found = tuple(
+        Row(cells(row), target=section.id) for row, section in zip(lines, sections, strict=True)
+    )
+    return Table("Cells of the study", columns(*texts, numbers=numbers), found)
+
+
+def _compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
+    """Yield the requested ratios, each with its interval and its test."""
+    found = differences(study, outcomes)
+    if not found:
+        return
+    heads_ = (Column("compared"), Column("where"), Column("ratio", is_number=True))
+    more = (Column("interval", is_number=True), Column("of", is_number=True), Column("answer"))
+    yield Table(
+        "Compared",
+        (*heads_, *more),
+        tuple(
+            Row(
+                (
+                    f"{one.comparison.other} / {one.comparison.base}",
+                    one.where or figures.MISSING,
+                    f"{one.ratio.mean:.3g}",
+                    one.interval or figures.MISSING,
+                    one.count,
+                    conclusion(one, study),
+                )
+            )
+            for one in found
+        ),
+    )
+
+
+def _differing(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
+    """Yield the settings in which two compared levels differ."""
+    for comparison, differ in settings_that_differ(study, outcomes):
+        if differ:
+            title = f"Settings in which {comparison.base} and {comparison.other} differ"
+            heads_ = columns("setting", comparison.base, comparison.other)
+            values = (
+                Row((one.name, *(value or figures.MISSING for value in one.values)))
+                for one in differ
+            )
+            yield Table(title, heads_, tuple(values))
+
+
+def _section(
+    journal: StudyJournal, study: Study, row: TableRow, outcomes: Sequence[TurnOutcome]
+) -> Section:
+    found, (label, unit) = row.estimate, study.figure
+    number = study.cells.index(row.cell) * len(study.steps) + study.steps.index(row.step) + 1
+    title = f"{row.cell}, {row.step}" if row.step else str(row.cell)
+    is_known = found is not None and found.value is not None
+    text = figures.rate(found.value) if found is not None and is_known else figures.NOT_FOUND
+    why = "; ".join(row.failures)
+    said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
+    low, high = (found.low, found.high) if found else (None, None)
+    within = f"{figures.rate(low)} to {figures.rate(high)}" if low is not None and high else ""
+    valid: dict[bool | None, Certainty] = {
+        True: Certainty("sustained", "valid"),
+        False: Certainty("invalid", "load generator was the limit"),
+        None: Certainty("undecided", "not measured"),
+    }
+    return Section(
+        id=f"cell-{number}",
+        title=title,
+        subtitle=" ".join(f"{key}={value}" for key, value in row.cell.settings),
+        scenario=row.cell.scenario or "",
+        answer=Answer(
+            label=label,
+            text=text,
+            unit=unit if is_known else "",
+            sentence=said + (f" ({why})" if why else ""),
+            value=found.value if found else None,
+            low=low,
+            high=high,
+            interval=within,
+            confidence=found.confidence if found else 0.0,
+        ),
+        certainty=valid[row.is_valid],
+        statements=tuple(Statement(one, Severity.WARNING) for one in row.failures),
+        tables=(_runs(journal, study, row.cell, outcomes),),
+        data=_row(row),
+    )
+
+
+def _runs(
+    journal: StudyJournal, study: Study, cell: Cell, outcomes: Sequence[TurnOutcome]
+) -> Table:
+    """Return the runs of a cell with the command that shows each in full."""
+    own = sorted((o for o in outcomes if o.turn.cell == cell), key=lambda o: o.turn.repeat)
+    steps = [step or " ".join(study.figure).strip() for step in study.steps]
+    found = []
+    for outcome in own:
+        by_step = outcome.found(study)
+        values = (one.estimate if (one := by_step.get(s)) else None for s in study.steps)
+        run_id = outcome.result.run_id if outcome.result else ""
+        command = f"loadstone report {run_id}{elsewhere(journal)}" if run_id else "not measured"
+        shown = tuple(figures.rate(one.value if one else None) for one in values)
+        note = "; ".join(outcome.failures(study))
+        found.append(Row((str(outcome.turn.repeat), *shown, command), note))
+    numbers = (Column(name, is_number=True) for name in ("repeat", *steps))
+    return Table("Runs", (*numbers, Column("report")), tuple(found))
+
+
+def _data(journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]) -> dict[str, Any]:
+    return {
+        "document": "study",
+        "study_id": journal.study_id,
+        "study": study.name,
+        "title": study.title,
+        "source": study.source,
+        "notes": list(study.notes),
+        "quick": study.quick,
+        "seed": journal.begun.seed,
+        "started_at": journal.begun.started_at,
+        "missing": sum(one.result is None for one in outcomes),
+        "figure": {"name": study.figure[0], "unit": study.figure[1]},
+        "differences": [
+            {
+                "factor": one.comparison.factor,
+                "base": one.comparison.base,
+                "other": one.comparison.other,
+                "step": one.step,
+                "where": dict(one.others),
+                "ratio": one.ratio.mean,
+                "low": one.ratio.low,
+                "high": one.ratio.high,
+                "count": one.ratio.count,
+                "unit": one.unit,
+                "p": one.p,
+                "p_holm": one.p_holm,
+                "answer": one.answer.value,
+                "words": str(one),
+            }
+            for one in differences(study, outcomes)
+        ],
+    }
+
+
+def _row(row: TableRow) -> dict[str, Any]:
+    found = row.estimate
+    return {
+        "levels": dict(row.cell.levels),
+        "step": row.step,
+        "scenario": row.cell.scenario or None,
+        "title": str(row.cell),
+        "settings": dict(row.cell.settings),
+        "value": found.value if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "confidence": found.confidence if found else None,
+        "values": list(row.values),
+        "repeats": row.repeats,
+        "generator_valid": row.is_valid,
+        "published": row.published.value if row.published else None,
+        "published_words": row.published.words if row.published else None,
+        "failures": list(row.failures),
+        "run_ids": list(row.run_ids),
+        "saturates": None if row.limits is None else list(row.limits),
+    }
+
+
+def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart | None:
+    """Return the figure of each cell with its interval, a row for each; None without a figure."""
+    own = [row for row in lines if row.step == step]
+    named = [(float(len(own) - number), row) for number, row in enumerate(own)]
+    values = tuple(
+        (row.estimate.value, y) for y, row in named if row.estimate and row.estimate.value
+    )
+    if not values:
+        return None
+    limit = MOST_TIMES * max(x for x, _ in values)
+    name, unit = study.figure
+    shown = "N" if name == "N" else name
+    cut = any(((row.estimate and row.estimate.high) or 0.0) > limit for row in own)
+    note = " Intervals that end at the edge reach further." if cut else ""
+    series = [
+        ChartSeries("interval", "intervals", "p50", _intervals(named, limit)),
+        ChartSeries(shown, "points", "p50", values),
+    ]
+    return Chart(
+        id=f"chart-{study.steps.index(step) + 1}",
+        title=f"{step}: {shown}" if step else f"{shown} of each cell",
+        summary=f"{shown} ({unit}), with its interval where one is known.{note}",
+        x_label=f"{shown} {unit}",
+        y_label="",
+        series=tuple(one for one in series if one.data),
+        from_zero_x=min(x for x, _ in values) < max(x for x, _ in values) / 2,
+        rows=tuple(str(row.cell) for row in own),
+    )
+
+
+def _scaling(number: int, one: Scaling) -> Chart:
+    """Return the capacities over the count, the fitted law and the ideal line."""
+    most = max(count for count, _ in one.points)
+    try:
+        law = fit(one.points)
+    except InvalidInput as refused:
+        curve: tuple[Xy, ...] = ()
+        ideal: tuple[Xy, ...] = ()
+        summary = f"{refused}."
+    else:
+        counts = [1 + (most - 1) * step / (LAW_POINTS - 1) for step in range(LAW_POINTS)]
+        curve = tuple((count, law.at(count)) for count in counts)
+        # Limited to twice the law, as a longer ideal line would flatten the curve.
+        top = 2 * max(rate for _, rate in one.points)
+        reach = min(most, top / law.rate_rps.value)
+        ideal = ((0.0, 0.0), (reach, reach * law.rate_rps.value))
+        summary = (
+            "The points are the repeats, the line is the Universal Scalability Law fitted to them, "
+            "the dashed line what each one more would bring if nothing were shared."
+        )
+    series = (
+        ChartSeries("measured", "points", "metered", one.points),
+        ChartSeries("fitted law", "line", "p50", curve),
+        ChartSeries("ideal", "dashed", "even", ideal),
+    )
+    return Chart(
+        id=f"scaling-{number}",
+        title=f"Scaling over {one.title}",
+        summary=summary,
+        x_label=one.factor,
+        y_label="per second",
+        series=tuple(line for line in series if line.data),
+        from_zero_x=True,
+        from_zero_y=True,
+    )
+
+
+def _intervals(named: Sequence[tuple[float, TableRow]], limit: float) -> tuple[Xy, ...]:
+    return tuple(
+        (min(end, limit), y)
+        for y, row in named
+        if row.estimate and row.estimate.low is not None and row.estimate.high is not None
+        for end in (row.estimate.low, row.estimate.high)
+    )

@@ -1,0 +1,234 @@
+from dataclasses import replace
+
+import pytest
+from made_stats import with_errors
+from realistic import keystone
+
+from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.report import figures
+from loadstone.report.sections import search, statements, trials
+from loadstone.search.model import Capacity, CapacityKind
+
+RESULT, _ = keystone()
+ISSUE, VALIDATE = RESULT.measurements
+
+
+def said(finding) -> str:
+    return "\n".join(one.text for one in statements.of(finding))
+
+
+def test_the_answer_has_its_interval():
+    assert search.sentence(ISSUE) == (
+        "Token issue: the service sustains N = 7.19 a second (95 % interval 7.11 to 7.27)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacity", "headline"),
+    [
+        (None, "No capacity was found for token issue: the search did not finish."),
+        (
+            Capacity(50.0, 50.0, None, 0.95),
+            "Token issue: the service sustains at least 50.0 a second; the upper limit is not "
+            "known.",
+        ),
+        (
+            Capacity(None, None, 5.0, 0.0),
+            "Token issue: N is below 5.00 a second; no rate was seen to be sustained.",
+        ),
+        (Capacity(None, 5.0, 7.0, 0.0), "Token issue: N lies somewhere in 5.0 to 7.0 a second."),
+        (Capacity(None, None, None, 0.0), "Token issue: N was not found."),
+    ],
+)
+def test_what_is_not_known_is_not_said(capacity, headline):
+    assert search.sentence(replace(ISSUE, capacity=capacity)) == headline
+
+
+def test_the_headline_latency_is_from_a_rate_up_to_n_that_never_failed():
+    known = [t for t in trials.paced(ISSUE) if t.verdict.state is TrialState.SUSTAINED][-1]
+    low, above = (replace(known, rate_rps=rate) for rate in (30.4, 35.7))
+    failed = replace(above, verdict=Verdict(TrialState.DEGRADED, ("grew",), Cause.OVERLOAD))
+    n = Capacity(33.0, 31.0, 36.0, 0.95)
+    for made in ((low, above), (low, above, failed), (above, failed, low)):
+        shown = trials.last_sustained(replace(ISSUE, capacity=n, trials=made))
+        assert shown is not None
+        assert shown.rate_rps == 30.4
+    only = trials.last_sustained(replace(ISSUE, capacity=n, trials=(above, failed)))
+    assert only is not None
+    assert only.rate_rps == 35.7
+
+
+def test_the_cost_of_a_request_and_the_limit_are_named_where_the_figures_show_them():
+    assert (
+        "One token issue costs 250 ms of CPU in the service's processes, over all trials."
+        in said(ISSUE)
+    )
+    assert "2 cores were 97 % busy at N: the CPU is the limit." in said(ISSUE)
+
+
+def test_a_machine_that_is_not_busy_is_not_blamed():
+    made = tuple(
+        replace(trial, usage=replace(trial.usage, machine_busy=0.4)) for trial in ISSUE.trials
+    )
+    text = said(replace(ISSUE, trials=made))
+    assert "40 % busy at N: the machine had CPU to spare" in text
+    assert "the CPU is the limit" not in text
+
+
+def test_of_a_service_elsewhere_nothing_is_said_about_its_cpu():
+    made = tuple(
+        replace(trial, usage=replace(trial.usage, service_cpu_s=None)) for trial in ISSUE.trials
+    )
+    assert "costs" not in said(replace(ISSUE, trials=made))
+    assert "busy at N" not in said(replace(ISSUE, trials=made))
+    assert "busy at N" not in said(
+        replace(ISSUE, trials=tuple(replace(t, usage=None) for t in ISSUE.trials))
+    )
+
+
+def test_stolen_cpu_is_named():
+    made = tuple(
+        replace(trial, usage=replace(trial.usage, machine_steal=0.06)) for trial in ISSUE.trials
+    )
+    assert "6.0 % of the CPU time was taken by other guests" in said(replace(ISSUE, trials=made))
+
+
+def test_a_noisy_neighbour_on_the_same_machine_is_named():
+    made = tuple(
+        replace(trial, usage=replace(trial.usage, service_cpu_s=trial.usage.service_cpu_s / 3))
+        for trial in ISSUE.trials
+    )
+    text = said(replace(ISSUE, trials=made))
+    assert "Other work on this machine took" in text
+    assert "on a quiet machine N would be higher" in text
+    assert "Other work" not in said(ISSUE)
+
+
+def test_a_short_look_is_not_taken_for_a_rate_that_was_sustained():
+    look = replace(ISSUE.trials[2], planned_s=2.0)
+    assert "keeps up" not in said(replace(ISSUE, trials=(look,)))
+
+
+def test_how_the_service_gives_way_is_said_with_figures():
+    assert "At 8.40 a second only 7.17 complete: the backlog grows by 0.14 s of work" in said(ISSUE)
+    errors = Verdict(TrialState.DEGRADED, ("9 of 1000 failed",), Cause.ERRORS)
+    known = ISSUE.trials[4].stats
+    known = replace(known, total=replace(known.total, ok=known.ok - 9))
+    stats = with_errors(known, ("503", 7), ("no answer in time", 2))
+    failing = replace(ISSUE.trials[4], verdict=errors, stats=stats)
+    text = said(replace(ISSUE, trials=(*ISSUE.trials[:4], failing)))
+    assert "At 8.40 a second requests fail: 9 (503 7, ...)." in text
+    assert "9 of 1,106 requests failed." in text
+
+
+def test_the_generator_is_cleared_or_named():
+    assert "The load generator was the limit in trial 4: it says nothing" in said(ISSUE)
+    assert "The load generator was not the limit: it sent 99 % of the requests" in said(VALIDATE)
+
+
+def test_a_search_that_ended_at_once_still_has_words():
+    empty = replace(ISSUE, capacity=None, trials=(), notes=())
+    assert statements.of(empty) == ()
+    assert "did not finish" in search.sentence(empty)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(7.194, "7.19"), (46.28, "46.3"), (526.4, "526"), (12345.6, "12,346"), (None, "–")],  # noqa: RUF001
+)
+def test_rates_have_three_figures(value, shown):
+    assert figures.rate(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("capacity", "shown"),
+    [
+        (Capacity(278.63, 277.2, 280.1, 0.95), "278.6 (277.2 to 280.1)"),
+        (Capacity(281.2, 276.2, 286.1, 0.95), "281 (276 to 286)"),
+        (Capacity(98.06, 97.98, 98.14, 0.95), "98.06 (97.98 to 98.14)"),
+        (Capacity(5.0, 4.0, 6.0, 0.95), "5.0 (4.0 to 6.0)"),
+        (Capacity(5.0, 5.0, 5.0, 0.95), "5.00 (5.00 to 5.00)"),
+    ],
+)
+def test_n_shows_no_digit_that_its_interval_does_not_carry(capacity, shown):
+    assert f"{figures.n(capacity)} ({figures.interval(capacity)})" == shown
+
+
+def test_a_load_over_http_2_says_so():
+    assert "HTTP/2" not in said(ISSUE)
+    spoken = [replace(one, health=replace(one.health, http="2")) for one in ISSUE.trials]
+    assert "Requests went over HTTP/2, one connection a thread" in said(
+        replace(ISSUE, trials=tuple(spoken))
+    )
+
+
+def test_requests_that_were_sent_a_second_time_are_counted():
+    assert "second time" not in said(ISSUE)
+    first, *rest = ISSUE.trials
+    made = (replace(first, health=replace(first.health, retries=3)), *rest)
+    assert (
+        "3 requests were sent a second time: the service had closed the kept connection before it "
+        "read the first."
+    ) in said(replace(ISSUE, trials=made))
+
+
+@pytest.mark.parametrize(
+    ("resumed", "sentence"),
+    [
+        (True, "New connections resumed the TLS session of an earlier one"),
+        (False, "Each new connection made a full TLS handshake"),
+    ],
+)
+def test_over_tls_it_is_said_what_new_connections_began_with(resumed, sentence):
+    assert "TLS" not in said(ISSUE)
+    made = tuple(
+        replace(trial, health=replace(trial.health, tls_resumption=resumed))
+        for trial in ISSUE.trials
+    )
+    assert sentence in said(replace(ISSUE, trials=made))
+
+
+def with_rates(*outcomes):
+    """A search with N = 33 and a trial of each rate: sustained or not."""
+    known = [t for t in trials.paced(ISSUE) if t.verdict.state is TrialState.SUSTAINED][-1]
+    failed = Verdict(TrialState.DEGRADED, ("grew",), Cause.OVERLOAD)
+    made = tuple(
+        replace(known, number=number, rate_rps=rate, **({} if held else {"verdict": failed}))
+        for number, (rate, held) in enumerate(outcomes, 1)
+    )
+    return replace(ISSUE, capacity=Capacity(33.0, 31.0, 36.0, 0.95), trials=made)
+
+
+def test_trials_of_one_rate_that_disagree_are_one_sentence():
+    text = said(with_rates((30.4, True), (35.66, True), (35.7, False)))
+    assert "At 35.7 a second it kept up once and fell behind once: that is the upper edge" in text
+    assert text.count("35.7") == 1
+    assert "complete: the backlog" not in text
+    assert "At 30.4 a second it keeps up" in text
+
+
+RATES = [(30.4, True), (33.0, False), (35.7, True), (35.7, False)]
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        RATES,
+        RATES[::-1],
+        [(35.7, False), (35.7, True), (35.7, True)],
+        [(30.0, False), (30.0, True), (36.0, False)],
+    ],
+)
+def test_no_rate_is_said_both_to_keep_up_and_to_fall_behind(outcomes):
+    found = with_rates(*outcomes)
+    shown = [fact.label for fact in search.facts(found) if fact.is_line]
+    assert len(shown) == len(set(shown))
+
+
+def test_what_the_machine_s_clocks_show_names_the_limit_where_nothing_was_watched():
+    assert search.limit(ISSUE) == "the machine's CPU: its 2 cores were 97 % busy at N"
+    quiet = tuple(replace(t, usage=replace(t.usage, machine_busy=0.4)) for t in ISSUE.trials)
+    kind = replace(ISSUE.capacity, kind=CapacityKind.SATURATION)
+    assert search.limit(replace(ISSUE, capacity=kind, trials=quiet)) == search.UNWATCHED
+    late = replace(ISSUE.capacity, kind=CapacityKind.OBJECTIVE)
+    assert "responses become too slow" in search.limit(replace(ISSUE, capacity=late))
