@@ -43,8 +43,8 @@ def test_hooks_act_when_they_are_due_and_their_results_are_kept(loadstone, write
     (tmp_path / "lines.json").write_text(json.dumps(printed))
     told = loadstone("run", write(TASK), "--rally-json", "rally.json")
     assert told.returncode == 0, told.stderr
-    assert "cat chart.json" in told.stdout
-    assert "Subprocess returned 3" in told.stdout
+    assert "failed: Subprocess returned 3" in told.stdout
+    assert "says charts" in loadstone("results", "show", "latest", "--trials").stdout
     (subtask,) = json.loads((tmp_path / "rally.json").read_text())["tasks"][0]["subtasks"]
     charts, failing, words, missing, lines = subtask["workloads"][0]["hooks"]
     assert charts["summary"] == {"success": 2}
@@ -71,14 +71,13 @@ def marked_and_drawn(page):
     assert "Hooks acted 9 times, 2 of them failed" in page
     assert page.count('<rect class="span sustained"') == 7
     assert page.count('<rect class="span degraded"') == 2
-    for title in ("Hook 1, iteration 3: Nodes", "Hook 5, iteration 9: Odd", "Hook 5: Up"):
+    for title in ("Hook 1, iteration 3: Nodes", "Hook 5, iteration 9: Odd"):
+        assert f"<summary>{title}</summary>" in page
+    for title in ("Hook 5, iteration 2: Load &lt;of&gt; it", "Hook 5: Up"):
         assert f"<h4>{title}</h4>" in page
-    drawn = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])
-    by_title = {chart["title"]: chart["series"] for chart in drawn}
-    (line,) = by_title["Hook 5, iteration 2: Load <of> it"]
-    assert (line["name"], line["data"]) == ("user", [[0.0, 1.0], [1.0, 2.5]])
-    # What each run printed, over the time at which it ran.
-    assert [y for _, y in by_title["Hook 5: Up"][0]["data"]] == [3.0, 3.0]
+    # What each run printed, over the time at which it ran: both had 3.
+    drawn = page.partition("<h4>Hook 5: Up</h4>")[2].partition("</svg>")[0]
+    assert len(re.findall(r"<title>[^<]*, 3</title>", drawn)) == 2
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def test_a_hook_whose_moment_did_not_come_is_named(loadstone, write):
     late = {"event": {"unit": "iteration", "at": [21]}}
     told = loadstone("run", write(hooked(("echo never", late))))
     assert told.returncode == 0, told.stderr
-    assert re.search(r"echo never +\S +its moment did not come", told.stdout)
+    assert "echo never: its moment did not come" in told.stdout
     assert hook_runs(loadstone) == [[]]
 
 

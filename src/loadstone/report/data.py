@@ -25,7 +25,7 @@ def _section(section: Section) -> dict[str, Any]:
     answer, certainty = section.answer, section.certainty
     return {
         **section.data,
-        "name": section.title,
+        "name": section.name or section.title,
         "answer": {
             "label": answer.label,
             "text": answer.text,

@@ -47,9 +47,10 @@ def _names(sections: Sequence[Section]) -> Iterator[str]:
     """Yield a name for each; a number distinguishes equal names."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in sections:
-        counts[one.scenario, one.title] += 1
-        number = counts[one.scenario, one.title]
-        yield one.title if number == 1 else f"{one.title} ({number})"
+        name = one.name or one.title
+        counts[one.scenario, name] += 1
+        number = counts[one.scenario, name]
+        yield name if number == 1 else f"{name} ({number})"
 
 
 def _case(section: Section, name: str) -> Xml.Element:

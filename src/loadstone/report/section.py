@@ -195,6 +195,7 @@ class Section:
     answer: Answer
     certainty: Certainty
     subtitle: str = ""
+    name: str = ""  # where it stands alone: "Issue tokens, concurrency 2"; empty: the title
     scenario: str = ""
     request: str = ""  # "POST /v3/auth/tokens"
     limit: str = ""  # what limits, by name

@@ -157,6 +157,7 @@ def _section(
     is_known = found is not None and found.value is not None
     text = figures.rate(found.value) if found is not None and is_known else figures.NOT_FOUND
     why = "; ".join(row.failures)
+    said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
     low, high = (found.low, found.high) if found else (None, None)
     within = f"{figures.rate(low)} to {figures.rate(high)}" if low is not None and high else ""
     valid: dict[bool | None, Certainty] = {
@@ -173,7 +174,7 @@ def _section(
             label=label,
             text=text,
             unit=unit if is_known else "",
-            sentence=f"{title}: {label} {text} {unit}".rstrip() + (f" ({why})" if why else ""),
+            sentence=said + (f" ({why})" if why else ""),
             value=found.value if found else None,
             low=low,
             high=high,

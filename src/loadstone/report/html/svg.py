@@ -9,7 +9,6 @@ from loadstone.report.html.scale import Scale, fitted, written
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 40, 44
 LEGEND = 18  # height of a line of the legend
-FEW = 600  # points of a cloud: more do not help without zoom
 SPARSE = 200  # points of a cloud: above, they are drawn smaller
 MOST_DOTS = 12  # on a line: above, the line alone is clearer
 ROW_HEIGHT = 36  # of a named row, whose name stands above its figures
@@ -112,8 +111,7 @@ def _series(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
             for (px, py), value in zip(at, series.data, strict=True):
                 yield mark(series.tone, px, py, 5.5, _tip(series, value))
         case "cloud":
-            few = at[:: -(-len(at) // FEW)]
-            yield _cloud(series.tone, few, "sparse " if len(series.data) <= SPARSE else "")
+            yield _cloud(series.tone, at, "sparse " if len(at) <= SPARSE else "")
         case "area":
             line = _line(at)
             yield f'<path class="area {series.tone}" d="{line}V{y.start}H{at[0][0]}Z"/>'

@@ -73,6 +73,7 @@ class Maker:
             id=anchor,
             title=f"{curve.scenario} at rising {curve.setting}",
             subtitle=_joined(measurement.subtask, measurement.description),
+            name=names.of_measurement(measurement),
             scenario=measurement.scenario,
             answer=steps.answer(curve),
             certainty=self._certainty(measurement, steps.sla(curve)),
@@ -92,6 +93,7 @@ class Maker:
             id=anchor,
             title=_title(measurement),
             subtitle=_subtitle(measurement),
+            name=_name(measurement),
             scenario=measurement.scenario,
             request=measurement.request,
             answer=_answer(measurement),
@@ -168,11 +170,17 @@ def _title(measurement: Measurement) -> str:
     return f"{measurement.scenario}{load}"
 
 
+def _name(measurement: Measurement) -> str:
+    load = f", {steps.load_of(measurement)}" if measurement.policy == "steps" else ""
+    return names.of_measurement(measurement) + load
+
+
 def _subtitle(measurement: Measurement) -> str:
     if not measurement.spec:
         return ""
     title = measurement.title if measurement.title != measurement.scenario else ""
-    return _joined(measurement.subtask or title, measurement.description)
+    subtask = measurement.subtask if measurement.subtask != measurement.scenario else ""
+    return _joined(subtask or title, measurement.description)
 
 
 def _joined(*parts: str) -> str:

@@ -9,6 +9,8 @@ from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage
 from loadstone.report.section import Answer, Certainty, Fact, Figure, Severity, Statement
 from loadstone.report.sections import statements
+from loadstone.report.sections.tables import hook_name
+from loadstone.report.sections.trials import healths
 from loadstone.result.model import Measurement
 
 
@@ -38,15 +40,42 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     yield Fact("load", load_in_words(measurement), rank=4, is_column=True)
     if measurement.reduced:
         yield Fact("reduced", reduction(measurement), rank=0, tone="undecided")
+    if measurement.requests_as_rally:
+        yield Fact("requests", "Rally's own sequence, for comparison with it", rank=5)
+    if any(health.http == "2" for health in healths(measurement)):
+        yield Fact("protocol", "HTTP/2, one connection a thread", rank=5)
+    if measurement.checks and measurement.checks_passed:
+        names = dict.fromkeys(check.criterion for check in measurement.checks)
+        yield Fact("SLA", f"held: {', '.join(names)}", rank=4)
     stats = measurement.stats
     if stats is None:
+        yield Fact("measured", nothing(measurement), rank=2)
         return
     total = stats.total
-    names = (("p50", total.median_s), ("p95", total.p95_s), ("p99", total.p99_s))
-    shown = ", ".join(f"{name} {figures.plain_s(time_s)}" for name, time_s in names)
+    percentiles = (("p50", total.median_s), ("p95", total.p95_s), ("p99", total.p99_s))
+    shown = ", ".join(f"{name} {figures.plain_s(time_s)}" for name, time_s in percentiles)
     p95 = f"{figures.plain_s(total.p95_s)} s"
     yield Fact("times", f"{shown} s", rank=2)
     yield Fact("p95", p95, is_line=False, is_column=True)
+    if hooks := _hooks(measurement):
+        yield Fact("hooks", hooks, rank=4)
+    for line in identity.lines(measurement.trial):
+        yield Fact("Keystone", line.strip(), rank=5)
+
+
+def _hooks(measurement: Measurement) -> str:
+    """Describe how often hooks acted, what failed, and which never did; empty without hooks."""
+    specs = json.loads(measurement.spec).get("hooks") or [] if measurement.spec else []
+    if not specs:
+        return ""
+    runs = measurement.hook_runs
+    acted = {run.hook for run in runs}
+    parts = [f"acted {len(runs)} times"]
+    if failed := [run.error[0] for run in runs if run.error]:
+        parts.append(f"{len(failed)} failed: {failed[0]}")
+    never = [hook_name(spec, at) for at, spec in enumerate(specs) if at not in acted]
+    parts += [f"{name}: its moment did not come" for name in never]
+    return "; ".join(parts)
 
 
 def sla(measurement: Measurement) -> Certainty | None:
