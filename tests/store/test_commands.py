@@ -146,9 +146,9 @@ def test_a_failure_is_data_where_data_was_asked_for(loadstone):
 
 
 def test_digits_are_whole_where_the_terminal_is_narrow(loadstone, monkeypatch):
-    wide = loadstone("results", "show", "latest").stdout
+    wide = loadstone("results", "show", "latest", "--trials").stdout
     monkeypatch.setenv("COLUMNS", "40")
-    narrow = loadstone("results", "show", "latest").stdout
+    narrow = loadstone("results", "show", "latest", "--trials").stdout
     row = next(line for line in wide.splitlines() if "6.90" in line and "sustained" in line)
     assert row.rstrip() in [line.rstrip() for line in narrow.splitlines()]
     assert "…" not in narrow + loadstone("results", "list").stdout
