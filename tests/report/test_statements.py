@@ -100,7 +100,7 @@ def test_a_noisy_neighbour_on_the_same_machine_is_named():
     )
     text = said(replace(ISSUE, trials=made))
     assert "Other work on this machine took" in text
-    assert "on a quiet machine N would be higher" in text
+    assert "on a quiet machine N may be higher" in text
     assert "Other work" not in said(ISSUE)
 
 

@@ -122,13 +122,13 @@ def disturbed(measurement: Measurement) -> Iterator[str]:
     if is_stolen(usage):
         yield (
             f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
-            f"the same host: without them N would be higher."
+            f"the same host: without them N may be higher."
         )
     if is_disturbed(usage):
         yield (
             f"Other work on this machine took {figures.percent(usage.others_busy or 0.0)} of its "
             f"CPU, the service {figures.percent(usage.service_busy or 0.0)}: on a quiet machine N "
-            f"would be higher."
+            f"may be higher."
         )
 
 
