@@ -10,7 +10,7 @@ from dataclasses import replace
 import psutil
 import pytest
 import requests
-from documents import workloads
+from documents import only, workloads
 from lab_client import quietly, token_of, until
 
 from loadstone.errors import InvalidInput
@@ -145,7 +145,7 @@ def loadstone(*words):
 def found_by(ended):
     """The data of a run whose exit code agrees with them."""
     found = json.loads(ended.stdout)
-    measurements = found.get("measurements", [found])
+    measurements = found["measurements"]
     verdicts = {trial["verdict"] for one in measurements for trial in one["trials"]}
     assert "invalid" not in verdicts, ended.stderr
     assert ended.returncode == (1 if "degraded" in verdicts else 0), ended.stderr
@@ -159,7 +159,7 @@ def assert_measured(lab, tmp_path):
         *("--rate", "12", "--users", "0", "--repeats", "1", "--timeout", "60s"),
         *("--baseline", "5s", "--observe", "8s", "--store", str(tmp_path), "--json", "-"),
     )
-    found = found_by(ended)
+    found = only(found_by(ended))
     [fault] = found["faults"]
     assert fault["action"] == "freeze haproxy service for 1 seconds"
     assert fault["targets"] == ["haproxy"]
@@ -180,7 +180,7 @@ def assert_clients_are_told_of_the_expiry(lab, tmp_path):
         *("--rate", "12", "--users", "0", "--repeats", "1", "--timeout", "60s"),
         *("--baseline", "5s", "--observe", "4s", "--store", str(tmp_path), "--json", "-"),
     )
-    [fault] = found_by(ended)["faults"]
+    [fault] = only(found_by(ended))["faults"]
     assert "certificate expired" in {one["kind"] for one in fault["errors"]}
     assert fault["downtime_s"] > 0
     assert_as_logged(fault)

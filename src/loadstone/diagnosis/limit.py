@@ -48,8 +48,10 @@ def named_limit(resources: Resources | None) -> str | None:
         return None
     found, first = resources.bottleneck, resources.findings[0]
     if found.kind is BottleneckKind.NONE:
-        is_taken = any(one.name == "others_cores" for one in first.evidence)
-        return found.sentence.rstrip(".") if is_taken else None
+        if all(one.name != "others_cores" for one in first.evidence):
+            return None
+        _, _, who = found.sentence.partition(": ")
+        return f"this machine's cores: {who.partition(',')[0].rstrip('.')}"
     use = resources.observation.use(BottleneckKind.CPU, found.role)
     if use is None or first.id not in BY_CPU:
         return found.sentence.rstrip(".")

@@ -83,7 +83,8 @@ def _block(section: Section, report: Report, width: int) -> Iterator[RenderableT
         if table.is_primary:
             yield from _titled(table)
     if commands := [one for one in kept if one in section.commands]:
-        yield Text("")
+        if len(commands) < len(kept):
+            yield Text("")
         yield from _lines(commands, width)
 
 

@@ -41,6 +41,7 @@ from loadstone.report.sections import (
 from loadstone.result.model import Measurement
 from loadstone.result.outcome import Shortfall, shortfalls
 
+OTHER_PROGRAMS = "other programs"
 SamplesOf = Callable[[Trial], Samples]
 KINDS = {
     FELL_SHORT: "fell short",
@@ -264,7 +265,10 @@ def _shared_facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact("failures", text + more, rank=3, is_column=True, short=short)
     if trust := _trust(measurement):
         yield trust
-    for line in (*statements.died(measurement), *statements.disturbed(measurement)):
+    # What limits it may name the other programs already.
+    is_named = OTHER_PROGRAMS in _limit(measurement)
+    disturbed = () if is_named else statements.disturbed(measurement)
+    for line in (*statements.died(measurement), *disturbed):
         yield Fact("note", line, rank=2, tone="undecided")
 
 
