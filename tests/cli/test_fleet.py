@@ -25,7 +25,7 @@ from loadstone.engine.fleet import certificates
 from loadstone.engine.parquet import read
 from loadstone.store.store import Store
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 AtOnce = Callable[..., "subprocess.CompletedProcess[str]"]
 IS_ROOT = os.geteuid() == 0

@@ -35,7 +35,7 @@ def test_requests_without_a_local_port_are_counted_and_make_the_run_invalid() ->
         env={"PYTHONPATH": str(support), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

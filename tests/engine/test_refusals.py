@@ -183,7 +183,7 @@ def test_a_thread_that_cannot_be_started_ends_the_run() -> None:
         env={"PYTHONPATH": str(support)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=True,
     )
     assert "of 4000 cannot be started: Resource temporarily unavailable" in ended.stdout

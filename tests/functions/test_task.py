@@ -44,7 +44,7 @@ class Cloud(FakeKeystone):
         if request.path.split("/")[1] in ("compute", "image"):
             if request.command == "DELETE":
                 self.removing.set()
-                self.may_remove.wait(timeout=60)
+                self.may_remove.wait(timeout=500)
             self.beside.token_is_good = request.headers.get("X-Auth-Token") in self.tokens
             self.beside.serve(request)
             if len(self.beside.servers) > 2:
@@ -115,7 +115,7 @@ def killed(cloud, tmp_path: Path):
         stdout=subprocess.PIPE,
         env=dict(os.environ),
     ) as process:
-        assert cloud.booted.wait(timeout=90)
+        assert cloud.booted.wait(timeout=500)
         process.kill()
         # Its end comes when the last worker has let go of it.
         process.stdout.read()
@@ -164,7 +164,7 @@ def test_ctrl_c_while_servers_are_removed_ends_the_run_and_leaves_nothing(cloud,
         text=True,
         env=dict(os.environ),
     ) as process:
-        assert cloud.removing.wait(timeout=90)
+        assert cloud.removing.wait(timeout=500)
         process.send_signal(signal.SIGINT)
         cloud.may_remove.set()
         shown, told = process.communicate()
@@ -205,7 +205,7 @@ def test_an_installed_package_brings_its_scenarios_without_an_option(tmp_path: P
             [sys.executable, "-m", "loadstone", *words],
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=500,
             env={**os.environ, "PYTHONPATH": str(installed)},
             cwd=tmp_path,
             check=False,

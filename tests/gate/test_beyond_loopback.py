@@ -23,7 +23,7 @@ def run(case: str, home: Path, *words: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=115,
+        timeout=500,
     )
     assert told.returncode == 0, told.stderr
     found: dict[str, Any] = json.loads(told.stdout)

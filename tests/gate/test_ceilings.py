@@ -65,7 +65,7 @@ def loadstone(url: str, home: Path, *words: str) -> "subprocess.CompletedProcess
         capture_output=True,
         text=True,
         check=False,
-        timeout=115,
+        timeout=500,
     )
 
 

@@ -60,7 +60,7 @@ def held(fake, wanted):
     def hold(method, path):
         if wanted in ((method, path), method):
             come.set()
-            go.wait(timeout=60)
+            go.wait(timeout=500)
 
     fake.disturb = hold
     return come, go
@@ -68,7 +68,7 @@ def held(fake, wanted):
 
 def test_ctrl_c_while_users_are_made_waits_for_those_on_their_way(fake, process, journal):
     come, go = held(fake, ("POST", "/v3/users"))
-    assert come.wait(timeout=60)
+    assert come.wait(timeout=500)
     process.send_signal(signal.SIGINT)
     go.set()
     shown, trouble = process.communicate()
@@ -83,7 +83,7 @@ def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, jour
         assert process.poll() is None
     come, go = held(fake, "DELETE")
     process.send_signal(signal.SIGINT)
-    assert come.wait(timeout=60)
+    assert come.wait(timeout=500)
     process.send_signal(signal.SIGINT)
     shown, _ = process.communicate()
     go.set()
@@ -100,7 +100,7 @@ def test_the_first_signal_during_the_removal_does_not_end_it(fake, process, jour
         assert process.poll() is None
     come, go = held(fake, "DELETE")
     process.stdin.close()  # the run ends
-    assert come.wait(timeout=60)
+    assert come.wait(timeout=500)
     process.send_signal(number)
     go.set()
     process.stdin = None  # communicate would flush it
@@ -121,16 +121,16 @@ def test_killed_at_any_call_all_is_found_and_removed(fake, variables, journal, s
         if sum(fake.calls.values()) == call:
             arrived.set()
             # The process is dead when the service carries its call out.
-            answer_after.wait(timeout=60)
+            answer_after.wait(timeout=500)
 
     fake.disturb = count
     with running(variables, journal) as process:
-        assert arrived.wait(timeout=60)
+        assert arrived.wait(timeout=500)
         process.kill()
         process.wait()
     answer_after.set()
     fake.disturb = lambda _method, _path: None
-    fake.idle.wait(timeout=60)
+    fake.idle.wait(timeout=500)
     with connect(from_environment(variables, "--lab test")) as access:
         assert clean(access, journal, said.append) == ()
     assert not any(fake.things.values())

@@ -16,7 +16,7 @@ from loadstone.audit.transport import collect
 from loadstone.lab import processes
 from loadstone.lab.deployment import Deployment
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 Start = Callable[..., Deployment]
 WELL = (

@@ -20,7 +20,7 @@ from loadstone.keystone.resources import ResourceKind
 from loadstone.run.exit_code import exit_code, leftovers
 from loadstone.store.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 
 def loadstone(*words):
@@ -128,7 +128,7 @@ def test_a_keystone_that_dies_in_mid_search_is_said_with_its_log(start, tmp_path
                 break
         for pid in deployment.pids():
             os.kill(pid, signal.SIGKILL)
-        _, told = process.communicate(timeout=100)
+        _, told = process.communicate(timeout=500)
     assert process.returncode == 3, told
     assert "uwsgi" in told
     assert "Traceback" not in told
@@ -149,7 +149,7 @@ def test_the_demo_ends_with_a_report_and_leaves_no_process(lab_home, tmp_path): 
         [sys.executable, "-m", "loadstone", "demo", "--budget", "20s", "--store", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=500,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

@@ -12,7 +12,7 @@ from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
 from loadstone.store.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 
 # A password check at cost 12 takes 256 times as long as one at cost 4.
 COSTLY = "hash-rounds=12"

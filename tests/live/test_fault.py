@@ -21,7 +21,7 @@ from loadstone.faults.sentence import read
 from loadstone.lab import deployment
 from loadstone.lab.keystone import settings
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 # Carries a fault out and holds it until it is killed.
 HOLDS = """

@@ -9,7 +9,7 @@ import pytest
 
 from loadstone.store.store import Store
 
-pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 
 PATCH = """\
 --- a/keystone/token/provider.py

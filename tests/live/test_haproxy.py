@@ -10,7 +10,7 @@ import pytest
 from documents import only
 from haproxy import ISSUES, haproxy, limited
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.verify]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.verify]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from loadstone.lab import deployment, lab_host
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.lab_host import LabHost
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 
 def test_one_client_at_a_time_measures_on_a_lab_host(

@@ -27,7 +27,7 @@ from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 from loadstone.system.redaction import Redaction
 from loadstone.workload.model import RunConfig
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 TASK = """\
 version: 2
@@ -147,7 +147,7 @@ def command(*given: object) -> list[str]:
 
 
 def ended(*given: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*given), capture_output=True, text=True, check=False, timeout=200)
+    return subprocess.run(command(*given), capture_output=True, text=True, check=False, timeout=500)
 
 
 def begun(*given: object) -> tuple[subprocess.Popen[str], str]:
@@ -171,7 +171,7 @@ def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
     process, run_id = begun("run", tmp_path / "task.yaml", "--lab", exclusive_keystone.name, *store)
     victim = workers(exclusive_keystone)[0]
     os.kill(victim, signal.SIGKILL)
-    _, told = process.communicate(timeout=200)
+    _, told = process.communicate(timeout=500)
     assert f"process of uwsgi (pid {victim}) died at" in told
     kept = json.loads(ended("results", "show", run_id, *store, "--json", "-").stdout)
     (workload,) = workloads(kept)

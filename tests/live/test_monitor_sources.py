@@ -20,7 +20,7 @@ from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.sources.open import open_source, open_sources
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 VALIDATIONS = 20
 

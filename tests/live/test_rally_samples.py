@@ -255,7 +255,7 @@ def test_the_samples_of_runners_end_as_their_files_say(rally_files, cloud, tmp_p
         for number, file in enumerate(SLEEPING)
     }
     for file, running in started.items():
-        out, err = running.communicate(timeout=300)
+        out, err = running.communicate(timeout=500)
         # Iterations that last longer than their time-out fail, and may not.
         expected = 1 if "timeout" in file else 0
         assert running.returncode == expected, file + err
@@ -266,7 +266,7 @@ def test_the_samples_of_runners_end_as_their_files_say(rally_files, cloud, tmp_p
 
 def test_the_command_itself_carries_a_sample_out(rally_files, cloud, tmp_path):
     running = command(rally_files, cloud, IN_THE_GATE[0], tmp_path / "home", *SMALL)
-    out, err = running.communicate(timeout=300)
+    out, err = running.communicate(timeout=500)
     assert running.returncode == 0, err
     assert "Traceback" not in err
     all_is_well(json.loads(out))

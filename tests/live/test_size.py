@@ -12,7 +12,7 @@ from lab_client import token_of
 
 from loadstone.lab.deployment import Deployment
 
-pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 LOGINS = 150
 
 
@@ -28,7 +28,7 @@ def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=500,
     )
 
 

@@ -10,7 +10,7 @@ from loadstone.lab import deployment
 from loadstone.store.store import Store
 from loadstone.study import journal
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.verify]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.verify]
 
 TINY = """\
 title: Two tiny cells

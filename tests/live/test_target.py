@@ -58,7 +58,7 @@ def test_an_application_credential_connects(variables):
             url,
             json={"application_credential": {"name": "loadstone-test", "secret": "s3cret"}},
             headers={"X-Auth-Token": access.token()},
-            timeout=60,
+            timeout=500,
         )
         assert answer.status_code == 201, answer.text
         made = answer.json()["application_credential"]

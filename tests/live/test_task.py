@@ -49,7 +49,7 @@ def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(exclusive_keystone, t
         env={**os.environ, **variables, "LOADSTONE_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=500,
         cwd=tmp_path,
         check=False,
     )

@@ -37,7 +37,7 @@ def test_a_run_imports_nothing_that_it_has_no_use_for(tmp_path):
             env=environment(f"http://127.0.0.1:{port}/v3", tmp_path),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=500,
             check=False,
         )
     assert ended.returncode == 0, ended.stderr

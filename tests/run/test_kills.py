@@ -9,7 +9,7 @@ SEED = 1609  # a lost terminal, a lost reader and each signal, at a different st
 KINDS = ("run", "capacity", "run", "fault-file", "run")
 
 # Four command lines and a load each; a machine with other work is slow to start them.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

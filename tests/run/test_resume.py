@@ -25,16 +25,16 @@ def killed(loadstone, fake, write):  # noqa: ARG001  (loadstone sets the environ
     def count(method, path):
         if (method, path) == MADE and fake.calls[MADE] == 12:
             arrived.set()
-            go.wait(timeout=60)
+            go.wait(timeout=500)
 
     fake.disturb = count
     words = [sys.executable, "-m", "loadstone", "run", write(TASK)]
     with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=dict(os.environ)) as process:
-        assert arrived.wait(timeout=60)
+        assert arrived.wait(timeout=500)
         process.kill()
     go.set()
     fake.disturb = lambda _method, _path: None
-    fake.idle.wait(timeout=60)
+    fake.idle.wait(timeout=500)
     fake.calls.clear()
 
 

@@ -10,7 +10,7 @@ from loadstone.search.model import CapacityKind
 pytestmark = pytest.mark.verify
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> None:
     capacity_rps = 300.0
     with known_service(2, 2 / capacity_rps) as known, delay_proxy(known.port, 1.0) as port:
@@ -22,7 +22,7 @@ def test_a_distant_service_is_found_over_as_many_connections_as_it_needs() -> No
     assert found.kind is CapacityKind.SATURATION
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_limiter_is_found_where_it_refuses() -> None:
     limit_rps, workers = 90.0, 8
     with known_service(workers, 0.02, f"--limit={limit_rps}", "--burst=100ms") as known:

@@ -100,7 +100,7 @@ def assert_one_line(ended, code, words):
     assert_hidden(ended.stderr)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
     task, study = tmp_path / "task.json", tmp_path / "study.yaml"
     task.write_text(json.dumps(TASK))
@@ -221,7 +221,7 @@ def test_samples_stay_in_files_when_the_server_goes_away(postgresql, url):
         assert len(store.samples(RESULT.run_id, kept)) == trial.stats.due
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_run_goes_on_without_its_server_and_is_recovered(postgresql, url, tmp_path):
     counts, task = tmp_path / "counts.json", tmp_path / "task.json"
     stop = tmp_path / "stopped"
@@ -253,7 +253,7 @@ def test_a_run_goes_on_without_its_server_and_is_recovered(postgresql, url, tmp_
         postgresql.stop()
         try:
             stop.touch()
-            _, said = process.communicate(timeout=100)
+            _, said = process.communicate(timeout=500)
         finally:
             postgresql.start()
     assert process.returncode == 0, said

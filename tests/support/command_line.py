@@ -41,7 +41,7 @@ class CommandLine:
             env=environment(url, self.home),
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=500,
             cwd=self.home,
             check=False,
         )

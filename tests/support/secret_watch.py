@@ -70,7 +70,7 @@ def watched(words, stdin=""):
         watcher = threading.Thread(target=look)
         watcher.start()
         try:
-            printed, _ = process.communicate(stdin, timeout=300)
+            printed, _ = process.communicate(stdin, timeout=500)
         finally:
             over.set()
             watcher.join()

@@ -140,7 +140,7 @@ def loadstone(
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=500,
     )
 
 

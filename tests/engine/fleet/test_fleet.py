@@ -18,7 +18,7 @@ from loadstone.errors import InvalidInput
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, Stage, StagedLoad
 from loadstone.plan.model import Limits, Origin, Plan
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(900)
 
 # High enough that it holds back no two arrivals of a Poisson process.
 LIMITS = Limits(max_rate_rps=1e6, load_s=60.0)

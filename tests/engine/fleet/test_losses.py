@@ -28,7 +28,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Limits, Origin, Plan
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(900)
 
 SUPPORT = Path(__file__).parents[2] / "support"
 LOSSES = [signal.SIGKILL, signal.SIGSTOP]
