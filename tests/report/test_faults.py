@@ -80,7 +80,7 @@ def test_workloads_with_the_same_fault_are_its_repeats() -> None:
 
 def test_the_page_marks_the_fault_in_each_repeat() -> None:
     page = page_of(RUN, lambda _: next(iter(SAMPLES.values())))
-    assert f"<h1>{ACTION}: downtime 1." in page
+    assert f"<h1>{ACTION.capitalize()}: downtime 1." in page
     assert f"Repeat 2: {ACTION}" in page
     assert "Repeat 2: throughput and backlog" in page
     assert "14.7 +- 1.4 s" in page

@@ -135,11 +135,11 @@ def test_the_page_of_two_runs_begins_with_their_comparison(loadstone: VirtualCom
 
 def assert_begins_with(found: dict[str, float], page: str) -> None:
     header = page[page.index("<header>") : page.index("</header>")]
-    lead = header[: header.index("</ul>")]
+    lead = header[: header.index("</h1>")]
     assert "B compared with a" in lead
     interval = f"{found['low']:.3f} to {found['high']:.3f}"
-    assert f"B / A = {found['ratio']:.3f} (95 %: {interval}), faster" in lead
-    assert header.index('id="comparison"') < header.index("Run <code>")
+    assert f"token issue throughput {found['ratio']:.3f} times ({interval}), faster" in lead
+    assert header.index('id="comparison"') < header.index("measured by")
     assert "do not differ in any setting" in header
 
 
