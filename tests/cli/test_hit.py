@@ -16,7 +16,7 @@ def test_a_url_is_loaded_and_the_result_is_kept_without_what_may_be_secret(
     words = ("--rate", "20", "--for", "3s", "--tag", "a=1")
     ended = loadstone("hit", url, *words, *headers, "--json", "-")
     run = json.loads(ended.stdout)
-    [trial] = run["trials"]
+    [trial] = run["measurements"][0]["trials"]
     assert trial["requests"] == 60
     [entry] = json.loads(loadstone("results", "list", "--json", "-").stdout)
     assert entry["kind"] == "hit"

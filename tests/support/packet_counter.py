@@ -54,6 +54,7 @@ OUT = (
     ("run", "http.yaml"),
     ("compare", "--cloud", "inside", "--cloud", "outside"),
     ("capacity", "--cloud", "outside"),
+    ("hit", f"http://{OUTSIDE}:5000/"),
 )
 
 
@@ -158,6 +159,8 @@ def main() -> None:
         (home / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
         inside = [(words, here) for words in INSIDE]
         inside.append((("run", "task.yaml"), environment(url_6, home)))
+        inside.append((("hit", url, "--for", "1s"), here))
+        inside += [(("capacity", "--dry-run"), other) for other in (outside, outside_6)]
         out = [(words, here if "http.yaml" in words else outside) for words in OUT]
         out += [(words, outside_6) for words in OUT[:2]]
         out.append((("run", "http6.yaml"), here))
