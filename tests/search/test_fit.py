@@ -1,11 +1,14 @@
 """Whether the trials of a search fit one capacity, on simulated services."""
 
+import math
+
 import pytest
 from binomial import most_failures
 from simulator.families import draw
-from simulator.paces import Collapse, Contention, Decline, Job, Pace
+from simulator.paces import Collapse, Contention, Decline, Idle, Job, Pace
 from simulator.service import Service
 from simulator.simulator import Simulator
+from simulator.truth import lasting_rps
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.plan.load import BandLoad
@@ -69,6 +72,25 @@ def test_a_service_that_is_slower_the_more_is_inside_has_no_number() -> None:
     assert capacity.rate_rps is None
     assert "the more requests are inside, the slower it is" in capacity.words[0]
     assert capacity.causes == (Cause.INCONSISTENT,)
+
+
+def test_a_service_that_begins_each_trial_slowly_has_no_number() -> None:
+    capacity, _ = found(paced(Idle(after_s=0.05, requests=1500.0, gain=1.5)), budget_s=110.0)
+    assert capacity.rate_rps is None
+    assert capacity.causes == (Cause.INCONSISTENT,)
+
+
+def test_the_interval_of_a_swinging_service_holds_its_mean_or_there_is_no_number() -> None:
+    silent = 0
+    for seed in range(6):
+        service = draw("swing", 900_000 + seed)
+        simulator = Simulator(service, seed)
+        settings = SearchSettings(budget_s=60.0)
+        capacity, _ = search(STRATEGIES["meter"](settings), simulator.measure)
+        mean_rps, _ = lasting_rps(service, simulator)
+        low, high = capacity.low_rps or 0.0, capacity.high_rps or math.inf
+        silent += not low <= mean_rps <= high
+    assert silent <= most_failures(6, 0.05)
 
 
 def test_seconds_in_which_a_full_service_differs_contradict_each_other() -> None:
