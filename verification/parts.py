@@ -161,6 +161,14 @@ SEARCH = (
         "--methods meter --budget 510 --services 2 --families mix",
     ),
     Part(
+        "search-kinds",
+        "search",
+        "numbers that are silently wrong, of services that vary, known to the search or not",
+        30 * MINUTE_S,
+        "{python} -m verification.search.kinds --processes 2",
+        "{python} -m verification.search.kinds --services 1 --groups unknown",
+    ),
+    Part(
         "search-real",
         "search",
         "N of `loadstone serve` on real sockets: 20 each at 50, 200, 1,000/s",

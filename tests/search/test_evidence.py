@@ -13,7 +13,7 @@ from loadstone.analysis.model import Cause, Ticks, Trial, TrialState, Verdict
 from loadstone.engine.health import Health
 from loadstone.search.evidence import RateOutcome, TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
-from loadstone.search.outage import outage_s
+from loadstone.search.outage import lost_all, outage_s
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
@@ -72,6 +72,8 @@ def assert_agrees(found: Capacity, trials: tuple[Trial, ...]) -> None:
         return
     # What was measured again because the service was gone shows nothing of its capacity.
     constant = [t for t in trials if t.rate_rps and not outage_s(t) and t.stats.ok]
+    if any("was it restarted?" in word for word in found.words):
+        constant = [t for t in constant if not lost_all(t)]
     held = [t.rate_rps or 0 for t in constant if t.verdict.state is TrialState.SUSTAINED]
     failed = [t.rate_rps or 0 for t in constant if t.verdict.state is TrialState.DEGRADED]
     low, high = found.low_rps, found.high_rps

@@ -319,20 +319,9 @@ def test_errors_beside_answers_are_no_outage(ok: list[int], failed: list[int]) -
     assert outage_s(ticking(ok, failed)) == 0.0
 
 
-def test_a_single_trial_below_that_is_undecided_contradicts_nothing() -> None:
-    # The only trial below that fits into a minute neither held nor failed.
-    service = draw("deterministic", 90011, 50.0, 180.0)
-    capacity, trials = found(service, budget_s=60.0, seed=90011)
-    below = [trial for trial in trials if trial.purpose == "must hold: a little below"]
-    assert [trial.verdict.state for trial in below] == [TrialState.UNDECIDED]
-    assert capacity.low_rps is not None
-    assert capacity.high_rps is not None
-    assert capacity.low_rps <= service.long_run_rps <= capacity.high_rps
-    assert "no rate below N was seen to hold" in capacity.words[0]
-
-
+@pytest.mark.parametrize("budget_s", [60.0, 300.0])
 @pytest.mark.parametrize("undecided", [1, 2, 3])
-def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
+def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int, budget_s: float) -> None:
     simulator = Simulator(Service(workers=4, capacity_rps=100.0), seed=3)
     left = undecided
 
@@ -344,8 +333,8 @@ def test_an_undecided_trial_below_n_contradicts_nothing(undecided: int) -> None:
         left -= 1
         return replace(trial, verdict=Verdict(TrialState.UNDECIDED, ("stopped early",)))
 
-    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=300.0)), measure)
-    assert capacity.rate_rps == pytest.approx(100.0, rel=0.02)
+    capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=budget_s)), measure)
+    assert capacity.rate_rps == pytest.approx(100.0, rel=0.03)
     assert capacity.kind is CapacityKind.SATURATION
     assert not any("one trial below N failed" in word for word in capacity.words)
     assert not any("was not sustained" in word for word in capacity.words)
@@ -407,11 +396,10 @@ def test_the_last_change_of_a_service_is_not_missed_while_there_is_time(index: i
     assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
 
 
-@pytest.mark.parametrize("index", [40032])
-def test_of_a_change_of_which_too_little_was_seen_only_one_side_is_told(index: int) -> None:
-    service = draw("step-back", index)
-    simulator = Simulator(service, index)
+def test_of_a_change_of_which_little_was_seen_the_interval_is_wide() -> None:
+    service = draw("step-back", 40032)
+    simulator = Simulator(service, 40032)
     capacity, _ = search(STRATEGIES["meter"](SearchSettings(budget_s=240.0)), simulator.measure)
-    assert capacity.rate_rps is None
-    assert "too little was seen after it: measure again" in capacity.words
+    assert any("capacity changed" in word for word in capacity.words)
     assert (capacity.low_rps or 0.0) <= service.capacity_rps <= (capacity.high_rps or math.inf)
+    assert any("four times the load time" in word for word in capacity.words)

@@ -69,7 +69,7 @@ def test_a_search_ends_within_its_budget_and_keeps_what_it_measured(
     found = only(ended.data)
     assert 0 < found["load_seconds"] <= 60.0
     assert found["load_seconds"] <= found["wall_seconds"] <= ended.seconds
-    assert {"sustained", "degraded"} <= {trial["verdict"] for trial in found["trials"]}
+    assert "sustained" in {trial["verdict"] for trial in found["trials"]}
     assert len(found["trials"]) == len(ended.engine.plans)
     assert 0 < found["capacity"]["confidence"] <= 1
     assert found["generator"]["valid"] is True

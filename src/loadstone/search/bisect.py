@@ -67,7 +67,7 @@ class _Bisection:
             return True
         if self._low is None or self._high is None:
             return False
-        return self._high - self._low <= 2 * self._session.settings.width * self._high
+        return self._high - self._low <= self._session.settings.width * self._high
 
     def _next_rps(self) -> float:
         guess = self._known.rate_rps

@@ -90,12 +90,6 @@ class Bracket:
         return self._session.estimate
 
     @property
-    def is_narrow(self) -> bool:
-        """Whether the interval is as narrow as requested."""
-        known = self.known
-        return known.half_width_rps <= self._session.settings.width * known.rate_rps
-
-    @property
     def _reserve_s(self) -> float:
         reserve_s = min(RESERVE_S, RESERVE_SHARE * self._session.settings.budget_s)
         return reserve_s + self._session.wait_s
@@ -156,8 +150,8 @@ class Bracket:
             return False
         self.flags.add(Flag.BELOW_UNDECIDED)
         self.high, self.reasons = None, ()
-        self.spoiled = trial.stats.throughput_rps
         if is_overloaded:
+            self.spoiled = trial.stats.throughput_rps
             self._depths.add(trial, begin_s, self._session.settle_s)
         return True
 

@@ -78,6 +78,7 @@ class Depths:
     steps: list[LevelChange] = field(default_factory=list)  # changes of the service, in order
     bucket: LevelChange | None = None  # when a limiter's bucket became empty, which is no change
     top: int = DEEP  # > DEEP: throughput rises with depth, so only the deepest level counts
+    begins: int = SHALLOW  # with this level
     count: int = 0
     refused: int = 0  # consecutive refused chunks
     errors: Counter[str] = field(default_factory=Counter)
@@ -112,7 +113,7 @@ class Depths:
         self, session: Session, seconds: float
     ) -> Generator[TrialRequest, Trial, ThroughputEstimate | None]:
         """Run one band, shallow and deep in turn, and add its completions."""
-        level = self.top if self.top > DEEP else self.count % 2
+        level = self.top if self.top > DEEP else (self.count + self.begins) % 2
         low, high = self._marks(level)
         if level > DEEP:
             session.raise_connections(high)

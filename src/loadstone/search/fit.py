@@ -9,8 +9,9 @@ capacity?").
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,18 +32,31 @@ SKIPPED = 2.0  # unloaded response times
 LEAST_BLOCKS = 12  # three coefficients, and enough residuals to estimate their noise
 LEAST_OF_STEP = 4  # blocks on either side
 LEAST_SPAN_S = 10.0  # of load, to see a trend in it
+HALVED = 4  # blocks of a trial whose halves are compared
+LEAST_INTO_S = 4.0  # into the longest trial, to see whether trials begin slower than they end
 LEAST_RANGE = math.log(1.6)  # of the number in flight, to see whether it matters
 LINE = 1.05  # of the best step's squares; the step is the best of many instants
 GRADUAL = 1.25  # the same of the number in flight: a collapse is a clear step
+EXPLAINED = 0.5  # of the squares: a step that leaves more is not the whole story
+CLEARER = 0.7  # of the squares that any other single cause leaves
 LEVEL = 3e-4  # of each of the two tests, one-sided; the total is measured by simulation
+HINT = 0.1  # in either direction: the interval reaches to where such an effect leads
+LIKELY = 0.002  # in either direction: N is where a trend leads that noise shows less often
+WARM = 0.001  # the same of trials that begin slower than they end, so that there is no N
 DISPERSION = 0.1  # of completions, at least: a few blocks may agree by chance
 # Smaller effects are within the interval of N: noise that is slower than a search (bursts take a
 # tenth of the rate), and a capacity that depends a little on the backlog.
 LEAST_TREND = 0.08
 LEAST_DEPTH = 0.15
-# Between stretches of so many blocks in a row: the shorter, the more do pauses and bursts matter.
-SPREADS = ((4, 0.32), (12, 0.2))
-SIGMAS = 6.0  # of a Poisson process: what the number of requests in a stretch explains
+STRETCH = 5  # blocks, about: shorter than slow noise, and enough to average over short pauses
+LEAST_STRETCH = 3  # blocks: a single pause is a large part of fewer
+LEAST_STRETCHES = 4
+ORDINARY = 0.05  # standard deviation by slow noise: a neighbour that takes a tenth half the time
+# The interval of an ordinary service is wider than counting noise by its slow noise, and by what
+# few pieces of it tell of that.
+SLOW_NOISE = 0.08
+COUNTINGS = 2.0
+DOUBTFUL = 0.05  # level at which stretches of such a wide interval must differ, too
 LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
 
 
@@ -52,6 +66,7 @@ class Block:
 
     trial: int
     at_s: float  # of the search's load
+    into_s: float  # of its trial
     requests: float  # completed in the search before
     in_flight: float  # when it begins: in a second in which the service pauses, more come in
     rate_rps: float
@@ -64,13 +79,18 @@ class Effect:
     share: float
     error: float  # standard error of the share
     freedom: float
+    reach: float  # from the variable's mean to its last value, over its range
 
     @property
     def is_clear(self) -> bool:
         """Whether noise does not explain it."""
         if not self.error:
             return False
-        return abs(self.share) > student.quantile(1 - LEVEL, self.freedom) * self.error
+        return self.is_beyond(LEVEL)
+
+    def is_beyond(self, level: float) -> bool:
+        """Whether noise shows so much, in this direction, with at most this probability."""
+        return abs(self.share) > student.quantile(1 - level, self.freedom) * self.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +109,7 @@ class Fit:
     mean_rps: float
     trend: Effect | None  # from the first block to the last; None: they are too near
     depth: Effect | None  # from the fewest in flight to the most
-    rests: tuple[float, ...]  # what is left of each block's rate, as a share of the mean
+    into: Effect | None  # from the beginning of a trial to the end of the longest one
     is_steady: bool  # a straight line explains the trend as well as any single step
     is_gradual: bool  # the same of the effect of the number in flight
 
@@ -101,26 +121,103 @@ class Fit:
         return is_large and trend is not None and trend.is_clear and self.is_steady
 
     @property
+    def warms_up(self) -> bool:
+        """Whether each trial ends faster than it begins, by more than an interval holds."""
+        into = self.into
+        if into is None or into.share < LEAST_TREND or not into.is_beyond(WARM):
+            return False
+        halves = [np.array_split(rates, 2) for rates in self._by_trial() if len(rates) >= HALVED]
+        return len(halves) > 1 and all(late.mean() > early.mean() for early, late in halves)
+
+    @property
     def falls_with_depth(self) -> bool:
         """Whether throughput falls with the number in flight by more than an interval holds."""
         return self.depth is not None and self.depth.share <= -LEAST_DEPTH and self.depth.is_clear
 
     @property
     def spread(self) -> tuple[Stretch, Stretch] | None:
-        """The stretches that differ most, slower one first, if noise does not explain it."""
-        rests = np.array(self.rests)
-        for count, most in SPREADS:
-            if len(rests) < count:
-                continue
-            means = np.convolve(rests, np.ones(count) / count, "valid")
-            slow, fast = int(means.argmin()), int(means.argmax())
-            chance = SIGMAS * math.sqrt(1 / (count * self.mean_rps * BLOCK_S))
-            if means[fast] - means[slow] > max(most, chance):
-                return self._stretch(slow, count), self._stretch(fast, count)
-        return None
+        """The slowest and the fastest stretch, if noise does not explain what they differ by.
 
-    def _stretch(self, first: int, count: int) -> Stretch:
-        found = self.blocks[first : first + count]
+        Cochran's Q of a random-effects model, in which stretches differ by counting noise and by
+        the slow noise that an ordinary machine has.
+        """
+        return self.extremes if self.differs(LEVEL) else None
+
+    def differs(self, level: float) -> bool:
+        """Whether stretches differ by so much with at most this probability, by noise."""
+        stretches = self._stretches()
+        if len(stretches) < LEAST_STRETCHES:
+            return False
+        rates = _rates(self.blocks) / self.mean_rps
+        means = np.array([rates[one.start : one.stop].mean() for one in stretches])
+        counting = self._dispersion() / (self.mean_rps * BLOCK_S)
+        weights = 1 / (counting / np.array([len(one) for one in stretches]) + ORDINARY**2)
+        q = float(weights @ (means - np.average(means, weights=weights)) ** 2)
+        return q > _chi_square(len(stretches) - 1, level)
+
+    @property
+    def extremes(self) -> tuple[Stretch, Stretch]:
+        """The slowest and the fastest stretch."""
+        stretches = [self._stretch(one) for one in self._stretches()]
+        return min(stretches, key=_rate), max(stretches, key=_rate)
+
+    @property
+    def counting(self) -> float:
+        """The half-width of the interval of N by counting noise alone, as a share of N."""
+        count = len(self.blocks)
+        error = math.sqrt(self._dispersion() / (self.mean_rps * BLOCK_S * count))
+        return student_t(count - 1) * error
+
+    def collapses(self, *, is_by_queue: bool) -> bool:
+        """Whether a step in the number inside explains its rates: neither time nor warming does.
+
+        `is_by_queue`: a trial has shown that time does not.
+        """
+        rates, depths = _rates(self.blocks), _depths(self.blocks)
+        at_s = np.array([block.at_s for block in self.blocks])
+        into_s = np.array([block.into_s for block in self.blocks])
+        if np.ptp(depths) <= LEAST_RANGE or np.ptp(at_s) <= LEAST_SPAN_S:
+            return False
+        alone = np.ones((len(rates), 1))
+        step = _best_step(alone, rates, depths)
+        columns = (_best_step(alone, rates, at_s), at_s, _best_step(alone, rates, into_s))
+        others = min(_squares(np.column_stack([alone, one]), rates) for one in columns)
+        line = _squares(np.column_stack([alone, depths]), rates)
+        left = _squares(np.column_stack([alone, step]), rates)
+        few, many = float(rates[step == 0].mean()), float(rates[step == 1].mean())
+        is_clear = left < EXPLAINED * float(((rates - rates.mean()) ** 2).sum())
+        is_single = (is_by_queue or left < CLEARER * others) and GRADUAL * left < line
+        return is_clear and is_single and many <= (1 - LEAST_DEPTH) * few
+
+    def _by_trial(self) -> list[Floats]:
+        trials = np.array([block.trial for block in self.blocks])
+        return np.split(_rates(self.blocks), np.flatnonzero(np.diff(trials)) + 1)
+
+    def _stretches(self) -> list[range]:
+        """Return the blocks, by index, in stretches of about as many seconds within trials."""
+        trials = np.array([block.trial for block in self.blocks])
+        edges = [0, *(np.flatnonzero(np.diff(trials)) + 1).tolist(), len(trials)]
+        return [
+            range(first + int(part[0]), first + int(part[-1]) + 1)
+            for first, end in pairwise(edges)
+            for part in np.array_split(
+                np.arange(end - first), max(1, round((end - first) / STRETCH))
+            )
+            if len(part) >= LEAST_STRETCH
+        ]
+
+    def _dispersion(self) -> float:
+        """Return variance over mean of completions, from neighbouring seconds (Allan variance)."""
+        pairs = [
+            (left.rate_rps - right.rate_rps) ** 2 / 2
+            for left, right in pairwise(self.blocks)
+            if left.trial == right.trial
+        ]
+        variance = float(np.mean(pairs)) if pairs else 0.0
+        return max(DISPERSION, variance * BLOCK_S / self.mean_rps)
+
+    def _stretch(self, indices: range) -> Stretch:
+        found = [self.blocks[at] for at in indices]
         return Stretch(found[0].at_s, float(np.mean([block.rate_rps for block in found])))
 
 
@@ -135,9 +232,10 @@ def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
     found: list[Block] = []
     begin_s = requests = 0.0
     for trial in trials:
-        found += [
-            one for one in _of_trial(trial, least, skip, begin_s, requests) if one.at_s >= since_s
-        ]
+        # A constant rate that the service keeps up with is what completes, not its capacity.
+        if trial.rate_rps is None or trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
+            of_trial = _of_trial(trial, least, skip, begin_s, requests)
+            found += [one for one in of_trial if one.at_s >= since_s]
         begin_s += trial.stats.load_s
         requests += trial.stats.ok + trial.stats.failed
     return tuple(found)
@@ -147,60 +245,112 @@ def fit(found: Sequence[Block]) -> Fit | None:
     """Fit one capacity to blocks, with a trend and an effect of depth; None: there are too few."""
     if len(found) < LEAST_BLOCKS:
         return None
-    rates = np.array([block.rate_rps for block in found])
+    rates = _rates(found)
     mean = float(rates.mean())
     if mean <= 0:
         return None
-    design, names = np.ones((len(rates), 1)), []
+    design, names, reaches = np.ones((len(rates), 1)), [], []
     steady = gradual = False
     at_s = np.array([block.at_s for block in found])
     if np.ptp(at_s) > LEAST_SPAN_S:
         names.append("trend")
+        reaches.append(_reach(at_s))
         design = np.column_stack([design, _line(at_s)])
-    depths = np.log([max(1.0, block.in_flight) for block in found])
+    into_s = np.array([block.into_s for block in found])
+    if np.ptp(into_s) > LEAST_INTO_S:
+        names.append("into")
+        reaches.append(_reach(into_s))
+        design = np.column_stack([design, _line(into_s)])
+    depths = _depths(found)
     if np.ptp(depths) > LEAST_RANGE:
         line = np.column_stack([design, _line(depths)])
         step = np.column_stack([design, _best_step(design, rates, depths)])
         gradual = _squares(line, rates) <= GRADUAL * _squares(step, rates)
         names.append("depth")
+        reaches.append(_reach(depths))
         design = line if gradual else step
     if "trend" in names:
-        others = np.delete(design, 1, axis=1)
+        # Without the time into the trial: steps together with it look like a steady trend.
+        others = np.delete(design, [1, *([2] if "into" in names else [])], axis=1)
         step = np.column_stack([others, _best_step(others, rates, at_s)])
-        steady = _squares(design, rates) <= LINE * _squares(step, rates)
+        trend = np.column_stack([others, _line(at_s)])
+        steady = _squares(trend, rates) <= LINE * _squares(step, rates)
     factors, rests = _least_squares(design, rates)
     errors = _standard_errors(design, rests, mean)
     freedom = len(rates) - design.shape[1]
     effects = {
-        name: Effect(float(factor) / mean, float(error) / mean, freedom)
-        for name, factor, error in zip(names, factors[1:], errors[1:], strict=True)
+        name: Effect(float(factor) / mean, float(error) / mean, freedom, reach)
+        for name, factor, error, reach in zip(names, factors[1:], errors[1:], reaches, strict=True)
     }
     return Fit(
         tuple(found),
         mean,
         effects.get("trend"),
         effects.get("depth"),
-        tuple((rests / mean).tolist()),
+        effects.get("into"),
         is_steady=steady,
         is_gradual=gradual,
     )
 
 
-def checked(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity:
-    """Return the capacity; without N, and with the facts, if the trials do not fit one."""
+def checked(
+    trials: Sequence[Trial], found: Capacity, since_s: float, *, is_by_queue: bool = False
+) -> Capacity:
+    """Return the capacity; without N, and with the facts, if the trials do not fit one.
+
+    `is_by_queue`: a trial with few requests inside was as fast as before, at once.
+    """
     if found.causes or found.kind in (CapacityKind.REFUSAL, CapacityKind.CEILING):
         return found
     whole, one = fit(blocks(trials)), fit(blocks(trials, since_s))
-    if one is not None and one.falls_with_depth and not (one.is_gradual or one.drifts):
+    if one is not None and one.collapses(is_by_queue=is_by_queue):
         return _collapse(one)
     if found.rate_rps is None:
         return found
     # A steady drift also looks like one change after the other.
     facts = contradictions(whole, has_changed=since_s > 0) or contradictions(one)
+    if not facts and one is not None and found.kind is CapacityKind.SATURATION:
+        found = _at_the_end(found, one)
+        facts = _too_wide(found, one)
     if not facts:
         return found
     notes = (f"these trials do not fit one capacity: {'; '.join(facts)}", *found.words)
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
+
+
+def _at_the_end(found: Capacity, one: Fit) -> Capacity:
+    """Return N as it is at the end of the search, and of a long trial, if it changed until then."""
+    effects = [effect for effect in (one.trend, one.into) if effect and effect.is_beyond(HINT)]
+    if not effects or found.rate_rps is None or found.low_rps is None:
+        return found
+    reached_rps = found.rate_rps * math.prod(1 + each.share * each.reach for each in effects)
+    error = math.hypot(*(each.error * each.reach for each in effects))
+    half_rps = student_t(effects[0].freedom) * error * found.rate_rps
+    low_rps, high_rps = min(found.low_rps, reached_rps - half_rps), found.high_rps
+    if high_rps is not None:
+        high_rps = max(high_rps, reached_rps + half_rps)
+    rate_rps = found.rate_rps
+    if one.trend is not None and one.trend.is_beyond(LIKELY):
+        rate_rps *= 1 + one.trend.share * one.trend.reach
+    return replace(found, rate_rps=rate_rps, low_rps=max(0.0, low_rps), high_rps=high_rps)
+
+
+def _too_wide(found: Capacity, one: Fit) -> tuple[str, ...]:
+    """Say that N is known far less well than so many requests tell of a steady service."""
+    if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
+        return ()
+    half = (found.high_rps - found.low_rps) / 2 / found.rate_rps
+    if half <= SLOW_NOISE + COUNTINGS * one.counting or not one.differs(DOUBTFUL):
+        return ()
+    if one.trend is not None and one.trend.is_beyond(LIKELY) and one.is_steady:
+        return (_drift(one),)
+    slower, faster = one.extremes
+    return (
+        f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
+        f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s, so N would be known to "
+        f"{half:.0%} only, where so many requests of a steady service tell it to "
+        f"{one.counting:.0%}",
+    )
 
 
 def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, ...]:
@@ -211,6 +361,12 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
     if one is None:
         return ()
     facts = [_drift(one)] if one.drifts else []
+    if one.warms_up:
+        (begin_s, slow), (end_s, fast) = _ends(one.blocks, _into_s)
+        facts.append(
+            f"each trial begins slower than it ends: {slow:.4g}/s complete about {begin_s:.0f} s "
+            f"after its beginning and {fast:.4g}/s about {end_s:.0f} s after it"
+        )
     if has_changed:
         return tuple(facts)
     if one.falls_with_depth:
@@ -247,8 +403,7 @@ def _drift(one: Fit) -> str:
 
 def _collapse(one: Fit) -> Capacity:
     """Return the rate that a service also sustains once it has a queue, and what it does before."""
-    depths = np.log([block.in_flight for block in one.blocks])
-    rates = np.array([block.rate_rps for block in one.blocks])
+    rates, depths = _rates(one.blocks), _depths(one.blocks)
     cut = _best_cut(np.ones((len(rates), 1)), rates, depths)
     order = np.argsort(depths, kind="stable")
     few, many = order[:cut], order[cut:]
@@ -299,6 +454,7 @@ def _of_trial(
         Block(
             trial.number,
             begin_s + at * TICK_S,
+            at * TICK_S,
             float(before[at]),
             float(counts.in_flight[at - 1]),
             float(ended[at : at + width].sum()) / BLOCK_S,
@@ -338,6 +494,33 @@ def _line(variable: Floats) -> Floats:
     """Return a column whose factor is the change of the rate over the variable's range."""
     column: Floats = (variable - variable.mean()) / np.ptp(variable)
     return column
+
+
+def _into_s(block: Block) -> float:
+    return block.into_s
+
+
+def _rate(stretch: Stretch) -> float:
+    return stretch.rate_rps
+
+
+def _rates(found: Sequence[Block]) -> Floats:
+    return np.array([block.rate_rps for block in found])
+
+
+def _depths(found: Sequence[Block]) -> Floats:
+    """Return the logarithms of the numbers in flight."""
+    return np.log([max(1.0, block.in_flight) for block in found])
+
+
+def _chi_square(freedom: int, level: float) -> float:
+    """Return the quantile of a level from above (Wilson & Hilferty 1931)."""
+    share = 2 / (9 * freedom)
+    return freedom * (1 - share + NormalDist().inv_cdf(1 - level) * math.sqrt(share)) ** 3
+
+
+def _reach(variable: Floats) -> float:
+    return float((variable.max() - variable.mean()) / np.ptp(variable))
 
 
 def _best_step(design: Floats, rates: Floats, variable: Floats) -> Floats:

@@ -32,7 +32,9 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         found = _only_errors(session, errors)
         return replace(found, words=(*found.words, *session.changes))
     agreed = _met(session, session.evidence.agreed(found))
-    agreed = fit.checked(session.trials, agreed, session.since_s)
+    agreed = fit.checked(
+        session.trials, agreed, session.since_s, is_by_queue=session.is_slowed_by_queue
+    )
     is_noted = any(CHANGED in note for note in agreed.words)
     changes = () if is_noted else session.changes
     return replace(agreed, words=(*agreed.words, *changes, *session.notes))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
-from loadstone.search.depth import Depths, LevelChanged, RequestsRefused
+from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
@@ -24,29 +24,31 @@ from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 from loadstone.search.statement import changes, state
 
-DRAIN_S = 4.0  # after a trial, for outstanding requests
 LEAST_CHUNK_S = 6.0
-LONE_S = 1.5
 FULL_BUDGET_S = 285.0  # budget for which the lengths below are defined
 SMALL_BUDGET_S = 240.0
 ENOUGH = 0.84  # of a full budget; the rest is for repeating trials that fail by noise
 ENOUGH_SMALL = 0.95
 ENOUGH_CHANGED = 0.97
 SHORTER = 0.4
+SHORT_S = 120.0  # budgets below it have one long trial first, instead of two shorter ones
+FIRST_SHARE = 0.25  # of the budget
+LAST_SHARE = 0.15  # of the budget, at least, for the trial at the end
 FEW_S = 6.0
 FEW = 10.0  # response times
 WITH_A_QUEUE = 4  # chunks, at two depths in turn, from which a collapsed rate is estimated
-WATCHED = 0.94  # of what is enough: slow noise is only detected in that time
+WATCH_S = 60.0  # slow noise and a change of the service are only seen in that time
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Seconds of each part."""
 
+    first_s: float  # of metering, before anything is confirmed; 0: two chunks
     chunk_s: float
     below_s: float
     above_s: float
-    watch_s: float  # minimum load, even if the interval is narrow sooner
+    watch_s: float  # of load, at least, even if the interval is narrow sooner
     enough_s: float  # maximum load for metering
 
     @staticmethod
@@ -55,10 +57,11 @@ class Lengths:
         small = min(1.0, budget_s / FULL_BUDGET_S)
         enough_s = max(min(ENOUGH_SMALL * budget_s, SMALL_BUDGET_S), ENOUGH * budget_s)
         return Lengths(
+            first_s=FIRST_SHARE * budget_s if budget_s < SHORT_S else 0.0,
             chunk_s=max(8.0, 15.0 * small),
-            below_s=max(5.0, 60.0 * small),
+            below_s=max(5.0, 40.0 * small),
             above_s=max(4.0, 40.0 * small),
-            watch_s=WATCHED * enough_s,
+            watch_s=min(WATCH_S, enough_s),
             enough_s=enough_s,
         )
 
@@ -100,7 +103,9 @@ class _Meter:
     def __init__(self, session: Session, knee: Knee) -> None:
         self._session = session
         self._lengths = Lengths.within(session.settings.budget_s)
-        self._depths = Depths(knee, knee.throughput_rps, knee.most_in_flight)
+        # A single trial has a queue, in which a collapse and uneven servers show.
+        begins = DEEP if self._lengths.first_s else SHALLOW
+        self._depths = Depths(knee, knee.throughput_rps, knee.most_in_flight, begins=begins)
         self._bracket = Bracket(session, self._depths)
         session.so_far = self._state
 
@@ -141,12 +146,15 @@ class _Meter:
     def _with_a_queue(self) -> Strategy:
         """Meter what is left with a queue; what it does without one is known."""
         session, depths = self._session, self._depths
-        session.since_s = 0.0
+        session.since_s, session.is_slowed_by_queue = 0.0, True
         depths.knee = replace(depths.knee, completed=0.0)  # its rate was no earlier capacity
         with contextlib.suppress(LevelChanged):
             few = ClosedLoad(depths.knee.in_flight, max(FEW_S, FEW * depths.knee.response_s))
             yield from session.run_trial(few, "few inside")
-            while depths.count < WITH_A_QUEUE and session.left_s > self._lengths.chunk_s + DRAIN_S:
+            while (
+                depths.count < WITH_A_QUEUE
+                and session.left_s > self._lengths.chunk_s + session.drain_s
+            ):
                 yield from depths.meter(session, self._lengths.chunk_s)
         depths.steps = []
         return self._state()
@@ -156,31 +164,44 @@ class _Meter:
         depths, bracket = self._depths, self._bracket
         if depths.steps:  # less time is left, and all of it is needed
             lengths = lengths.after_a_change(session.settings.budget_s)
-        if session.pace < 1 and not depths.count:  # one longer chunk instead of two
-            yield from depths.meter(session, lengths.chunk_s + LONE_S)
+        if lengths.first_s and not depths.count:
+            yield from depths.meter(session, lengths.first_s)
         else:
             while depths.count < 2 or depths.is_unconfirmed:
                 yield from depths.meter(session, lengths.chunk_s)
         if depths.fell() is not None:
             yield from self._rest()
         yield from bracket.confirm_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
-        reserve_s = lengths.chunk_s + lengths.above_s + 4 * DRAIN_S
-        while session.left_s > reserve_s and _wants_more(session, lengths, bracket):
+        # What is left after the trial above is one long trial at least.
+        reserve_s = max(LAST_SHARE * session.settings.budget_s, lengths.chunk_s)
+        reserve_s += lengths.above_s + 4 * session.drain_s
+        while session.left_s > reserve_s and self._wants_more(lengths):
             yield from depths.meter(session, lengths.chunk_s)
         if bracket.high is None:
             yield from bracket.confirm_above(lengths.above_s, lengths.chunk_s)
-        while _wants_more(session, lengths, bracket):
+        while self._wants_more(lengths):
             yield from depths.meter(session, _fitting_s(session, lengths))
+
+    def _wants_more(self, lengths: Lengths) -> bool:
+        session = self._session
+        is_spent = session.spent_s > lengths.enough_s - LEAST_CHUNK_S - session.drain_s
+        if self._bracket.is_limited or is_spent:
+            return False
+        return session.spent_s < lengths.watch_s or not self._is_narrow
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether the interval that would be stated is as narrow as requested, on both sides."""
+        found = self._state()
+        if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
+            return False
+        reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
+        return reach_rps <= self._session.settings.width * found.rate_rps
 
     def _state(self) -> Capacity:
         return state(self._depths, self._bracket)
 
 
-def _wants_more(session: Session, lengths: Lengths, bracket: Bracket) -> bool:
-    if bracket.is_limited or session.spent_s > lengths.enough_s - LEAST_CHUNK_S - DRAIN_S:
-        return False
-    return session.spent_s < lengths.watch_s or not bracket.is_narrow
-
-
 def _fitting_s(session: Session, lengths: Lengths) -> float:
-    return min(lengths.chunk_s, lengths.enough_s - session.spent_s - DRAIN_S)
+    left_s = lengths.enough_s - session.spent_s - session.drain_s
+    return left_s if left_s < lengths.chunk_s + LEAST_CHUNK_S else lengths.chunk_s

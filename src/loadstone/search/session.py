@@ -18,6 +18,8 @@ TrialRun = Generator[TrialRequest, Trial, Trial]
 LEAST_PACE = 0.5
 UNHURRIED_S = 60.0
 RESTART_S = 5.0  # pause for a service that may be restarting
+DRAIN_S = 4.0
+DRAIN_SHARE = 0.04  # of a small budget
 TRIES = 2  # a generator that is late once may have been disturbed; twice, it is too weak
 LEAST_LOAD_S = 0.5  # a shorter load is useless
 CONNECTIONS = 256  # initially; more are opened if these are the limit
@@ -85,6 +87,7 @@ class Session:
         self.evidence = TrialEvidence()
         self.trials: list[Trial] = []
         self.since_s = 0.0  # of load, when the service's last change of capacity came
+        self.is_slowed_by_queue = False  # a trial has shown it
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
 
@@ -97,6 +100,11 @@ class Session:
     def left_s(self) -> float:
         """Seconds of load that may still be spent."""
         return self.settings.budget_s - self.spent_s
+
+    @property
+    def drain_s(self) -> float:
+        """Seconds kept after a trial for outstanding requests."""
+        return min(DRAIN_S, DRAIN_SHARE * self.settings.budget_s)
 
     @property
     def sustained_rps(self) -> float | None:

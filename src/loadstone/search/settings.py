@@ -12,7 +12,7 @@ class SearchSettings:
     # Connections that the load generator may open; it begins with fewer (search/session.py).
     max_connections: int = 10_000
     error_share: float = 0.001  # allowed share of failed requests
-    width: float = 0.01  # half-width of the interval over N at which the search ends
+    width: float = 0.02  # distance of either bound from N, over N, at which the search ends
     # Seconds at each point of the curve of throughput and latency, outside the budget; 0: no curve.
     curve_s: float = 0.0
     # Variance over mean of the arrivals per second: 0 evenly spaced, 1 Poisson.

@@ -1,10 +1,23 @@
 """Random services, by the kind of trouble that they have."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from simulator.paces import (
+    Collapse,
+    Contention,
+    Decline,
+    Filling,
+    Idle,
+    Job,
+    Pace,
+    Pauses,
+    Scaling,
+    Swing,
+)
 from simulator.service import (
     Bursts,
     Change,
@@ -17,6 +30,7 @@ from simulator.service import (
     Stalls,
     WindowLimiter,
 )
+from simulator.unknown import UNKNOWN
 
 FAMILIES = {
     "deterministic": Service(),  # evenly spaced arrivals, nothing disturbs
@@ -57,13 +71,29 @@ LIMITED = {
 }
 # The capacity changes during the search: what counts is the one at its end.
 CHANGING = {"step": Service(), "step-back": Service()}
+# What the search says by name, or what speeds up or slows down in the course of a search.
+REGIMES = (
+    "decline",
+    "weak-decline",
+    "collapse",
+    "contention",
+    "swing",
+    "job",
+    "filling",
+    "idle",
+    "scaling",
+    "growing-pauses",
+    "uneven",
+    "latency-only",
+    "errors",
+)
 CHANGE_S = 240.0  # within the first so many seconds
 QUEUE_LIMIT = 512  # the usual listen backlog, where the family names none
 
 
 def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0) -> Service:
     """Return the `index`-th random service of a family."""
-    kind = (FAMILIES | ILL_POSED | LIMITED | CHANGING)[family]
+    kind = (FAMILIES | ILL_POSED | LIMITED | CHANGING).get(family, Service())
     random = np.random.default_rng([index, *family.encode()])
     service = replace(
         kind,
@@ -72,6 +102,10 @@ def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0
         variation=float(random.uniform(0.05, 0.5)),
         queue_limit=min(kind.queue_limit, QUEUE_LIMIT),
     )
+    if family in REGIMES:
+        return _of_regime(service, family, random)
+    if family in UNKNOWN:
+        return UNKNOWN[family](service, random)
     if family in CHANGING:
         return replace(service, change=_change(family, random))
     return _limited(service, family, random) if family in LIMITED else service
@@ -102,6 +136,81 @@ def _limited(service: Service, family: str, random: np.random.Generator) -> Serv
         users=int(random.choice([2, 5, 10])) if family == "limiter-per-user" else 1,
     )
     return replace(service, limiter=limiter)
+
+
+def _of_regime(service: Service, family: str, random: np.random.Generator) -> Service:
+    """Return a service of a regime, with what makes it drawn at random."""
+    if family == "uneven":  # two servers: the faster one has up to four times the other's speed
+        slow = float(random.uniform(0.2, 0.45))
+        return replace(service, uneven=(slow, 1 - slow))
+    if family == "latency-only":  # every request takes its time, however many there are
+        return replace(service, workers=100_000, capacity_rps=100_000 / _geometric(random, 0.5, 2))
+    if family == "errors":
+        return replace(service, error_share=_geometric(random, 0.002, 0.02))
+    return replace(service, pace=PACES[family](service.capacity_rps, random))
+
+
+def _decline(capacity_rps: float, random: np.random.Generator) -> Pace:
+    # By 15 to 80 % of the service time in a minute at capacity.
+    return Decline(per_request=_geometric(random, 0.15, 0.8) / 60 / capacity_rps)
+
+
+def _weak_decline(capacity_rps: float, random: np.random.Generator) -> Pace:
+    return Decline(per_request=_geometric(random, 0.04, 0.15) / 60 / capacity_rps)
+
+
+def _collapse(capacity_rps: float, random: np.random.Generator) -> Pace:
+    most = 16 + round(capacity_rps * _geometric(random, 0.05, 0.5))
+    return Collapse(most, float(random.uniform(1.3, 3.0)), bool(random.integers(2)))
+
+
+def _contention(capacity_rps: float, random: np.random.Generator) -> Pace:  # noqa: ARG001
+    return Contention(_geometric(random, 0.001, 0.01))
+
+
+def _swing(capacity_rps: float, random: np.random.Generator) -> Pace:  # noqa: ARG001
+    phase = float(random.uniform(0, 1))
+    return Swing(_geometric(random, 8.0, 120.0), _geometric(random, 0.1, 0.8), phase)
+
+
+def _job(capacity_rps: float, random: np.random.Generator) -> Pace:  # noqa: ARG001
+    every_s = _geometric(random, 10.0, 120.0)
+    for_s = every_s * float(random.uniform(0.1, 0.5))
+    return Job(every_s, for_s, float(random.uniform(1.2, 2.5)), float(random.uniform(0, 1)))
+
+
+def _filling(capacity_rps: float, random: np.random.Generator) -> Pace:
+    requests = capacity_rps * _geometric(random, 5.0, 60.0)
+    return Filling(_geometric(random, 0.2, 2.0), requests)
+
+
+def _idle(capacity_rps: float, random: np.random.Generator) -> Pace:
+    after_s, requests = _geometric(random, 0.05, 2.0), capacity_rps * _geometric(random, 1.0, 10.0)
+    return Idle(after_s, requests, float(random.uniform(0.3, 2.0)))
+
+
+def _scaling(capacity_rps: float, random: np.random.Generator) -> Pace:
+    every = round(capacity_rps * _geometric(random, 10.0, 40.0))
+    return Scaling(every, int(random.integers(2, 5)))
+
+
+def _growing_pauses(capacity_rps: float, random: np.random.Generator) -> Pace:
+    every = max(2, round(capacity_rps * _geometric(random, 0.5, 5.0)))
+    return Pauses(every, _geometric(random, 0.01, 0.1))
+
+
+PACES: dict[str, Callable[[float, np.random.Generator], Pace]] = {
+    "decline": _decline,
+    "weak-decline": _weak_decline,
+    "collapse": _collapse,
+    "contention": _contention,
+    "swing": _swing,
+    "job": _job,
+    "filling": _filling,
+    "idle": _idle,
+    "scaling": _scaling,
+    "growing-pauses": _growing_pauses,
+}
 
 
 def _window(limiter: WindowLimiter, rate_rps: float, random: np.random.Generator) -> WindowLimiter:

@@ -149,6 +149,10 @@ class SimulatedService:
         """The status of a response that is none of those expected."""
         return 429 if self.service.refuses_with == "status" else 500
 
+    def slower(self, now_s: float) -> float:
+        """Return the present factor of the service times, as a mean over requests."""
+        return self._workers.mean_slower(self.speed.to_work(now_s))
+
     def play(
         self, sent: Sent, now_s: float, tick_s: float, goes_on: Callable[[float, Played], bool]
     ) -> Played:

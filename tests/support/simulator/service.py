@@ -139,6 +139,7 @@ class Service:
     outage: Outage | None = None
     pace: Pace | None = None
     uneven: tuple[float, ...] = ()  # servers that take turns, each with a queue: their shares
+    exclusive: float = 0.0  # share of requests that hold a lock: nothing runs beside them
 
     @property
     def mean_service_s(self) -> float:

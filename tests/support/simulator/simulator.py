@@ -26,6 +26,11 @@ class Simulator:
         self.load_s = 0.0
 
     @property
+    def slower(self) -> float:
+        """The present factor of the service times, as a mean over requests."""
+        return self._simulated.slower(self.now_s)
+
+    @property
     def session_rps(self) -> float:
         """The capacity that the noise left so far."""
         service = self._simulated.service

@@ -11,6 +11,7 @@ from simulator.service import Service
 
 COLD_S = 3.0
 DRAWN_AT_ONCE = 1024
+AVERAGED = 1000  # requests before and after, of which every nth may be slower
 
 
 class Workers:
@@ -27,7 +28,11 @@ class Workers:
         self._served = 0
         self._leak = service.leak_per_minute / (60.0 * service.capacity_rps)
         most = min(service.queue_limit, service.queue_timeout_s)
-        self._is_plain = service.crowding is None and service.pace is None and most == inf
+        self._is_plain = (
+            service.crowding is None
+            and service.pace is None
+            and (most == inf or service.exclusive > 0)
+        )
         self._pace = copy.copy(service.pace)
 
     def serve(self, at_s: float) -> float | None:
@@ -43,6 +48,14 @@ class Workers:
             heapq.heappush(self._open_s, departs_s)
         return departs_s
 
+    def mean_slower(self, at_s: float) -> float:
+        """Return the present factor of the service times of a busy service."""
+        pace = copy.copy(self._pace)
+        if pace is None:
+            return 1.0
+        near = range(max(0, self._served - AVERAGED), self._served + AVERAGED)
+        return sum(pace.slower(at_s, 1, served) for served in near) / len(near)
+
     def restart(self, at_s: float) -> None:
         """Forget all requests; every worker is free at `at_s`."""
         self._free_s = [at_s] * self._service.workers
@@ -56,10 +69,7 @@ class Workers:
         if service.uneven:
             return self._serve_uneven(at_s)
         if self._is_plain:
-            begin_s = max(at_s, self._free_s[0])
-            departs_s = begin_s + self._service_s()
-            heapq.heapreplace(self._free_s, departs_s)
-            return departs_s
+            return self._serve_plain(at_s)
         waiting = self._waiting
         while waiting and waiting[0] <= at_s:
             waiting.popleft()
@@ -72,6 +82,15 @@ class Workers:
         heapq.heapreplace(self._free_s, departs_s)
         if begin_s > at_s:
             waiting.append(begin_s)
+        return departs_s
+
+    def _serve_plain(self, at_s: float) -> float:
+        if self._service.exclusive and self._random.random() < self._service.exclusive:
+            departs_s = max(at_s, *self._free_s) + self._service_s()
+            self._free_s = [departs_s] * self._service.workers
+            return departs_s
+        departs_s = max(at_s, self._free_s[0]) + self._service_s()
+        heapq.heapreplace(self._free_s, departs_s)
         return departs_s
 
     def _serve_split(self, at_s: float) -> float:
