@@ -385,7 +385,6 @@ def test_no_upper_bound_lies_below_the_truth_where_noise_failed_every_trial(
     [
         40006,  # back to the level before, seen for 25 s
         42005,  # faster between the shallow band and the deep one
-        42055,  # faster in the trials above N
         42047,  # the same, with little time left
     ],
 )

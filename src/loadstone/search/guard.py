@@ -7,6 +7,7 @@ from loadstone.analysis.model import Cause
 from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
+    NOT_MET,
     BudgetSpent,
     ConnectionsWereLimit,
     GeneratorWasLimit,
@@ -45,7 +46,7 @@ def _met(session: Session, found: Capacity) -> Capacity:
     is_met = session.sustained_rps is not None or not session.settings.has_objectives
     if is_met or found.rate_rps is None:
         return found
-    notes = ("no rate was seen to meet the objectives: a longer budget would tell", *found.words)
+    notes = (NOT_MET, *found.words)
     return Capacity(None, None, found.high_rps, 0.0, notes)
 
 

@@ -11,6 +11,7 @@ from loadstone.search.model import TrialRequest
 from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
     CONNECTIONS,
+    NOT_MET,
     SLOW_S,
     BudgetSpent,
     ConnectionsWereLimit,
@@ -148,6 +149,8 @@ def _estimate(
     so_many = f"so many complete with {workers} requests at once"
     if not rate_rps:
         return ()
+    if session.settings.has_objectives:  # this rate need not meet them
+        return (f"{NOT_MET}; {rate_rps:.3g}/s complete with {workers} requests at once",)
     if is_rising:
         return (f"N is about {rate_rps:.3g}/s or more: {so_many}, and it was still rising",)
     return (f"N is about {rate_rps:.3g}/s, not confirmed: {so_many}",)

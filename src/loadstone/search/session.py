@@ -17,6 +17,7 @@ from loadstone.search.settings import SearchSettings
 TrialRun = Generator[TrialRequest, Trial, Trial]
 LEAST_PACE = 0.5
 UNHURRIED_S = 60.0
+NOT_MET = "no rate was seen to meet the objectives: a longer budget would tell"
 RESTART_S = 5.0  # pause for a service that may be restarting
 DRAIN_S = 4.0
 DRAIN_SHARE = 0.04  # of a small budget
