@@ -136,11 +136,11 @@ def test_steps_end_at_the_load_that_the_service_no_longer_answers_in_time(
 def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
     loadstone: VirtualCommandLine,
 ) -> None:
-    workloads = (
+    loads = (
         f"{{runner: {{type: constant_for_duration, duration: {seconds}, concurrency: 1}}}}"
         for seconds in (5, 60, 60)
     )
-    (loadstone.home / "task.yaml").write_text(f"Authenticate.keystone: [{', '.join(workloads)}]\n")
+    (loadstone.home / "task.yaml").write_text(f"Authenticate.keystone: [{', '.join(loads)}]\n")
     ended = loadstone("run", "task.yaml", "--budget=20s", "--json=-", service=SERVICE)
     assert ended.code == 4
     assert "the load was ended after 20 s, in workload 2 of 3; raise --budget" in ended.stderr

@@ -75,7 +75,10 @@ def limit(measurement: Measurement) -> str:
 
 
 def facts(measurement: Measurement) -> Iterator[Fact]:
-    """Yield how the service answers below N and at its upper edge."""
+    """Yield how the service answers below N and at its upper edge, or what is known without N."""
+    capacity = measurement.capacity
+    if capacity is not None and capacity.rate_rps is None:  # the first of its words is the reason
+        yield from (Fact("known", words, rank=2) for words in capacity.words[1:2])
     trial = kept_up(measurement)
     if trial is not None and trial.rate_rps is not None:
         latency, rate = trial.stats.total, figures.rate(trial.rate_rps)
