@@ -1,5 +1,6 @@
 """Stores that are full, damaged or open to others, as a user of the commands meets them."""
 
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,3 +74,15 @@ def test_a_store_that_others_could_read_is_repaired_and_this_is_said(
             mode = stat.S_IMODE(path.stat().st_mode)
             assert mode == (0o700 if path.is_dir() else 0o600), path
     assert "other users" not in loadstone("results", "list").stderr
+
+
+def test_the_commands_that_a_result_names_find_its_store(
+    loadstone: VirtualCommandLine, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "a store"
+    ended = loadstone(*CAPACITY, f"--store={elsewhere}", service=SERVICE)
+    words = " ".join(ended.stdout.split())  # long lines are wrapped
+    assert f"--trials --store '{elsewhere}'" in words
+    assert re.search(rf"loadstone report [0-9a-f-]+ --store '{re.escape(str(elsewhere))}'", words)
+    shown = loadstone(*CAPACITY, service=SERVICE).stdout
+    assert "--store" not in shown

@@ -216,7 +216,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
                 result = run(config, store, screen, backend_of(ctx))
         except KeyboardInterrupt:
             if store.holds(config.run_id):
-                show(store.get(config.run_id), options["to"])
+                show(store.get(config.run_id), options["location"], options["to"])
             raise
         code = exit_code(result, leftovers(store, result.run_id))
     junit = options["junit"]
@@ -225,7 +225,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         from loadstone.report.sections.run import report_of
 
         write(render(report_of(result)), junit)
-    show(result, options["to"], is_printed=junit is None or junit.name != "-")
+    show(result, options["location"], options["to"], is_printed=junit is None or junit.name != "-")
     ctx.exit(code)
 
 

@@ -214,11 +214,16 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         show_dry_comparison(_sides(options), options, options["to"])
         return
     found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))
-    ctx.exit(write_comparison(found, options["to"], options["markdown"], options["junit"]))
+    location, to = options["location"], options["to"]
+    ctx.exit(write_comparison(found, location, to, options["markdown"], options["junit"]))
 
 
 def write_comparison(
-    found: "Compared", to: TextIO | None, markdown: TextIO | None, junit: TextIO | None
+    found: "Compared",
+    location: "StoreLocation",
+    to: TextIO | None,
+    markdown: TextIO | None,
+    junit: TextIO | None,
 ) -> int:
     """Write the comparison in the requested formats; return the exit code."""
     from loadstone.compare.section import exit_code, report_of
@@ -227,7 +232,7 @@ def write_comparison(
     from loadstone.report import markdown as as_markdown
     from loadstone.report.console import console
 
-    report = report_of(found)
+    report = report_of(found, location.option)
     if to is not None:
         write_json(data.as_data(report), to)
     if markdown is not None:

@@ -75,9 +75,9 @@ def demo(
                 result = run(config, store, screen, backend_of(ctx))
         except KeyboardInterrupt:
             if store.holds(config.run_id):
-                show(store.get(config.run_id), None)
+                show(store.get(config.run_id), location, None)
             raise
-        show(result, None)
+        show(result, location, None)
         path = store.folder(result.run_id) / "report.html"
         code = exit_code(result, leftovers(store, result.run_id))
         html.write((report_of(result, partial(store.samples, result.run_id)),), path)

@@ -176,7 +176,7 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
             # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
-                show(result, options["to"])
+                show(result, options["location"], options["to"])
         ctx.exit(exit_code(result))
 
 

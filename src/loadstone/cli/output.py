@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from loadstone.result.model import Run
+    from loadstone.store.location import StoreLocation
 
 TASK_ARGS = "--task-args"
 
 
-def show(run: "Run", to: TextIO | None, *, is_printed: bool = True, in_full: bool = False) -> None:
+def show(
+    run: "Run",
+    location: "StoreLocation",
+    to: TextIO | None,
+    *,
+    is_printed: bool = True,
+    in_full: bool = False,
+) -> None:
     """Print a run and write it as JSON to `to`; nothing is printed if `to` is stdout."""
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
@@ -18,7 +26,7 @@ def show(run: "Run", to: TextIO | None, *, is_printed: bool = True, in_full: boo
     from loadstone.report.data import as_data
     from loadstone.report.sections.run import report_of
 
-    report = report_of(run)
+    report = report_of(run, store=location.option)
     if to is not None:
         write_json(as_data(report), to)
     if is_printed and (to is None or to.name != "-"):

@@ -112,10 +112,11 @@ def state_gain(
     if options["is_dry"]:
         show_dry_comparison(sides, options, options["to"])
         return 0
-    measured = measure(sides, options, options["location"], backend, parameters=parameters)
+    location, to = options["location"], options["to"]
+    measured = measure(sides, options, location, backend, parameters=parameters)
     found = comparison_of(measured, options, notes=notes)
-    code = write_comparison(found, options["to"], options["markdown"], options["junit"])
-    if options["to"] is None or options["to"].name != "-":
+    code = write_comparison(found, location, to, options["markdown"], options["junit"])
+    if to is None or to.name != "-":
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))
     return code

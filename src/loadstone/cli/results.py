@@ -88,7 +88,7 @@ def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: boo
 
     with open_to_read(location) as store:
         result = store.get(run)
-    output.show(result, to, is_printed=to is None, in_full=in_full)
+    output.show(result, location, to, is_printed=to is None, in_full=in_full)
 
 
 @results.command()

@@ -260,7 +260,7 @@ def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -
 
 def _show(store: "Store", result: "Run", options: RunOptions) -> None:
     """Write the result in all requested formats."""
-    show(result, options["to"])
+    show(result, options["location"], options["to"])
     if options["rally_json"] is not None:
         from loadstone.rally.export import as_rally
 

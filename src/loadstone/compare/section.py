@@ -56,8 +56,8 @@ TONES: dict[Answer, Tone] = {
 NOTHING = "nothing was measured"
 
 
-def report_of(compared: Compared) -> Report:
-    """Return the comparison as a report."""
+def report_of(compared: Compared, store: str = "") -> Report:
+    """Return the comparison as a report; `store` is the option that chooses its runs' store."""
     a, b = compared.names
     sections = tuple(
         _section(number, title, rows, compared)
@@ -78,7 +78,7 @@ def report_of(compared: Compared) -> Report:
         exit_code=exit_code(compared),
         statements=tuple(Statement(one, Severity.WARNING) for one in notes),
         tables=(_settings(compared),) if compared.settings else (),
-        page=f"loadstone report {' '.join(names)}{output}" if names else "",
+        page=f"loadstone report {' '.join(names)}{store}{output}" if names else "",
         data=_data(compared),
     )
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,11 @@ class StoreLocation:
         if self.database is None:
             return str(self.folder)
         return without_secrets(self.database.update_query_dict({FILES: str(self.folder)}))
+
+    @property
+    def option(self) -> str:
+        """The option that chooses this store, with a space before it; empty for the usual one."""
+        return "" if self == usual() else f" --store {shlex.quote(str(self))}"
 
     @property
     def has_named_folder(self) -> bool:

@@ -25,7 +25,6 @@ from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
-from loadstone.study.show import elsewhere
 from loadstone.study.table import (
     RATES,
     TableRow,
@@ -70,7 +69,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
         tables=tuple(_compared(study, outcomes)),
         charts=tuple(charts),
         settings=tuple(_differing(study, outcomes)),
-        page=f"loadstone study show {journal.study_id} --html FILE{elsewhere(journal)}",
+        page=f"loadstone study show {journal.study_id} --html FILE{journal.store.option}",
         data=_data(journal, study, outcomes),
     )
 
@@ -83,7 +82,7 @@ def _statements(
     yield from (Statement(one) for one in overview(study, lines))
     missing = sum(one.result is None for one in outcomes)
     if missing:
-        resume = f"loadstone study run --resume {journal.study_id}{elsewhere(journal)}"
+        resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
@@ -199,7 +198,7 @@ def _runs(
         by_step = outcome.found(study)
         values = (one.estimate if (one := by_step.get(s)) else None for s in study.steps)
         run_id = outcome.result.run_id if outcome.result else ""
-        command = f"loadstone report {run_id}{elsewhere(journal)}" if run_id else "not measured"
+        command = f"loadstone report {run_id}{journal.store.option}" if run_id else "not measured"
         shown = tuple(figures.rate(one.value if one else None) for one in values)
         note = "; ".join(outcome.failures(study))
         found.append(Row((str(outcome.turn.repeat), *shown, command), note))

@@ -1,6 +1,5 @@
 """A study before it runs: its plan, its duration, what was started."""
 
-import shlex
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -9,10 +8,10 @@ from rich.table import Table
 
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.store.location import StoreLocation, usual
+from loadstone.store.location import StoreLocation
 from loadstone.study import needs
 from loadstone.study.estimate import about, estimate_s
-from loadstone.study.journal import StudyJournal, find
+from loadstone.study.journal import find
 from loadstone.study.model import (
     FaultMeasurement,
     SearchMeasurement,
@@ -96,8 +95,3 @@ def _measuring(study: Study) -> str:
 
 def _factors(study: Study) -> list[str]:
     return [factor.name for factor in study.factors]
-
-
-def elsewhere(journal: StudyJournal) -> str:
-    """Return the --store option of a study, empty for the default store."""
-    return "" if journal.store == usual() else f" --store {shlex.quote(str(journal.store))}"

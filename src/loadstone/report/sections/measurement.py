@@ -57,6 +57,7 @@ class Maker:
     run_id: str
     is_running: bool = False
     samples_of: SamplesOf | None = None
+    store: str = ""  # option of the commands that are named
 
     def section(self, measurement: Measurement, anchor: str) -> Section:
         """Return a measurement as a section; the steps of a workload are its parts."""
@@ -159,7 +160,7 @@ class Maker:
         count = len(measurement.trials)
         if count:
             label = f"{count} trials" if count > 1 else "details"
-            command = f"loadstone results show {self.run_id} --trials"
+            command = f"loadstone results show {self.run_id} --trials{self.store}"
             found.append(Fact(label, command, rank=5))
         return tuple(found)
 

@@ -62,9 +62,14 @@ WORDS = (
 )
 
 
-def report_of(run: Run, samples_of: SamplesOf | None = None, prefix: str = "") -> Report:
-    """Return a run as a report; without `samples_of` it has no charts."""
-    maker = Maker(run.run_id, run.status == "running", samples_of)
+def report_of(
+    run: Run, samples_of: SamplesOf | None = None, prefix: str = "", store: str = ""
+) -> Report:
+    """Return a run as a report; without `samples_of` it has no charts.
+
+    `store` is the option that chooses the run's store in the commands that the report names.
+    """
+    maker = Maker(run.run_id, run.status == "running", samples_of, store)
     sections = tuple(
         maker.section(measurement, f"{prefix}measurement-{number}")
         for number, measurement in enumerate(run.measurements, 1)
@@ -86,7 +91,7 @@ def report_of(run: Run, samples_of: SamplesOf | None = None, prefix: str = "") -
         steps=_steps(run, sections),
         settings=_settings(run),
         tables=tuple(fault.over_workloads(run.measurements)),
-        page=f"loadstone report {run.run_id}",
+        page=f"loadstone report {run.run_id}{store}",
         words=WORDS,
         properties=(*run.environment.target, *run.environment.machine),
         data=_data(run),
