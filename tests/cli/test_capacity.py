@@ -29,6 +29,7 @@ def twice(tmp_path_factory):
         words = ("--users", "0", "--budget", "20s", "--repeat", "2", "--fail-below", "50")
         words = (*words, "--json", "-")
         ended = loadstone("capacity", *words, url=known.url)
+    assert "measurements" in json.loads(ended.stdout), ended.stdout + ended.stderr
     return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)
 
 
