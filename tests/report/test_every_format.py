@@ -108,7 +108,8 @@ def runs(served: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Ru
         virtual = VirtualCommandLine(home, None, patch)
         words = ("capacity", "--budget=20s", "--users=2", "--store=store")
         service = Service(workers=1, capacity_rps=100.0)
-        assert virtual(*words, service=service, lag_s=1e-4).code == 0
+        done = virtual(*words, service=service, lag_s=1e-4)
+        assert done.code == 0, virtual("results", "show", "latest", "--store=store").stdout
     assert made("run", "task.yaml").returncode == 1
     rising = ("--step", "concurrency=+2", "--until", "median>25ms")
     assert made("run", "steps.yaml", *rising).returncode == 0

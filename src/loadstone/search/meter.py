@@ -31,7 +31,9 @@ ENOUGH = 0.84  # of a full budget; the rest is for repeating trials that fail by
 ENOUGH_SMALL = 0.95
 ENOUGH_CHANGED = 0.97
 SHORTER = 0.4
-SHORT_S = 120.0  # budgets below it have one long trial first, instead of two shorter ones
+# Budgets between them have one long trial first, instead of two shorter ones. In less, a long trial
+# at depth leaves no time for the others.
+SHORT_S = (45.0, 120.0)
 FIRST_SHARE = 0.25  # of the budget
 LAST_SHARE = 0.15  # of the budget, at least, for the trial at the end
 FEW_S = 6.0
@@ -57,7 +59,7 @@ class Lengths:
         small = min(1.0, budget_s / FULL_BUDGET_S)
         enough_s = max(min(ENOUGH_SMALL * budget_s, SMALL_BUDGET_S), ENOUGH * budget_s)
         return Lengths(
-            first_s=FIRST_SHARE * budget_s if budget_s < SHORT_S else 0.0,
+            first_s=FIRST_SHARE * budget_s if SHORT_S[0] <= budget_s < SHORT_S[1] else 0.0,
             chunk_s=max(8.0, 15.0 * small),
             below_s=max(5.0, 40.0 * small),
             above_s=max(4.0, 40.0 * small),

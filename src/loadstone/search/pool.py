@@ -22,7 +22,7 @@ LEAST_VARIANCE = 0.6
 PIECES = 6
 # A shorter piece differs from the next by counting noise; a longer one hides bursts of 5 to 20 s.
 PIECE_S = (3.0, 10.0)
-LEAST_PIECES = 3  # t of a single degree of freedom is 12.7
+LEAST_PIECES = 4  # t of fewer degrees of freedom makes an interval that says nothing
 
 
 @dataclass(frozen=True, slots=True)
