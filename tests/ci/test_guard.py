@@ -28,7 +28,8 @@ def guarded(folder: Path, code: int, answer: str | None = None) -> tuple[int, st
     command = folder / "loadstone"
     command.write_text(FAKE)
     command.chmod(0o755)
-    data = {"metrics": {"issue": {"throughput": {"answer": answer}}}} if answer else None
+    measurement = {"metrics": {"throughput": {"answer": answer}}}
+    data = {"measurements": [measurement]} if answer else None
     variables = os.environ | {"CODE": str(code), "ANSWER": json.dumps(data) if data else ""}
     return run_guard(folder, str(command), variables)
 
