@@ -116,7 +116,7 @@ def test_the_action_calls_the_guard_without_a_shell_for_its_options(tmp_path):
         (tmp_path / name).chmod(0o755)
     variables = {
         "ACTION": str(ROOT),
-        "ANSWER": json.dumps({"metrics": {"issue": {"throughput": {"answer": "same"}}}}),
+        "ANSWER": json.dumps({"measurements": [{"metrics": {"throughput": {"answer": "same"}}}]}),
         "COMPARE": "--release a --release b;touch${IFS}x --fail-if-slower 5%",
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
