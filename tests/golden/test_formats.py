@@ -12,11 +12,11 @@ from golden import Golden
 from rich.console import Console
 
 from loadstone.audit import data as audit_data
-from loadstone.audit.rule import Severity
 from loadstone.audit.views import browbeat, fix_playbook, sarif, table, textfile
 from loadstone.audit.views import junit as audit_junit
 from loadstone.audit.views import markdown as audit_markdown
 from loadstone.compare.section import report_of as report_of_comparison
+from loadstone.diagnosis.finding import Severity
 from loadstone.report import html, junit, markdown, openmetrics, terminal
 from loadstone.report.data import as_data
 from loadstone.report.section import Report

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.gain import Gain
-from loadstone.audit.rule import Severity
+from loadstone.diagnosis.finding import Severity
 
 
 def as_tree(audit: Audit, fail_on: Severity, exit_code: int) -> dict[str, object]:

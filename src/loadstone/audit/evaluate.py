@@ -7,8 +7,8 @@ from enum import StrEnum
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.gain import Gain
-from loadstone.audit.rule import Rule, Severity, filled, format_value
-from loadstone.diagnosis.finding import Evidence, Finding
+from loadstone.audit.rule import Rule, filled, format_value
+from loadstone.diagnosis.finding import Evidence, Finding, Severity
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
 REACHED = "HOST-00"  # the only rule that is evaluated on hosts without facts

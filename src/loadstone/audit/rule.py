@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -12,26 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from loadstone.audit import expression
 from loadstone.audit.facts import MissingFact
-from loadstone.diagnosis.finding import Confidence
+from loadstone.diagnosis.finding import Confidence, Severity
 from loadstone.errors import InvalidInput
 
 FOLDER = Path(__file__).parent / "rules"
 CORE = "core"
 _HOLE = re.compile(r"\{([^{}]+)\}")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class Severity(StrEnum):
-    """Severity of a finding."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
-
-    @property
-    def rank(self) -> int:
-        """Return 0 for info to 2 for critical."""
-        return list(Severity).index(self)
 
 
 class _Strict(BaseModel):

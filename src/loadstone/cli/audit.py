@@ -11,7 +11,7 @@ from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import Audit
-    from loadstone.audit.rule import Severity
+    from loadstone.diagnosis.finding import Severity
 
 DEFAULT = "check"
 FORMATS = {
@@ -113,7 +113,7 @@ def check(
     ctx: click.Context, /, files: tuple[Path, ...], to: TextIO | None, **options: Any
 ) -> None:
     """Check hosts, or FACTS that were collected before, against the rules."""
-    from loadstone.audit.rule import Severity
+    from loadstone.diagnosis.finding import Severity
 
     fail_on = Severity(options["fail_on"])
     found = run_audit(files, AuditRequest.of(options))

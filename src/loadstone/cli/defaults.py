@@ -45,7 +45,7 @@ LOADS = ("capacity", "fault", "run")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Default:
     """A value of a configuration file."""
 
     table: str
@@ -60,7 +60,7 @@ class Setting:
         return f"{self.table}.{self.key}"
 
 
-def settings() -> tuple[Setting, ...]:
+def settings() -> tuple[Default, ...]:
     """Return the settings of the user's file and then of the folder's; InvalidInput if invalid."""
     chosen = os.environ.get(VARIABLE)
     if chosen == "-":
@@ -89,7 +89,7 @@ def _own_file() -> Path:
     return user_config_path("loadstone") / "config.toml"
 
 
-def _read(path: Path, *, is_of_folder: bool) -> Iterator[Setting]:
+def _read(path: Path, *, is_of_folder: bool) -> Iterator[Default]:
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -110,7 +110,7 @@ def _read(path: Path, *, is_of_folder: bool) -> Iterator[Setting]:
                 "[monitors] and one for each command, such as [capacity]"
             )
         for key, value in _flat(keys):
-            one = Setting(table, key, value, path, is_of_folder)
+            one = Default(table, key, value, path, is_of_folder)
             _require_valid(one)
             yield one
 
@@ -124,7 +124,7 @@ def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield f"{before}{key}", value
 
 
-def _require_valid(one: Setting) -> None:
+def _require_valid(one: Default) -> None:
     option = one.key.rpartition(".")[2]
     place = f"{one.source}: {one.name}"
     if is_secret(option) or _has_secret(one.value):
@@ -143,7 +143,7 @@ def _require_valid(one: Setting) -> None:
         _require_safe(one, place)
 
 
-def _require_safe(one: Setting, place: str) -> None:
+def _require_safe(one: Default, place: str) -> None:
     """Refuse what a file that somebody else may have written must not set."""
     where = "belongs into your own file (`loadstone config` names it) or on the command line"
     values = one.value if isinstance(one.value, list) else [one.value]
@@ -183,7 +183,7 @@ def apply(ctx: click.Context, name: str) -> None:
         ctx.default_map = {name: _of(command, name, found)}
 
 
-def _of(command: click.Command, path: str, found: tuple[Setting, ...]) -> dict[str, Any]:
+def _of(command: click.Command, path: str, found: tuple[Default, ...]) -> dict[str, Any]:
     if isinstance(command, click.Group):
         nested = {name: _of(sub, f"{path}.{name}", found) for name, sub in command.commands.items()}
         return {name: values for name, values in nested.items() if values}
@@ -196,7 +196,7 @@ def _of(command: click.Command, path: str, found: tuple[Setting, ...]) -> dict[s
     return values
 
 
-def _option_of(one: Setting, path: str) -> str:
+def _option_of(one: Default, path: str) -> str:
     """Return the option of a command that a setting sets; empty if it is another command's."""
     if one.table in SHARED:
         if one.table == "target" and path not in LOADS:
@@ -210,7 +210,7 @@ def _option_of(one: Setting, path: str) -> str:
     return option if command == path else ""
 
 
-def _value(one: Setting, option: click.Option) -> Any:
+def _value(one: Default, option: click.Option) -> Any:
     value = one.value
     if one.table == "store" and "://" not in str(value):
         value = str(one.source.parent / Path(str(value)).expanduser())
@@ -231,7 +231,7 @@ def _long(option: click.Option) -> str:
     return max(option.opts, key=len).lstrip("-")
 
 
-def require_known(found: tuple[Setting, ...], root: click.Group) -> None:
+def require_known(found: tuple[Default, ...], root: click.Group) -> None:
     """Refuse a setting of a command or an option that does not exist."""
     for one in found:
         if one.table in SHARED:

@@ -23,8 +23,8 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.output import command_line, show
-from loadstone.cli.stored import JSON, STORE, open_store, write_json
+from loadstone.cli.output import command_line, run_and_show
+from loadstone.cli.stored import JSON, STORE, write_json
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
@@ -184,9 +184,6 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     if options["undoes"]:
         _undo(options)
         return
-    from loadstone.cli.screen import Screen
-    from loadstone.run.exit_code import exit_code
-    from loadstone.run.flow import run
 
     config = _config(options)
     if options["is_dry"]:
@@ -194,16 +191,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
 
         show_dry_run((preview(config),), options["to"])
         return
-    with open_store(options["location"]) as store:
-        try:
-            with Screen(backend_of(ctx).clock) as screen:
-                run(config, store, screen, backend_of(ctx))
-        finally:
-            # Also show results until Ctrl-C or a failure.
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                show(result, options["location"], options["to"])
-        ctx.exit(exit_code(result))
+    ctx.exit(run_and_show(config, backend_of(ctx), options["location"], options["to"]))
 
 
 def _undo(options: Options) -> None:

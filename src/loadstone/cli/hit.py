@@ -14,8 +14,8 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.output import command_line, show
-from loadstone.cli.stored import JSON, STORE, open_store
+from loadstone.cli.output import command_line, run_and_show
+from loadstone.cli.stored import JSON, STORE
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
@@ -159,25 +159,13 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
     Exit code 0 if the rate was sustained and every objective met, 1 if not, 2 for wrong usage, 3 if
     the service cannot be used, 4 if the load generator was the limit, 70 after an internal error.
     """
-    from loadstone.cli.screen import Screen
-    from loadstone.run.exit_code import exit_code
-    from loadstone.run.flow import run
     from loadstone.workload.preview import preview
 
     config = _config(options)
     if options["is_dry"]:
         show_dry_run((preview(config),), options["to"])
         return
-    with open_store(options["location"]) as store:
-        try:
-            with Screen(backend_of(ctx).clock) as screen:
-                run(config, store, screen, backend_of(ctx))
-        finally:
-            # Also show results until Ctrl-C or a failure.
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                show(result, options["location"], options["to"])
-        ctx.exit(exit_code(result))
+    ctx.exit(run_and_show(config, backend_of(ctx), options["location"], options["to"]))
 
 
 def _config(options: HitOptions) -> "RunConfig":

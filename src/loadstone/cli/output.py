@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from loadstone.result.model import Run
+    from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+    from loadstone.workload.model import RunConfig
 
 TASK_ARGS = "--task-args"
 
@@ -31,6 +33,26 @@ def show(
         write_json(as_data(report), to)
     if is_printed and (to is None or to.name != "-"):
         (terminal.show_in_full if in_full else terminal.show)(report, console())
+
+
+def run_and_show(
+    config: "RunConfig", backend: "Backend", location: "StoreLocation", to: TextIO | None
+) -> int:
+    """Measure and show the result, after Ctrl-C or a failure too; return the exit code."""
+    from loadstone.cli.screen import Screen
+    from loadstone.cli.stored import open_store
+    from loadstone.run.exit_code import exit_code
+    from loadstone.run.flow import run
+
+    with open_store(location) as store:
+        try:
+            with Screen(backend.clock) as screen:
+                run(config, store, screen, backend)
+        finally:
+            if store.holds(config.run_id):
+                result = store.get(config.run_id)
+                show(result, location, to)
+        return exit_code(result)
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

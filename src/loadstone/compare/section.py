@@ -7,6 +7,7 @@ from typing import Any
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison
 from loadstone.compare.pairs import GuardOutcome, verdict
+from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
 from loadstone.report.chart import Tone
@@ -15,11 +16,10 @@ from loadstone.report.section import (
     Certainty,
     Column,
     Fact,
-    Figure,
+    NamedFigure,
     Report,
     Row,
     Section,
-    Severity,
     Statement,
     Table,
 )
@@ -147,7 +147,7 @@ def _section(
         ),
         facts=tuple(_facts(first, compared)) if first else (),
         figures=tuple(
-            Figure(f"{row.metric.name} B / A", row.metric.name, row.ratio) for row in rows
+            NamedFigure(f"{row.metric.name} B / A", row.metric.name, row.ratio) for row in rows
         ),
         statements=(Statement(said),),
         tables=(_metrics(rows),) if rows else (),

@@ -4,6 +4,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+class Severity(StrEnum):
+    """How much a finding, a statement or advice matters."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for info to 2 for critical."""
+        return list(Severity).index(self)
+
+
 class Confidence(StrEnum):
     """The basis of a finding."""
 

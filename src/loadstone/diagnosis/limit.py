@@ -1,4 +1,4 @@
-"""What limits a service, by name, and what disturbed it: judgements on stored usage."""
+"""Names the limit of a service, and what disturbed the measurement, from stored usage."""
 
 from enum import StrEnum
 
@@ -18,7 +18,7 @@ BY_CPU = (WORKERS, "keystone-cpu", "database-cpu", "balancer-cpu", "directory-cp
 
 
 class CpuVerdict(StrEnum):
-    """What the machine's CPU says about the limit."""
+    """Whether the machine's CPU is the limit."""
 
     LIMIT = "limit"
     SPARE = "spare"

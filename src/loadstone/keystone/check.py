@@ -25,7 +25,7 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """What was looked at and found; `mend` says what to do if it is not sound."""
+    """One check of a target and its result; `mend` is what to do if the target fails it."""
 
     name: str
     is_sound: bool

@@ -7,18 +7,10 @@ them. A format that needs to know the kind of a measurement lacks a field here.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
+from loadstone.diagnosis.finding import Severity
 from loadstone.report.chart import Chart, Tone
-
-
-class Severity(StrEnum):
-    """How much a statement or a step matters."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    INFO = "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class NamedFigure:
     """One number; `name` is its key in data and in properties of JUnit."""
 
     name: str
@@ -114,7 +106,7 @@ class NextStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ToneCell:
     """A cell with a tone: a verdict."""
 
     text: str
@@ -122,7 +114,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IntervalCell:
     """A cell with an interval, drawn on the scale of its column."""
 
     text: str
@@ -131,7 +123,7 @@ class Span:
     high: float | None
 
 
-Cell = str | Mark | Span
+Cell = str | ToneCell | IntervalCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +161,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Transcript:
     """Text as it is: a printed output, a file."""
 
     title: str
@@ -200,7 +192,7 @@ class Section:
     request: str = ""  # "POST /v3/auth/tokens"
     limit: str = ""  # what limits, by name
     facts: tuple[Fact, ...] = ()  # the summary below the answer
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[NamedFigure, ...] = ()
     statements: tuple[Statement, ...] = ()
     method: tuple[str, ...] = ()  # how it was measured, in sentences
     steps: tuple[NextStep, ...] = ()
@@ -208,7 +200,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     flame: Flame | None = None
-    listings: tuple[Listing, ...] = ()
+    listings: tuple[Transcript, ...] = ()
     parts: tuple["Section", ...] = ()
     took_s: float = 0.0
     data: Mapping[str, Any] = field(default_factory=dict)  # every figure, for programs

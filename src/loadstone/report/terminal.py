@@ -9,9 +9,10 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from loadstone.diagnosis.finding import Severity
 from loadstone.report.chart import Tone
 from loadstone.report.console import wide
-from loadstone.report.section import Cell, Fact, Mark, NextStep, Report, Section, Severity, Table
+from loadstone.report.section import Cell, Fact, NextStep, Report, Section, Table, ToneCell
 
 STYLES: dict[Tone | None, str] = {
     "sustained": "green",
@@ -189,4 +190,4 @@ def _text(cell: Cell) -> str:
 
 
 def _style(cell: Cell) -> str:
-    return STYLES[cell.tone] if isinstance(cell, Mark) else ""
+    return STYLES[cell.tone] if isinstance(cell, ToneCell) else ""

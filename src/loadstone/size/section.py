@@ -9,7 +9,7 @@ from loadstone.report.section import (
     Answer,
     Certainty,
     Fact,
-    Figure,
+    NamedFigure,
     Report,
     Row,
     Section,
@@ -61,7 +61,7 @@ def _section(found: Sizing, subject: str) -> Section:
         certainty=Certainty("sustained", "computed"),
         facts=(Fact("workers", f"{workers} ({within}, 95 %)", rank=1),),
         figures=tuple(
-            Figure(f"{role.value}_cores", NAMES[role], one.value) for role, one in found.cores
+            NamedFigure(f"{role.value}_cores", NAMES[role], one.value) for role, one in found.cores
         ),
         statements=tuple(map(Statement, (_full(found), *found.assumptions))),
         tables=(_needs(found), _costs(found)),

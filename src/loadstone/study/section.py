@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from loadstone.diagnosis.finding import Severity
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.chart import Chart, ChartSeries, Xy
@@ -13,7 +14,6 @@ from loadstone.report.section import (
     Report,
     Row,
     Section,
-    Severity,
     Statement,
     Table,
 )

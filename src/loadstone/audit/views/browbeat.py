@@ -3,7 +3,7 @@
 import re
 
 from loadstone.audit.evaluate import Audit, RuleResult
-from loadstone.audit.rule import Severity
+from loadstone.diagnosis.finding import Severity
 
 LINE = "-" * 52
 BUG = re.compile(r"\bbz(\d+)\b")

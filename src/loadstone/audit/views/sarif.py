@@ -8,7 +8,8 @@ from importlib.metadata import version
 from pathlib import PurePosixPath
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
-from loadstone.audit.rule import Rule, Severity
+from loadstone.audit.rule import Rule
+from loadstone.diagnosis.finding import Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

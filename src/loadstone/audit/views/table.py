@@ -6,7 +6,8 @@ from rich.text import Text
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
 from loadstone.audit.facts import HostFacts
-from loadstone.audit.rule import Severity, format_value
+from loadstone.audit.rule import format_value
+from loadstone.diagnosis.finding import Severity
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 

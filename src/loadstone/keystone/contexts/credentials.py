@@ -1,4 +1,4 @@
-"""What users need beside a password and a role in their project, made before the load.
+"""Makes users' further credentials and roles before the load: trusts, EC2 credentials and the like.
 
 All of it belongs to the users, and Keystone removes it with them.
 """

@@ -21,7 +21,7 @@ from loadstone.plan.script import (
 
 
 class EC2Request(TypedDict):
-    """What a signature of version 2 covers."""
+    """The parts of a request that AWS' signature version 2 signs."""
 
     verb: str
     host: str
@@ -66,7 +66,7 @@ MADE = Column("made")  # before the iteration's number in the names of created r
 
 
 class Need(StrEnum):
-    """What users need before the load, beside a password and a role in their project."""
+    """A credential or role that each user gets before the load, beside its password and project."""
 
     APPLICATION_CREDENTIAL = "application credentials"
     ACCESS_RULES = "application credentials with access rules"

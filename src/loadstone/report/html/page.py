@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from loadstone.report.chart import Chart, Tone
 from loadstone.report.html import svg
-from loadstone.report.section import Cell, Mark, Report, Section, Span, Table
+from loadstone.report.section import Cell, IntervalCell, Report, Section, Table, ToneCell
 from loadstone.system import files
 
 BADGE = 6.0  # half the size of a verdict's mark in its table
@@ -47,9 +47,9 @@ def _has_flame(section: Section) -> bool:
 
 def _cell(cell: Cell, table: Table) -> Markup | str:
     match cell:
-        case Mark():
+        case ToneCell():
             return _marked(cell.text, cell.tone)
-        case Span():
+        case IntervalCell():
             return _bar(cell, _reach(table)) + escape(cell.text)
         case _:
             return cell
@@ -57,19 +57,19 @@ def _cell(cell: Cell, table: Table) -> Markup | str:
 
 def _reach(table: Table) -> float:
     """Return how far the interval bars of a table reach, as a share of their values."""
-    spans = [cell for row in table.rows for cell in row.cells if isinstance(cell, Span)]
+    spans = [cell for row in table.rows for cell in row.cells if isinstance(cell, IntervalCell)]
     shares = [abs(end / at - 1) for one in spans for at, end in _ends(one) if at]
     return max((LEAST_REACH, *shares))
 
 
-def _ends(span: Span) -> list[tuple[float, float]]:
+def _ends(span: IntervalCell) -> list[tuple[float, float]]:
     if span.low is None or span.high is None:
         return []
     at = span.at or (span.low + span.high) / 2
     return [(at, span.low), (at, span.high)]
 
 
-def _bar(span: Span, reach: float) -> Markup:
+def _bar(span: IntervalCell, reach: float) -> Markup:
     """Return the interval as a bar around its value; all bars of a table have one scale."""
     ends = [50 + 50 * (end / at - 1) / reach for at, end in _ends(span) if at]
     if not ends:

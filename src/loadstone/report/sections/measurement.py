@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
+from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import named_limit
 from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
@@ -16,14 +17,13 @@ from loadstone.report.section import (
     Answer,
     Certainty,
     Fact,
-    Figure,
     Flame,
-    Listing,
+    NamedFigure,
     NextStep,
     Section,
-    Severity,
     Statement,
     Table,
+    Transcript,
 )
 from loadstone.report.sections import (
     charts,
@@ -110,14 +110,14 @@ class Maker:
             tables=(*_tables(measurement), *(one for one in items if isinstance(one, Table))),
             charts=shown,
             flame=_flame(measurement, anchor) if self.samples_of else None,
-            listings=tuple(one for one in items if isinstance(one, Listing)),
+            listings=tuple(one for one in items if isinstance(one, Transcript)),
             took_s=measurement.wall_s,
             data=record.of(measurement),
         )
 
     def _drawn(
         self, measurement: Measurement, anchor: str
-    ) -> tuple[tuple[Chart, ...], list[Table | Listing]]:
+    ) -> tuple[tuple[Chart, ...], list[Table | Transcript]]:
         """Return the charts, and what hooks and iterations printed that is no chart."""
         if self.samples_of is None:
             return (), []
@@ -129,14 +129,16 @@ class Maker:
                 else charts.of(measurement, anchor, self.samples_of)
             ),
         ]
-        items: list[Table | Listing] = []
+        items: list[Table | Transcript] = []
         for one in printed.of(anchor, measurement):
             if isinstance(one, Chart):
                 shown.append(one)
             else:
                 items.append(one)
         if measurement.spec:
-            items.append(Listing("The workload as its file has it", record.spec_text(measurement)))
+            items.append(
+                Transcript("The workload as its file has it", record.spec_text(measurement))
+            )
         return tuple(shown), items
 
     def _certainty(self, measurement: Measurement, verdict: Certainty) -> Certainty:
@@ -288,7 +290,7 @@ def _trust(measurement: Measurement) -> Fact | None:
     return Fact("trust", f"{valid}: {sent}; {cpu}", rank=4)
 
 
-def _numbers(measurement: Measurement) -> tuple[Figure, ...]:
+def _numbers(measurement: Measurement) -> tuple[NamedFigure, ...]:
     if measurement.policy == "search":
         return tuple(search.numbers(measurement))
     return tuple(workload.numbers(measurement))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from loadstone.report import figures
-from loadstone.report.section import Cell, Column, Mark, Row, Section, Span, Table
+from loadstone.report.section import Cell, Column, IntervalCell, Row, Section, Table, ToneCell
 
 
 def overview(sections: Sequence[Section]) -> Table:
@@ -38,7 +38,7 @@ def _cells(
     cells: list[Cell] = [section.title, answer.text if is_shared else answer.line]
     if has_interval:
         text = answer.interval or figures.MISSING
-        cells.append(Span(text, answer.low, answer.value, answer.high))
+        cells.append(IntervalCell(text, answer.low, answer.value, answer.high))
     known = {one.label: one.short or one.text for one in section.facts if one.is_column}
     cells += [known.get(label, figures.MISSING) for label in labels]
-    return [*cells, Mark(section.certainty.text, section.certainty.tone)]
+    return [*cells, ToneCell(section.certainty.text, section.certainty.tone)]

@@ -11,7 +11,7 @@ import numpy as np
 from loadstone.report import figures
 from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
 from loadstone.report.hooks import charts
-from loadstone.report.section import Column, Listing, Row, Table
+from loadstone.report.section import Column, Row, Table, Transcript
 from loadstone.report.sections.charts import MOST_POINTS
 from loadstone.report.sections.tables import trigger
 from loadstone.result.model import Measurement
@@ -24,7 +24,7 @@ COLUMNS = ["name", "min", "median", "90%ile", "95%ile", "max", "avg", "count"]
 
 
 MOST_OF_ITERATIONS, MOST_OF_HOOKS = 12, 24  # charts of one workload
-Printed = Chart | Table | Listing
+Printed = Chart | Table | Transcript
 
 
 def of(anchor: str, measurement: Measurement) -> tuple[Printed, ...]:
@@ -125,8 +125,8 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> Printed:
         heads = [str(head) for head in data["cols"]]
         return _table(title, heads, [[_cell(cell) for cell in row] for row in data["rows"]], about)
     if kind == "TextArea" and isinstance(data, list):
-        return Listing(title, "\n".join(str(line) for line in data), about)
-    return Listing(title, json.dumps(data, indent=1), about)
+        return Transcript(title, "\n".join(str(line) for line in data), about)
+    return Transcript(title, json.dumps(data, indent=1), about)
 
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], about: str) -> Table:

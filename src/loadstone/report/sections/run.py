@@ -4,15 +4,9 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from loadstone.diagnosis.finding import Severity
 from loadstone.report import figures
-from loadstone.report.section import (
-    NextStep,
-    Report,
-    Section,
-    Severity,
-    Statement,
-    Table,
-)
+from loadstone.report.section import NextStep, Report, Section, Statement, Table
 from loadstone.report.sections import fault, tables
 from loadstone.report.sections.measurement import Maker, SamplesOf
 from loadstone.report.sections.overview import overview

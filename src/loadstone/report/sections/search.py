@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from loadstone.analysis.model import Cause
 from loadstone.diagnosis.limit import named_limit
 from loadstone.report import figures, prediction, trial_figures
-from loadstone.report.section import Answer, Fact, Figure
+from loadstone.report.section import Answer, Fact, NamedFigure
 from loadstone.report.sections import statements
 from loadstone.report.sections.trials import Edge, edge, kept_up
 from loadstone.result.model import Measurement
@@ -135,14 +135,14 @@ def _half(found: Capacity) -> float:
     return max(high - rate, rate - low) / rate
 
 
-def numbers(measurement: Measurement) -> Iterator[Figure]:
+def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
     """Yield N, its interval and its confidence by name."""
     found = measurement.capacity
     names = ("rate_rps", "low_rps", "high_rps", "confidence")
     labels = ("N", "lower bound of N", "upper bound of N", "confidence")
     for name, label in zip(names, labels, strict=True) if found else ():
         unit = "" if name == "confidence" else "/s"
-        yield Figure(name, label, getattr(found, name), unit)
+        yield NamedFigure(name, label, getattr(found, name), unit)
 
 
 def predicted(measurement: Measurement) -> Answer:

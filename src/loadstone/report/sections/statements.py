@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from loadstone.analysis.model import Cause, Trial
+from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import generator_of
-from loadstone.report.section import Severity, Statement
+from loadstone.report.section import Statement
 from loadstone.report.sections.trials import (
     at_n,
     edge,

@@ -11,7 +11,7 @@ from loadstone.diagnosis.limit import NEAR_FULL
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, streak, trial_figures
 from loadstone.report.chart import Tone
-from loadstone.report.section import Column, Mark, Row, Table
+from loadstone.report.section import Column, Row, Table, ToneCell
 from loadstone.result.model import Measurement
 
 TONES: dict[TrialState, Tone] = {
@@ -33,9 +33,9 @@ def tone_of(trial: Trial) -> Tone:
     return "metered" if trial_figures.is_without_rate(trial) else TONES[trial.verdict.state]
 
 
-def held(*, is_held: bool, words: tuple[str, str] = ("held", "broken")) -> Mark:
+def held(*, is_held: bool, words: tuple[str, str] = ("held", "broken")) -> ToneCell:
     """Return whether something held, as a cell."""
-    return Mark(words[0], "sustained") if is_held else Mark(words[1], "degraded")
+    return ToneCell(words[0], "sustained") if is_held else ToneCell(words[1], "degraded")
 
 
 def trials(measurement: Measurement) -> Table:
@@ -51,7 +51,7 @@ def trials(measurement: Measurement) -> Table:
             Row(
                 (
                     streak.numbers(alike),
-                    Mark(trial_figures.verdict(trial), tone_of(trial)),
+                    ToneCell(trial_figures.verdict(trial), tone_of(trial)),
                     trial_figures.offered(trial),
                     figures.rate(streak.throughput_rps(alike)),
                     *(figures.plain_ms(one) if is_one else figures.MISSING for one in times),
@@ -91,7 +91,7 @@ def generator(measurement: Measurement) -> Table | None:
                     for lag_ms in (health.lag_p50_ms, health.lag_p99_ms, health.lag_max_ms)
                 ),
                 figures.percent(health.cpu_share),
-                Mark("; ".join(health.limits), "invalid") if health.limits else "no",
+                ToneCell("; ".join(health.limits), "invalid") if health.limits else "no",
             )
         )
         for trial, health in known
@@ -123,13 +123,13 @@ def resources(uses: Sequence[ResourceUse]) -> Table:
     )
 
 
-def _use(one: ResourceUse, *, has_demand: bool) -> Iterator[str | Mark]:
+def _use(one: ResourceUse, *, has_demand: bool) -> Iterator[str | ToneCell]:
     yield f"{one.busy:.2f}"
     yield figures.capacity(one)
     tone: Tone = "sustained"
     if one.utilisation >= NEAR_FULL:
         tone = "degraded" if one.utilisation >= FULL else "undecided"
-    yield Mark(figures.percent(one.utilisation), tone)
+    yield ToneCell(figures.percent(one.utilisation), tone)
     if has_demand:
         cost_s, bound_rps = one.demand_s, one.bound_rps
         yield figures.MISSING if cost_s is None else figures.milliseconds(1000 * cost_s)
@@ -191,7 +191,7 @@ def hooks(measurement: Measurement) -> Table | None:
             (
                 hook_name(specs[run.hook], run.hook),
                 trigger(run),
-                Mark(f"failed: {run.error[0]}", "degraded") if run.error else "success",
+                ToneCell(f"failed: {run.error[0]}", "degraded") if run.error else "success",
                 f"{run.started_at_s - start_s:.2f}",
                 f"{run.finished_at_s - start_s:.2f}",
             )

@@ -12,11 +12,11 @@ from loadstone.report.section import (
     Certainty,
     Column,
     Fact,
-    Listing,
     Report,
     Row,
     Section,
     Table,
+    Transcript,
 )
 from loadstone.report.sections.overview import overview
 from loadstone.report.sections.tables import columns, held
@@ -110,7 +110,7 @@ def _workload(anchor: str, trend: Trend) -> Section:
         tables=(Table("Runs", heads, rows, is_primary=True),),
         charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
         listings=(
-            Listing(
+            Transcript(
                 "The workload as its file has it", json.dumps(json.loads(trend.spec), indent=2)
             ),
         ),

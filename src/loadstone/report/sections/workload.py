@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadstone.analysis.model import Stats
+from loadstone.diagnosis.finding import Severity
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage
-from loadstone.report.section import Answer, Certainty, Fact, Figure, Severity, Statement
+from loadstone.report.section import Answer, Certainty, Fact, NamedFigure, Statement
 from loadstone.report.sections import statements
 from loadstone.report.sections.tables import hook_name
 from loadstone.report.sections.trials import healths
@@ -144,16 +145,16 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
         yield f"hooks acted {len(measurement.hook_runs)} times, {failed} of them failed"
 
 
-def numbers(measurement: Measurement) -> Iterator[Figure]:
+def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
     """Yield the figures of the only trial by name."""
     stats = measurement.stats
     if stats is not None:
-        yield Figure("iterations", "iterations", stats.total.count)
-        yield Figure("failed", "failed iterations", stats.failed)
-        yield Figure("throughput_rps", "throughput", stats.throughput_rps, "/s")
-        yield Figure("p50_s", "median", stats.total.median_s, "s")
-        yield Figure("p95_s", "95 % within", stats.total.p95_s, "s")
-        yield Figure("p99_s", "99 % within", stats.total.p99_s, "s")
+        yield NamedFigure("iterations", "iterations", stats.total.count)
+        yield NamedFigure("failed", "failed iterations", stats.failed)
+        yield NamedFigure("throughput_rps", "throughput", stats.throughput_rps, "/s")
+        yield NamedFigure("p50_s", "median", stats.total.median_s, "s")
+        yield NamedFigure("p95_s", "95 % within", stats.total.p95_s, "s")
+        yield NamedFigure("p99_s", "99 % within", stats.total.p99_s, "s")
 
 
 def load_in_words(measurement: Measurement) -> str:
