@@ -29,11 +29,12 @@ PAGE = (
 
 def main() -> None:
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        store = ["--store", folder]
-        subprocess.run([LOADSTONE, "demo", *store], check=True)
-        shown = _loadstone("results", "show", "latest", *store)
+        # Not --store, which the commands in the pictures would repeat.
+        os.environ["LOADSTONE_STORE"] = folder
+        subprocess.run([LOADSTONE, "demo"], check=True)
+        shown = _loadstone("results", "show", "latest")
         report = Path(folder) / "report.html"
-        _loadstone("report", "latest", "-o", str(report), *store)
+        _loadstone("report", "latest", "-o", str(report))
         terminal = Path(folder) / "terminal.html"
         terminal.write_text(_as_page(shown))
         # Chromium refuses its sandbox to root.
