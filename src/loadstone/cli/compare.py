@@ -42,6 +42,7 @@ class LoadOptions(TypedDict):
     concurrency: int
     rate_rps: float | None
     seconds: float
+    method: str
     pairs: int
     fewest_pairs: int
     same_within: float
@@ -75,7 +76,7 @@ class CompareOptions(LoadOptions):
 
 
 def load_options(
-    pairs: int = 40, fewest_pairs: int = 4, scenario: str | Literal[True] = True
+    pairs: int = 24, fewest_pairs: int = 4, scenario: str | Literal[True] = True
 ) -> Callable[[Command], Command]:
     """Return a decorator that adds the options of the load and of the number of pairs.
 
@@ -92,10 +93,10 @@ def _add_load_options(
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
-         "a closed loop. Throughput is compared."),
+         "a closed loop. Throughput is compared. In turns, also the time of single requests."),
         ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
-        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs."),
-        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), fewest_pairs,
+        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
          "Minimum number of pairs. More make the interval narrower if the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
@@ -106,6 +107,14 @@ def _add_load_options(
         "rate_rps",
         type=RateRange(0.1, 100_000.0),
         help="Offer this rate instead of --concurrency. Latencies are compared.",
+    )(command)
+    command = click.option(
+        "--method",
+        type=click.Choice(["turns", "blocks"]),
+        default="turns",
+        show_default=True,
+        help="How the loads of A and B follow each other: in turns of one or several iterations, "
+        "or in whole trials. With --rate and --fleet always in whole trials.",
     )(command)
     command = click.option(
         "--arg",
@@ -260,7 +269,7 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
 
     with open_to_read(options["location"]) as store:
         a, b = (store.get(name) for name in pair)
-        return compare_runs(a, b, criteria(options), options["most_slower"])
+        return compare_runs(a, b, criteria(options), store.samples, options["most_slower"])
 
 
 def _measured(options: CompareOptions, backend: "Backend") -> "Compared":
@@ -327,6 +336,7 @@ def _config(
         ),
         parameters=parameters,
         tags=options["tags"],
+        takes_turns=options["method"] == "turns",
     )
 
 
@@ -352,6 +362,7 @@ def comparison_of(
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        statements=measured.comparison.statements,
         notes=(*notes, *disturbance.notes(measured.runs)),
     )
 

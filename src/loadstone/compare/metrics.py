@@ -11,7 +11,11 @@ THROUGHPUT = Metric("throughput", "/s", is_higher_better=True)
 MEDIAN = Metric("latency p50", "s", is_higher_better=False)
 P95 = Metric("latency p95", "s", is_higher_better=False)
 P99 = Metric("latency p99", "s", is_higher_better=False)
+REQUEST_TIME = Metric("request time", "s", is_higher_better=False)  # one at a time
 CPU = Metric("CPU per request", "s", is_higher_better=False)
+
+
+LEADING = (THROUGHPUT, REQUEST_TIME)  # either of them answers which service is faster
 
 
 def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:
