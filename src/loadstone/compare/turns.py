@@ -23,7 +23,7 @@ from loadstone.engine.samples import Samples
 PIECES = 4
 FEWEST_IN_PIECE = 3  # pairs of single requests
 TRIMMED = 0.1  # share of the pairs of requests that is left out at each end (Yuen 1974)
-TURN_S = 0.3  # of a turn with several in flight: short against noise, long against its tail
+TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
 SURE = 0.99
 LEAST_TOLD = 0.01  # share; a smaller effect of the order is not told
@@ -92,9 +92,9 @@ def _values(
     flight give throughput, and what the whole trial tells: latency quantiles and CPU per request.
     """
     if length == 1:
-        return {REQUEST_TIME: list(_times(a, b))}
+        return {REQUEST_TIME: list(times(a, b))}
     whole = [values(trial, is_paced=True) for trial in trials]
-    found: dict[Metric, Sequence[Pair]] = {THROUGHPUT: list(_rates(a, b, length))}
+    found: dict[Metric, Sequence[Pair]] = {THROUGHPUT: list(rates(a, b, length))}
     for metric in whole[0]:
         if metric in whole[1]:
             found[metric] = [(whole[0][metric], whole[1][metric])]
@@ -108,14 +108,16 @@ def _cut(count: int, fewest: int) -> list[slice]:
     return [slice(*ends) for ends in pairwise(edges)]
 
 
-def _rates(a: Turns, b: Turns, length: int) -> Iterator[Pair]:
+def rates(a: Turns, b: Turns, length: int) -> Iterator[Pair]:
+    """Yield the throughput of both sides in each piece of a trial."""
     for piece in _cut(min(len(a), len(b)), 1):
         yield tuple(  # type: ignore[misc]  # two values
             float(1e9 * length / side.took_ns[piece].mean()) for side in (a, b)
         )
 
 
-def _times(a: Turns, b: Turns) -> Iterator[Pair]:
+def times(a: Turns, b: Turns) -> Iterator[Pair]:
+    """Yield the typical time of a turn of both sides in each piece of a trial."""
     for piece in _cut(min(len(a), len(b)), FEWEST_IN_PIECE):
         ours, theirs = (np.log(side.took_ns[piece] / 1e9) for side in (a, b))
         typical = exp(float(np.median(ours)))

@@ -25,7 +25,6 @@ __all__ = [
     "PreparedRun",
     "Spilled",
     "call",
-    "can_pair",
     "fleet",
     "fleet_status",
     "pair",
@@ -100,11 +99,6 @@ def fleet_status(address: "FleetAddress") -> "FleetStatus":
 
     with connect.opened(address) as engine:
         return engine.status()
-
-
-def can_pair(engine: Engine) -> bool:
-    """Return whether an engine can load two targets in turns; a fleet cannot."""
-    return hasattr(engine, "run_pair")
 
 
 def pair(engine: Engine) -> Pair:
