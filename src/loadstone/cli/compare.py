@@ -43,6 +43,7 @@ class LoadOptions(TypedDict):
     rate_rps: float | None
     seconds: float
     method: str
+    profiles: bool
     pairs: int
     fewest_pairs: int
     same_within: float
@@ -115,6 +116,13 @@ def _add_load_options(
         show_default=True,
         help="How the loads of A and B follow each other: in turns of one or several iterations, "
         "or in whole trials. With --rate and --fleet always in whole trials.",
+    )(command)
+    command = click.option(
+        "--profile",
+        "profiles",
+        is_flag=True,
+        help="At the end, profile the workers of both, in turns, and name the functions in which "
+        "the difference lies. For labs; needs py-spy.",
     )(command)
     command = click.option(
         "--arg",
@@ -318,6 +326,11 @@ def _config(
     from loadstone.workload.capacity import by_name
 
     rate, seconds = options["rate_rps"], options["seconds"]
+    in_blocks = options["method"] == "blocks" or rate is not None or options["fleet"] is not None
+    if options["profiles"] and in_blocks:
+        raise click.UsageError(
+            "--profile profiles both sides in turns: without --method blocks, --rate and --fleet"
+        )
     load = (
         ClosedLoad(options["concurrency"], duration_s=seconds)
         if rate is None
@@ -337,6 +350,7 @@ def _config(
         parameters=parameters,
         tags=options["tags"],
         takes_turns=options["method"] == "turns",
+        profiles=options["profiles"],
     )
 
 
@@ -363,6 +377,7 @@ def comparison_of(
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
         statements=measured.comparison.statements,
+        where=measured.where,
         notes=(*notes, *disturbance.notes(measured.runs)),
     )
 

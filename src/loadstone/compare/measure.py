@@ -28,6 +28,7 @@ from loadstone.compare.pairs import (
     usable,
 )
 from loadstone.compare.turns import Duet, duet, turn_length
+from loadstone.compare.where import PROFILE_S, PROFILED, Where, where
 from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
 from loadstone.engine.gate import Engine
@@ -85,6 +86,7 @@ class ComparisonConfig:
     parameters: tuple[
         tuple[str, str], ...
     ] = ()  # stored with both runs: the origin of the comparison
+    profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
@@ -121,6 +123,7 @@ class MeasuredComparison:
     comparison: PairComparison
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
+    where: Where | None = None  # where the difference lies, if both were profiled
 
 
 def run_config(
@@ -155,18 +158,24 @@ def run_config(
     most = config.criteria.most_pairs * MOST_INVALID
     placement = config.placement
     if config.is_in_turns:
-        most = 2 * most + 1  # a round has two trials of each side, and one warms up
+        most = 2 * most + 2  # a round has two trials of each side, one warms up, one profiles
         placement = replace(placement, threads=1, cores=placement.cores[:1])
     measurement = MeasurementConfig(
         record=record,
         generator=Requests(scenario, searched.arguments, limits, placement),
-        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most),
+        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most, PROFILED),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
-        budget_s=(config.load.duration_s or 0.0) * most,
+        budget_s=(config.load.duration_s or 0.0) * most + (PROFILE_S if config.profiles else 0.0),
     )
     group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
     return RunConfig(
-        "compare", side.target, (group,), config.command, fleet=config.fleet, tags=config.tags
+        "compare",
+        side.target,
+        (group,),
+        config.command,
+        profiles=config.profiles,
+        fleet=config.fleet,
+        tags=config.tags,
     )
 
 
@@ -200,6 +209,7 @@ class _Session:
     backend: Backend
     found: PairComparison | None = field(default=None, init=False)
     runs: tuple[RunConfig, ...] = field(default=(), init=False)
+    where: Where | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
         """Run A with the run of B nested in it, so that both cover the same time."""
@@ -220,7 +230,7 @@ class _Session:
         if self.found is None:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
-        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b))
+        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b), self.where)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)
@@ -250,6 +260,9 @@ class _Session:
             self.display.say(_progress(self.found))
             if is_answered(self.found, config.most_slower):
                 break
+        if config.profiles:
+            single = replace(load, workers=1, turn=1, duration_s=PROFILE_S)
+            self.where = where(*usable(partial(both, single, PROFILED), names))
 
     def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""

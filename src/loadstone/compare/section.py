@@ -8,6 +8,7 @@ from typing import Any
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
+from loadstone.compare.where import MOST, Where, sentence
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
@@ -46,6 +47,7 @@ class Compared:
     run_ids: tuple[str, ...] = ()
     most_slower: float | None = None  # limit of --fail-if-slower; None: no limit
     statements: tuple[str, ...] = ()  # on the way in which it was measured
+    where: Where | None = None  # where the difference lies
     notes: tuple[str, ...] = ()
 
 
@@ -91,9 +93,13 @@ def report_of(compared: Compared, store: str = "") -> Report:
         exit_code=exit_code(compared),
         statements=(
             *(Statement(one, Severity.WARNING) for one in notes),
+            *((Statement(sentence(compared.where)),) if compared.where else ()),
             *map(Statement, compared.statements),
         ),
-        tables=(_settings(compared),) if compared.settings else (),
+        tables=(
+            *((_functions(compared.where),) if compared.where else ()),
+            *((_settings(compared),) if compared.settings else ()),
+        ),
         page=f"loadstone report {' '.join(names)}{store}{output}" if names else "",
         data=_data(compared),
     )
@@ -224,6 +230,20 @@ def _row(row: MetricComparison) -> Row:
     return Row((row.metric.name, *values, row.answer.value))
 
 
+def _functions(found: Where) -> Table:
+    heads = (Column(name, is_number=True) for name in ("A, ms", "B, ms", "B - A, ms"))
+    rows = [found.whole, *found.functions[:MOST]]
+    return Table(
+        "Time of a worker per request, by function",
+        (Column("function"), *heads),
+        tuple(
+            Row((one.name, f"{one.a_ms:.2f}", f"{one.b_ms:.2f}", f"{one.difference_ms:+.2f}"))
+            for one in rows
+        ),
+        "Functions of Keystone that differ by more than chance, with what they call and wait for.",
+    )
+
+
 def _settings(compared: Compared) -> Table:
     heads = (
         "setting that differs",
@@ -253,9 +273,20 @@ def _data(compared: Compared) -> dict[str, Any]:
         ],
         "same_within": compared.criteria.same_within,
         "notes": list(compared.notes),
+        "where": None if compared.where is None else _where_data(compared.where),
         "guard": None
         if compared.most_slower is None
         else {"most_slower": compared.most_slower, "outcome": _worst(outcomes).value},
+    }
+
+
+def _where_data(found: Where) -> dict[str, Any]:
+    return {
+        "sentence": sentence(found),
+        "functions": [
+            {"name": one.name, "a_ms": one.a_ms, "b_ms": one.b_ms, "error_ms": one.error_ms}
+            for one in (found.whole, *found.functions)
+        ],
     }
 
 

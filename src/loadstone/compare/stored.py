@@ -22,6 +22,7 @@ from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPU
 from loadstone.compare.pairs import PairComparison, is_usable, of_trials, of_turns
 from loadstone.compare.section import Compared
 from loadstone.compare.turns import duet
+from loadstone.compare.where import PROFILED, Where, where
 from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
@@ -51,6 +52,7 @@ def compare_runs(
     pairs = tuple(_matched(a, b))
     is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
     statements: list[str] = []
+    place: Where | None = None
     metrics: list[tuple[str, tuple[MetricComparison, ...]]] = []
     for one, other in pairs:
         if not is_paired:
@@ -59,6 +61,11 @@ def compare_runs(
         found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
         statements += found.statements if found else ()
+        profiled = [
+            [trial for trial in side.trials if trial.purpose == PROFILED] for side in (one, other)
+        ]
+        if all(profiled):
+            place = where(profiled[0][0], profiled[1][0])
     if not any(rows for _, rows in metrics):
         raise InvalidInput(
             f"{a.run_id} and {b.run_id} have no measured scenario in common: "
@@ -73,6 +80,7 @@ def compare_runs(
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
         statements=tuple(statements),
+        where=place,
         notes=tuple(disturbance.notes((a, b))) if is_paired else (),
     )
 
@@ -153,7 +161,11 @@ def _in_pairs(
     if known.get(METHOD) == IN_TURNS:
         others = {trial.number: trial for trial in b.trials}
         both = [(trial, others[trial.number]) for trial in a.trials if trial.number in others]
-        usable = [two for two in both if all(map(is_usable, two)) and two[0].purpose != WARM_UP]
+        usable = [
+            two
+            for two in both
+            if all(map(is_usable, two)) and two[0].purpose not in (WARM_UP, PROFILED)
+        ]
         if not usable:
             return None
         return of_turns([duet(trials, read(trials)) for trials in usable], original)
