@@ -99,4 +99,3 @@ def test_loads_that_cannot_take_turns_are_refused(
     )
     with pytest.raises(InvalidInput, match=message):
         local.run_pair((one, other), (tmp_path / "a", tmp_path / "b"), (go_on, go_on))
-

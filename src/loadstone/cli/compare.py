@@ -282,23 +282,18 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
 
 def _measured(options: CompareOptions, backend: "Backend") -> "Compared":
     sides, location = _sides(options), options["location"]
-    measured = measure(sides, options, location, backend, options["most_slower"])
+    config = config_of(sides, options, options["most_slower"])
+    measured = measure(config, location, backend)
     return comparison_of(measured, options, options["most_slower"])
 
 
 def measure(
-    sides: "tuple[Side, Side]",
-    options: LoadOptions,
-    location: "StoreLocation",
-    backend: "Backend",
-    most_slower: float | None = None,
-    parameters: tuple[tuple[str, str], ...] = (),
+    config: "ComparisonConfig", location: "StoreLocation", backend: "Backend"
 ) -> "MeasuredComparison":
-    """Measure two targets in pairs; `parameters` are stored with both runs."""
+    """Measure two targets in pairs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import measure
 
-    config = _config(sides, options, most_slower, parameters)
     with open_store(location) as store, Screen(backend.clock) as screen:
         return measure(config, store, screen, backend)
 
@@ -310,16 +305,17 @@ def show_dry_comparison(
     from loadstone.compare.measure import run_config
     from loadstone.workload.preview import preview
 
-    config = run_config(_config(sides, options), 0, lambda _measure: None)
+    config = run_config(config_of(sides, options), 0, lambda _measure: None)
     show_dry_run((preview(config, (sides[1].target,)),), to)
 
 
-def _config(
+def config_of(
     sides: "tuple[Side, Side]",
     options: LoadOptions,
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> "ComparisonConfig":
+    """Return the comparison from the options; `parameters` are stored with both runs."""
     from loadstone.compare.measure import ComparisonConfig
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement

@@ -14,7 +14,7 @@ from functools import partial
 from typing import cast
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.answer import Criteria
+from loadstone.compare.answer import Criteria, Metric
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import (
@@ -86,6 +86,7 @@ class ComparisonConfig:
     parameters: tuple[
         tuple[str, str], ...
     ] = ()  # stored with both runs: the origin of the comparison
+    metric: Metric | None = None  # the only one that is compared in turns; None: both
     profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
     label: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -267,6 +268,8 @@ class _Session:
     def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""
         found, criteria = self.found, self.config.criteria
+        if self.config.metric is not None:
+            return [one for one in loads if _metric(one) == self.config.metric] or loads
         if found is None or found.pairs < criteria.fewest_pairs:
             return loads
         open_metrics = {
@@ -274,8 +277,7 @@ class _Session:
             for row in leading(found.metrics)
             if not is_row_answered(row, self.config.most_slower)
         }
-        metric = {False: REQUEST_TIME, True: THROUGHPUT}
-        return [one for one in loads if metric[one.workers > 1] in open_metrics]
+        return [one for one in loads if _metric(one) in open_metrics]
 
     def _samples(self, trials: Sequence[Trial]) -> list[Samples]:
         runs = zip(self.runs, trials, strict=True)
@@ -316,6 +318,11 @@ def _progress(found: PairComparison) -> str:
         interval = f" ({row.low:.3f} to {row.high:.3f})" if row.high < float("inf") else ""
         so_far.append(f"{row.metric.name}: B / A = {row.ratio:.3f}{interval}")
     return f"  pair {found.pairs}: {'; '.join(so_far)}"
+
+
+def _metric(load: ClosedLoad) -> Metric:
+    """Return the metric that a load in turns is for."""
+    return THROUGHPUT if load.workers > 1 else REQUEST_TIME
 
 
 def _purpose(load: ClosedLoad) -> str:
