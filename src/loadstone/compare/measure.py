@@ -15,6 +15,7 @@ from typing import cast
 
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Criteria, Metric
+from loadstone.compare.cores import SharedCores, shared_cores
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import (
@@ -240,12 +241,22 @@ class _Session:
         return run_on(self.targets[number], run, self.store, self.display, backend)
 
     def _take_turns(self, pair: gate.Pair, measure_a: Measure, measure_b: Measure) -> None:
+        with shared_cores([target.members for target in self.targets]) as shared:
+            self._measure_rounds(pair, (measure_a, measure_b), shared)
+
+    def _measure_rounds(
+        self, pair: gate.Pair, measures: tuple[Measure, Measure], shared: SharedCores | None
+    ) -> None:
         """Measure rounds of trials in turns: one request at a time, and several in flight."""
         config = self.config
         load = cast("ClosedLoad", config.load)
         names = [side.name for side in config.sides]
+        measure_a, measure_b = measures
+        order = self.backend.random()
 
         def both(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+            if shared is not None:
+                shared.deal(order)
             request = TrialRequest(load, purpose)
             return pair.measure(partial(measure_a, request), partial(measure_b, request))
 
