@@ -1,4 +1,4 @@
-"""What a browser does in a login: links, forms, cookies; and values that are renewed by their use."""
+"""What a browser does in a login: links, forms, cookies; and values renewed by their use."""
 
 import json
 import re
@@ -48,16 +48,20 @@ def outcomes(plan: Plan) -> Counter[Outcome]:
     return Counter(Outcome(code) for code in run(plan).samples.outcome)
 
 
-def login() -> tuple[Step, ...]:
-    authorize = Step("authorize", "GET", text("/auth"), expect_status=(303,),
-                     captures=(LinkCapture("page"),))  # fmt: skip
-    page = Step("page", "GET", (Text("/"), Captured("page")),
-                captures=(FormCapture("action", 1), FormCapture("hidden", 1, hidden=True)))  # fmt: skip
-    post = Step("login", "POST", (Text("/"), Captured("action")),
-                body=(Captured("hidden"), Text("&password="), Column("password")),
-                expect_status=(302,), captures=(LinkCapture("code", parameter="code"),))  # fmt: skip
-    token = Step("token", "POST", text("/token"), body=(Text("code="), Captured("code")))
-    return authorize, page, post, token
+FIELDS = (FormCapture("action", 1), FormCapture("hidden", 1, hidden=True))
+LOGIN = (
+    Step("authorize", "GET", text("/auth"), expect_status=(303,), captures=(LinkCapture("page"),)),
+    Step("page", "GET", (Text("/"), Captured("page")), captures=FIELDS),
+    Step(
+        "login",
+        "POST",
+        (Text("/"), Captured("action")),
+        body=(Captured("hidden"), Text("&password="), Column("password")),
+        expect_status=(302,),
+        captures=(LinkCapture("code", parameter="code"),),
+    ),
+    Step("token", "POST", text("/token"), body=(Text("code="), Captured("code"))),
+)
 
 
 def logins(location: str = "/interaction/1?x=y#top") -> dict[str, bytes]:
@@ -78,7 +82,7 @@ def test_a_login_follows_links_and_forms_with_its_cookies(serve: Serve) -> None:
     server = serve(answering(logins(), seen))
     plan = Plan(
         server.origin,
-        login(),
+        LOGIN,
         ClosedLoad(1, iterations=2),
         {"password": ("secret",)},
         cookies=True,
@@ -95,7 +99,7 @@ def test_without_cookies_in_the_plan_none_is_sent(serve: Serve) -> None:
     seen: list[bytes] = []
     server = serve(answering(logins(), seen))
     load = ClosedLoad(1, iterations=1)
-    assert outcomes(Plan(server.origin, login(), load, {"password": ("x",)})) == {Outcome.OK: 4}
+    assert outcomes(Plan(server.origin, LOGIN, load, {"password": ("x",)})) == {Outcome.OK: 4}
     assert not [request for request in seen if b"Cookie" in request]
 
 
@@ -104,7 +108,7 @@ def test_a_link_to_another_host_is_not_followed(serve: Serve) -> None:
         seen: list[bytes] = []
         server = serve(answering(logins(location), seen))
         load = ClosedLoad(1, iterations=1)
-        plan = Plan(server.origin, login(), load, {"password": ("x",)})
+        plan = Plan(server.origin, LOGIN, load, {"password": ("x",)})
         assert outcomes(plan) == {Outcome.BAD_HTTP: 1}
         assert len(seen) == 1
 

@@ -125,7 +125,8 @@ impl<'a> Carrier<'a> {
         let has_values = self.begin(arrival.iteration);
         for index in worker.script.steps_of(arrival.iteration) {
             let step = &worker.script.steps[index];
-            if has_values && !self.course.has_next(step) || !has_values && self.course.has_failed() {
+            if has_values && !self.course.has_next(step) || !has_values && self.course.has_failed()
+            {
                 continue;
             }
             let mut answer = match &step.act {

@@ -165,16 +165,10 @@ fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        match rest.split_once(';').and_then(|(name, after)| Some((reference(name)?, after))) {
-            Some((letter, after)) => {
-                out.push(letter);
-                rest = after;
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
+        let found = rest.split_once(';').and_then(|(name, after)| Some((reference(name)?, after)));
+        let (letter, after) = found.unwrap_or(('&', &rest[1..]));
+        out.push(letter);
+        rest = after;
     }
     out.push_str(rest);
     out
