@@ -24,10 +24,9 @@ from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
-from loadstone.workload.capacity import Searched
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Interleaved
-from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 SIDE = "side"  # parameter: the name of the run's side
@@ -50,7 +49,7 @@ class ComparisonConfig:
     """Sides, load and criteria of a comparison."""
 
     sides: tuple[Side, Side]
-    searched: Searched
+    searched: Searchable
     load: ClosedLoad | OpenLoad  # of a trial
     criteria: Criteria
     command: str  # for the record, without secrets
@@ -121,7 +120,7 @@ def run_config(
     most = config.criteria.most_pairs * MOST_INVALID
     measurement = MeasurementConfig(
         record=record,
-        generator=Requests(scenario, searched.arguments, limits, config.placement),
+        generator=searched.generator(limits, config.placement),
         policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
         budget_s=(config.load.duration_s or 0.0) * most,
