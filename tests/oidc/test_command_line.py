@@ -90,6 +90,28 @@ def test_a_dry_run_sends_nothing_and_names_the_scenario(loadstone, service):
     assert service.counts["requests"] == before
 
 
+def test_a_fault_goes_with_a_provider(loadstone, service):
+    words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
+    fault = ("--do", "overload 2x for 5 seconds", "--rate", "50")
+    done = loadstone("fault", *map(str, (*words, *fault)), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "overload 2x for 5 seconds, login with code and PKCE" in done.stdout
+
+
+@pytest.mark.long
+def test_two_providers_are_compared(loadstone, service, secret_file, tmp_path):
+    slower = tmp_path / "slower"
+    slower.mkdir()
+    with oidc_service(slower, "--capacity=20") as other:
+        two = ("--oidc", service.issuer, "--oidc", other.issuer)
+        words = ("--client-id", CLIENT_ID, "--client-secret-file", secret_file)
+        terms = ("--scenario", "oidc-client-credentials", "--seconds", "1", "--pairs", "6")
+        done = loadstone("compare", *map(str, (*two, *words, *terms, "--json", "-")))
+    # A tenth of the capacity is slower however busy the machine is.
+    assert done.returncode == 0, done.stderr
+    assert "slower" in done.stdout
+
+
 @contextmanager
 def publishing(metadata: dict[str, str]) -> Iterator[str]:
     """Serve this metadata; {base} stands for the server's own origin."""

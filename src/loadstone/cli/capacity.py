@@ -25,7 +25,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.oidc import OIDC, issuer, oidc_options, require_no_client, scenario_given
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of, scenario_given
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -194,7 +194,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     from loadstone.workload.capacity import search_group
     from loadstone.workload.model import RunConfig
 
-    provider = _provider(ctx, options)
+    provider = provider_of(ctx, options["oidc"], options, options["watched"])
     searched = _searched(ctx, options, provider)
     config = RunConfig(
         kind="capacity",
@@ -262,13 +262,6 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
         prediction=options["prediction"],
         is_profiled=options["profiles"],
     )
-
-
-def _provider(ctx: click.Context, options: CapacityOptions) -> "OidcIssuer | None":
-    if options["oidc"] is None:
-        require_no_client(ctx)
-        return None
-    return issuer(ctx, options["oidc"], options, options["watched"])
 
 
 def _searched(

@@ -71,6 +71,16 @@ def issuer(
     )
 
 
+def provider_of(
+    ctx: click.Context, url: str | None, options: Any, watched: tuple[str, ...] = ()
+) -> "OidcIssuer | None":
+    """Return the provider of --oidc; None if the target is another."""
+    if url is None:
+        require_no_client(ctx)
+        return None
+    return issuer(ctx, url, options, watched)
+
+
 def scenario_given(ctx: click.Context, name: str) -> str | None:
     """Return the scenario that the user named; the default is Keystone's."""
     is_default = ctx.get_parameter_source("scenario") is ParameterSource.DEFAULT

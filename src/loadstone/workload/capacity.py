@@ -38,7 +38,7 @@ from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import LowLoad, Search
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import Searchable
+from loadstone.workload.searchable import USUAL, Searchable, Sending
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
@@ -72,9 +72,12 @@ class Searched:
             return "the target's own"
         return str(sum(counts)) if counts else "none"
 
-    def generator(self, limits: Limits, placement: Placement) -> Requests:
+    def generator(self, limits: Limits, placement: Placement, sending: Sending = USUAL) -> Requests:
         """Return what sends its load."""
-        return Requests(self.scenario, self.arguments, limits, placement)
+        scenario = self.scenario
+        if sending.opens_connections:
+            scenario = replace(scenario, connection="iteration")
+        return Requests(scenario, self.arguments, limits, placement, retries=sending.retries)
 
 
 def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:

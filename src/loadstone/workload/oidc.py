@@ -15,7 +15,7 @@ from loadstone.oidc.provider import Provider
 from loadstone.oidc.scenarios import Need, OidcScenario, named
 from loadstone.oidc.target import OidcIssuer
 from loadstone.oidc.users import OPTION
-from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.plan.model import Limits, Placement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import (
     GeneratorPreview,
@@ -26,6 +26,7 @@ from loadstone.workload.generator import (
     Say,
 )
 from loadstone.workload.requests import limits_of_trial, send
+from loadstone.workload.searchable import USUAL, Sending
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class OidcRequests:
     scenario: OidcScenario
     limits: Limits = field(default_factory=Limits)
     placement: Placement = field(default_factory=Placement)
-    retries: Retries = "unread"
+    sending: Sending = USUAL
 
     needs_actors = False  # users are given, and nothing is created
     can_use_fleet = True
@@ -68,7 +69,12 @@ class OidcRequests:
             limits = limits_of_trial(self.limits, request)
             fresh = prepared.of_run(run_id)
             plan = fresh.plan(request.load, limits, self.placement)
-            return send(replace(plan, retries=self.retries), fresh.actions, limits, request, terms)
+            plan = replace(
+                plan,
+                retries=self.sending.retries,
+                connection="iteration" if self.sending.opens_connections else "kept",
+            )
+            return send(plan, fresh.actions, limits, request, terms)
 
         yield load
 
@@ -91,9 +97,11 @@ class OidcSearched:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
 
-    def generator(self, limits: Limits, placement: Placement) -> LoadGenerator:
+    def generator(
+        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+    ) -> LoadGenerator:
         """Return what sends its load."""
-        return OidcRequests(self.scenario, limits, placement)
+        return OidcRequests(self.scenario, limits, placement, sending)
 
 
 def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:

@@ -1,11 +1,23 @@
 """What N can be searched of and targets compared by, whatever the kind of identity service."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.keystone.contexts.model import Context
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.workload.generator import LoadGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a measurement of faults sends, unlike others."""
+
+    retries: Retries = "unread"
+    opens_connections: bool = False  # one for each iteration, whatever the scenario says
+
+
+USUAL = Sending()
 
 
 class NamedScenario(Protocol):
@@ -55,5 +67,7 @@ class Searchable(Protocol):
     def secrets(self) -> frozenset[str]:
         """Secrets of the command line or file."""
 
-    def generator(self, limits: Limits, placement: Placement) -> LoadGenerator:
+    def generator(
+        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+    ) -> LoadGenerator:
         """Return what sends its load."""
