@@ -177,6 +177,14 @@ SEARCH = (
         "{python} -m verification.search.real --rates 200 --runs 1 --budget 20",
         is_first=True,
     ),
+    Part(
+        "search-oidc",
+        "search",
+        "N of each OpenID Connect flow of `loadstone serve --oidc`, twice",
+        22 * MINUTE_S,
+        "{python} -m verification.search.oidc --runs 2",
+        "{python} -m verification.search.oidc --scenario oidc-refresh --budget 10",
+    ),
     limits(
         "limits",
         "the same for limiters, a short queue and a limit on connections",

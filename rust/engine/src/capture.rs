@@ -1,9 +1,13 @@
-//! What is kept of an answer for later steps of its iteration: header values, values in a JSON body.
+//! What is kept of an answer for later steps of its iteration: header values, values in a JSON body,
+//! links, forms of an HTML page, cookies.
 
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::cookies::Jar;
+use crate::page::{self, Form, Site};
 
 /// The longest body that is searched.
 const MAX_BODY: usize = 1024 * 1024;
@@ -14,11 +18,58 @@ pub(crate) struct Rule {
     pub capture: usize,
     /// Its absence is no failure.
     pub optional: bool,
+    /// Percent-encoded for a form body.
+    pub is_encoded: bool,
+    /// Any other value is a failure.
+    pub equals: Option<String>,
 }
 
 pub(crate) enum Source {
     Header(String),
     Json(Pointer),
+    /// The path of the link in this header, if it leads to this site.
+    Link(String, Site),
+    /// A parameter of the link in this header.
+    Parameter(String, String),
+    /// The path of the action of the form with this number.
+    Action(usize, Site),
+    /// The hidden fields of the form with this number.
+    Hidden(usize),
+}
+
+impl Source {
+    fn is_in_body(&self) -> bool {
+        matches!(self, Self::Json(_) | Self::Action(..) | Self::Hidden(_))
+    }
+
+    fn in_header(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Header(header) if name.eq_ignore_ascii_case(header) => Some(value.to_vec()),
+            Self::Link(header, site) if name.eq_ignore_ascii_case(header) => {
+                let link = str::from_utf8(value).ok()?;
+                site.path(link).map(|path| path.as_bytes().to_vec())
+            }
+            Self::Parameter(header, parameter) if name.eq_ignore_ascii_case(header) => {
+                let link = str::from_utf8(value).ok()?;
+                page::parameter(link, parameter).map(|value| value.as_bytes().to_vec())
+            }
+            _ => None,
+        }
+    }
+
+    fn in_body(&self, body: &[u8]) -> Option<String> {
+        match self {
+            Self::Json(pointer) => pointer.find(body),
+            Self::Action(number, site) => {
+                let action = Form::find(&String::from_utf8_lossy(body), *number)?.action()?;
+                site.path(&action).map(str::to_owned)
+            }
+            Self::Hidden(number) => {
+                Some(Form::find(&String::from_utf8_lossy(body), *number)?.hidden())
+            }
+            Self::Header(_) | Self::Link(..) | Self::Parameter(..) => None,
+        }
+    }
 }
 
 /// A place in a JSON document (RFC 6901).
@@ -47,14 +98,32 @@ impl Pointer {
 /// One iteration's captures, and the body that is searched for them.
 pub(crate) struct Captured {
     pub values: Vec<Vec<u8>>,
+    /// The iteration's cookies, if it keeps any.
+    pub jar: Option<Jar>,
     /// The body was longer than what is searched.
     pub is_too_long: bool,
+    /// A value was not the one that its rule expects.
+    pub is_unexpected: bool,
     body: Vec<u8>,
 }
 
 impl Captured {
-    pub(crate) fn new(captures: usize) -> Self {
-        Self { values: vec![Vec::new(); captures], is_too_long: false, body: Vec::new() }
+    pub(crate) fn new(captures: usize, has_cookies: bool) -> Self {
+        Self {
+            values: vec![Vec::new(); captures],
+            jar: has_cookies.then(Jar::default),
+            is_too_long: false,
+            is_unexpected: false,
+            body: Vec::new(),
+        }
+    }
+
+    /// Forgets an iteration.
+    pub(crate) fn clear(&mut self) {
+        self.values.iter_mut().for_each(Vec::clear);
+        if let Some(jar) = &mut self.jar {
+            jar.clear();
+        }
     }
 
     /// Forgets what these rules keep.
@@ -68,8 +137,9 @@ impl Captured {
     pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
         self.body.clear();
         self.is_too_long = false;
+        self.is_unexpected = false;
         self.forget(rules);
-        let wants_body = rules.iter().any(|rule| matches!(rule.source, Source::Json(_)));
+        let wants_body = rules.iter().any(|rule| rule.source.is_in_body());
         Listener { rules, wants_body, captured: self }
     }
 }
@@ -84,12 +154,14 @@ pub(crate) struct Listener<'a> {
 impl Listener<'_> {
     pub(crate) fn header(&mut self, name: &str, value: &[u8]) {
         for rule in self.rules {
-            if let Source::Header(header) = &rule.source
-                && name.eq_ignore_ascii_case(header)
-            {
-                self.captured.values[rule.capture].clear();
-                self.captured.values[rule.capture].extend_from_slice(value);
+            if let Some(value) = rule.source.in_header(name, value) {
+                self.captured.values[rule.capture] = value;
             }
+        }
+        if let Some(jar) = &mut self.captured.jar
+            && name.eq_ignore_ascii_case("set-cookie")
+        {
+            jar.keep(value);
         }
     }
 
@@ -110,11 +182,10 @@ impl Listener<'_> {
             return;
         }
         for rule in self.rules {
-            if let Source::Json(pointer) = &rule.source
-                && let Some(value) = pointer.find(&self.captured.body)
-            {
-                self.captured.values[rule.capture] = value.into_bytes();
-            }
+            let Some(value) = rule.source.in_body(&self.captured.body) else { continue };
+            self.captured.is_unexpected |= rule.equals.as_ref().is_some_and(|it| *it != value);
+            let value = if rule.is_encoded { page::encoded(&value) } else { value };
+            self.captured.values[rule.capture] = value.into_bytes();
         }
     }
 }

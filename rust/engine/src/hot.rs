@@ -32,7 +32,8 @@ impl Rendering {
         let mut length = 0;
         for step in &self.script.steps {
             if let Act::Request(request) = &step.act {
-                length += self.script.fill(request, iteration, &self.captured, &mut self.out).len();
+                length +=
+                    self.script.fill(request, iteration, &self.captured, None, &mut self.out).len();
             }
         }
         length

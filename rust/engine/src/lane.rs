@@ -122,10 +122,11 @@ impl<'a> Carrier<'a> {
         let (worker, arrival) = (self.worker, turn.arrival);
         let mut sample = Sample::of(arrival, self.lane.number);
         let mut was_sent = true;
-        self.begin();
+        let has_values = self.begin(arrival.iteration);
         for index in worker.script.steps_of(arrival.iteration) {
             let step = &worker.script.steps[index];
-            if !self.course.has_next(step) {
+            if has_values && !self.course.has_next(step) || !has_values && self.course.has_failed()
+            {
                 continue;
             }
             let mut answer = match &step.act {
@@ -133,6 +134,7 @@ impl<'a> Carrier<'a> {
                 _ if sample.due_ns >= self.until_ns => {
                     Answer::none(Some(Outcome::TimedOut), sample.due_ns)
                 }
+                _ if !has_values => Answer::none(Some(Outcome::NoneFree), self.now_ns()),
                 Act::Request(request) => self.perform(request, arrival.iteration).await,
                 Act::Pause(pause) => self.rest(pause, arrival.iteration).await,
             };
@@ -144,6 +146,7 @@ impl<'a> Carrier<'a> {
             was_sent &= sample.sent_ns >= 0;
             sample.due_ns = sample.done_ns;
         }
+        self.course.end(&worker.script);
         if worker.reuse == Reuse::Iteration {
             self.connection = None;
         }
@@ -157,13 +160,15 @@ impl<'a> Carrier<'a> {
         End { ended, is_ok: !self.course.has_failed() }
     }
 
-    fn begin(&mut self) {
+    /// False if the iteration lacks a value that it was to take.
+    fn begin(&mut self, iteration: u32) -> bool {
         self.began_ns.set(NOT_YET);
-        self.course.begin();
+        let has_values = self.course.begin(&self.worker.script, iteration);
         let iteration_ns = self.worker.timeouts.iteration_ns;
         if iteration_ns < i64::MAX {
             self.until_ns = self.clock.now_ns() + iteration_ns;
         }
+        has_values
     }
 
     /// Tells a step's time-out from the iteration's; what is always done has time after that one.
@@ -199,7 +204,8 @@ impl<'a> Carrier<'a> {
         self.worker.counters.sent();
         let mut buffer = std::mem::take(&mut self.request_bytes);
         let values = self.course.values();
-        let bytes = self.worker.script.fill(request, iteration, values, &mut buffer);
+        let jar = self.course.jar();
+        let bytes = self.worker.script.fill(request, iteration, values, jar, &mut buffer);
         let answer = match self.attempt(request, bytes, self.until_ns).await {
             Attempt::Crossed(first) if self.worker.retries == Retries::Unread => {
                 self.send_again(request, bytes, &first).await

@@ -59,7 +59,7 @@ fn the_golden_plans_are_read_field_by_field() {
 fn the_golden_plans_requests_are_laid_out_to_the_byte() {
     let script = Script::new(&golden("plan_open.json")).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
-    let issue = script.fill(request(&script, 0), 2, &[Vec::new(), Vec::new()], &mut buffer);
+    let issue = script.fill(request(&script, 0), 2, &[Vec::new(), Vec::new()], None, &mut buffer);
     let agent = concat!("User-Agent: loadstone/", env!("CARGO_PKG_VERSION"), "\r\n");
     assert_eq!(
         text(issue),
@@ -70,7 +70,7 @@ fn the_golden_plans_requests_are_laid_out_to_the_byte() {
         )
     );
     let validate =
-        script.fill(request(&script, 1), 3, &[b"gAAA".to_vec(), b"u1".to_vec()], &mut buffer);
+        script.fill(request(&script, 1), 3, &[b"gAAA".to_vec(), b"u1".to_vec()], None, &mut buffer);
     assert_eq!(
         text(validate),
         format!(
@@ -92,7 +92,8 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
         plan.origin = Origin { scheme, host: host.to_owned(), port, ..plan.origin };
         let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
         let mut buffer = Vec::new();
-        let sent = script.fill(request(&script, 0), 0, &[Vec::new(), Vec::new()], &mut buffer);
+        let sent =
+            script.fill(request(&script, 0), 0, &[Vec::new(), Vec::new()], None, &mut buffer);
         assert!(text(sent).contains(expected), "{expected}");
     }
 }
@@ -109,7 +110,8 @@ fn a_pause_a_condition_and_a_hole_for_the_number_are_read() {
     assert_eq!(only_if, Some(("look", &[404][..])));
     let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
-    let sent = text(script.fill(request(&script, 0), 4_294_967_295, &[Vec::new()], &mut buffer));
+    let sent =
+        text(script.fill(request(&script, 0), 4_294_967_295, &[Vec::new()], None, &mut buffer));
     assert!(sent.starts_with("GET /v3/users?name=u-4294967295 HTTP/1.1\r\n"));
     let Act::Pause(rest) = &script.steps[1].act else { panic!("a pause") };
     let lengths: Vec<_> = (0..1000).map(|iteration| script.length_ns(rest, iteration)).collect();

@@ -7,12 +7,16 @@ use crate::Refusal;
 use crate::capture::Rule;
 use crate::check::positive;
 use crate::clock::nanos;
+use crate::cookies::Jar;
+use crate::page::Site;
 use crate::plan::Plan;
 use crate::random::draw;
 
+mod chain;
 pub(crate) mod course;
 mod layout;
 
+use chain::Chain;
 use layout::Names;
 
 /// What one iteration does.
@@ -23,6 +27,8 @@ pub(crate) struct Script {
     /// For each capture, the strictest place that it fills.
     places: Vec<Place>,
     columns: Vec<Column>,
+    chains: Vec<Chain>,
+    pub has_cookies: bool,
     seed: u64,
 }
 
@@ -54,6 +60,8 @@ impl Column {
 /// One script of a mix.
 struct Weighted {
     steps: Range<usize>,
+    /// The captures that its chains fill, and which chain.
+    taken: Vec<(usize, usize)>,
     /// The weights of those before it, and its own.
     up_to: f64,
 }
@@ -106,6 +114,8 @@ enum Piece {
     Capture(usize),
     Iteration,
     BodyLength,
+    /// The header with the iteration's cookies, as a whole line.
+    Cookies,
 }
 
 /// Where a hole stands decides which bytes may fill it.
@@ -139,29 +149,51 @@ impl Script {
             places: Vec::new(),
             reuse: plan.connection,
             http: plan.placement.http,
+            site: Site::new(&plan.origin),
+            has_cookies: plan.cookies,
         };
-        let scripts = scripts(plan)?;
+        let mut scripts = scripts(plan)?;
         let mut steps = Vec::new();
-        for script in &scripts {
+        for script in &mut scripts {
             // What one script captures is not another's.
             names.captures.clear();
             names.actions.clear();
+            let taken = names.chains(plan.chains.keys());
             for index in script.steps.clone() {
                 steps.push(names.step(index, &plan.steps[index], &plan.origin)?);
             }
+            let of_script: &[Step] = &steps[script.steps.clone()];
+            script.taken = taken
+                .filter(|(capture, _)| of_script.iter().any(|step| step.needs.contains(capture)))
+                .collect();
         }
+        let part = (usize::from(plan.placement.part), usize::from(plan.placement.parts));
+        let chains = plan.chains.values().map(|values| Chain::new(values, part)).collect();
         let columns = plan.columns.values().map(|rows| Column::of(rows)).collect();
-        Ok(Self { steps, scripts, places: names.places, columns, seed: plan.seed })
+        Ok(Self {
+            steps,
+            scripts,
+            places: names.places,
+            columns,
+            chains,
+            has_cookies: plan.cookies,
+            seed: plan.seed,
+        })
+    }
+
+    /// Which script an iteration follows.
+    fn script_of(&self, iteration: u32) -> &Weighted {
+        let last = self.scripts.last().expect("a plan has at least one script");
+        if self.scripts.len() == 1 {
+            return last;
+        }
+        let drawn = draw(self.seed, MIX, iteration) * last.up_to;
+        self.scripts.iter().find(|script| drawn < script.up_to).unwrap_or(last)
     }
 
     /// Which steps an iteration takes.
     pub(crate) fn steps_of(&self, iteration: u32) -> Range<usize> {
-        let [rest @ .., last] = &*self.scripts else { return 0..self.steps.len() };
-        if rest.is_empty() {
-            return last.steps.clone();
-        }
-        let drawn = draw(self.seed, MIX, iteration) * last.up_to;
-        rest.iter().find(|script| drawn < script.up_to).unwrap_or(last).steps.clone()
+        self.script_of(iteration).steps.clone()
     }
 
     /// Whether everything that the request's answer must hold was found and fits where it is to
@@ -192,6 +224,7 @@ impl Script {
         request: &'a Request,
         iteration: u32,
         captured: &[Vec<u8>],
+        jar: Option<&Jar>,
         out: &'a mut Vec<u8>,
     ) -> &'a [u8] {
         if let Some(fixed) = &request.fixed {
@@ -205,13 +238,18 @@ impl Script {
                 Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
                 Piece::Iteration => Some(number),
-                Piece::BodyLength => None,
+                Piece::BodyLength | Piece::Cookies => None,
             }
         };
         out.clear();
         for piece in request.head.iter().chain(&request.body) {
             if let Some(bytes) = value(piece) {
                 out.extend_from_slice(bytes);
+            } else if let Piece::Cookies = piece {
+                if let Some(jar) = jar {
+                    let path = path_of(out).to_vec();
+                    jar.write(&path, out);
+                }
             } else {
                 let length = request.body.iter().filter_map(value).map(<[u8]>::len).sum();
                 out.extend_from_slice(Digits::default().of(length));
@@ -226,7 +264,7 @@ const MIX: u64 = 0;
 
 fn scripts(plan: &Plan) -> Result<Vec<Weighted>, Refusal> {
     if plan.mix.is_empty() {
-        return Ok(vec![Weighted { steps: 0..plan.steps.len(), up_to: 1.0 }]);
+        return Ok(vec![Weighted { steps: 0..plan.steps.len(), taken: Vec::new(), up_to: 1.0 }]);
     }
     let (mut scripts, mut next, mut up_to) = (Vec::new(), 0, 0.0);
     for (index, share) in plan.mix.iter().enumerate() {
@@ -238,12 +276,18 @@ fn scripts(plan: &Plan) -> Result<Vec<Weighted>, Refusal> {
         }
         next = steps.end;
         up_to += share.weight;
-        scripts.push(Weighted { steps, up_to });
+        scripts.push(Weighted { steps, taken: Vec::new(), up_to });
     }
     if next < plan.steps.len() {
         return Err(Refusal::plan("mix", format!("takes {next} of {} steps", plan.steps.len())));
     }
     Ok(scripts)
+}
+
+/// The path of a request line, without its query.
+fn path_of(request: &[u8]) -> &[u8] {
+    let path = request.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    path.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 
 /// Room for a number in decimal.

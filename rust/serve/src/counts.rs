@@ -9,7 +9,7 @@ use crate::route::segments;
 use crate::script::Happened;
 
 /// Words of the API; what else stands in a path is an id.
-const WORDS: [&str; 17] = [
+const WORDS: [&str; 27] = [
     "v3",
     "auth",
     "tokens",
@@ -27,6 +27,16 @@ const WORDS: [&str; 17] = [
     "credentials",
     "loadstone",
     "counts",
+    ".well-known",
+    "openid-configuration",
+    "oidc",
+    "authorize",
+    "login",
+    "logout",
+    "token",
+    "introspect",
+    "userinfo",
+    "jwks",
 ];
 /// Further kinds of request are counted together.
 const MOST_KINDS: usize = 500;
@@ -62,6 +72,9 @@ pub struct Counts {
     pub kept: Option<Kept>,
     /// Requests that the script refused.
     pub refused_by_script: u64,
+    /// With OpenID Connect: what was granted, by grant type, and logins and logouts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub grants: BTreeMap<&'static str, u64>,
     /// Faults of the script that have begun.
     pub script: Vec<Happened>,
 }

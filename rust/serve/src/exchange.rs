@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, VARY};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue, VARY};
 use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use percent_encoding::percent_decode_str;
@@ -67,6 +67,8 @@ pub(crate) async fn exchange(
         query: head.uri.query().unwrap_or_default(),
         token: text(&head, "x-auth-token"),
         subject: text(&head, "x-subject-token"),
+        authorization: text(&head, AUTHORIZATION.as_str()),
+        cookie: text(&head, COOKIE.as_str()),
         body: &body,
         base: &base,
         connection: ends.number,
@@ -118,6 +120,15 @@ fn response(reply: Reply, base: &str) -> Response<Full<Bytes>> {
     }
     if reply.asks_for_credentials {
         set("www-authenticate", &format!("Keystone uri=\"{base}/v3\""));
+    }
+    let content_type = CONTENT_TYPE.as_str();
+    if reply.headers.iter().any(|(name, _)| *name == content_type) {
+        headers.remove(CONTENT_TYPE);
+    }
+    for (name, value) in &reply.headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.append(HeaderName::from_static(name), value);
+        }
     }
     response
 }

@@ -18,6 +18,7 @@ mod lateness;
 mod limiter;
 mod lockout;
 mod manage;
+mod oidc;
 mod quiet;
 mod reply;
 mod route;
@@ -39,8 +40,8 @@ pub use lateness::Kept;
 pub use script::Happened;
 pub use server::Service;
 pub use settings::{
-    Admin, Capacity, Connections, Kind, Law, Limit, LimitMode, LimitPer, Lockout, OverConnections,
-    Scripted, Settings,
+    Admin, Capacity, Connections, Kind, Law, Limit, LimitMode, LimitPer, Lockout, OidcSettings,
+    OverConnections, Scripted, Settings,
 };
 
 /// Why the service could not start; one line that says what and where.

@@ -13,6 +13,8 @@ pub(crate) struct Reply {
     pub(crate) asks_for_credentials: bool,
     /// Retry-After, rounded up to whole seconds.
     pub(crate) retry_after_s: Option<f64>,
+    /// Further headers. A Content-Type takes the place of JSON's.
+    pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 impl Reply {
@@ -24,6 +26,7 @@ impl Reply {
             token: None,
             asks_for_credentials: false,
             retry_after_s: None,
+            headers: Vec::new(),
         }
     }
 
@@ -34,6 +37,26 @@ impl Reply {
             token: None,
             asks_for_credentials: false,
             retry_after_s: None,
+            headers: Vec::new(),
         }
+    }
+
+    /// An HTML page.
+    pub(crate) fn page(status: u16, html: String) -> Self {
+        let mut reply = Self { status, body: html.into_bytes(), ..Self::empty() };
+        reply.headers.push(("content-type", "text/html; charset=utf-8".to_owned()));
+        reply
+    }
+
+    /// A redirect.
+    pub(crate) fn redirect(location: String) -> Self {
+        let mut reply = Self { status: 302, ..Self::empty() };
+        reply.headers.push(("location", location));
+        reply
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
     }
 }

@@ -7,6 +7,7 @@ use crate::directory::Directory;
 use crate::fault::Fault;
 use crate::grants;
 use crate::manage;
+use crate::oidc::{self, Oidc};
 use crate::reply::Reply;
 use crate::things::Kind;
 use crate::tokens::Tokens;
@@ -16,6 +17,7 @@ pub(crate) struct State {
     pub(crate) directory: Directory,
     pub(crate) tokens: Tokens,
     pub(crate) token_life_us: i64,
+    pub(crate) oidc: Option<Oidc>,
 }
 
 /// A request, as far as answers depend on it.
@@ -27,6 +29,8 @@ pub(crate) struct Call<'a> {
     pub(crate) token: Option<&'a str>,
     /// X-Subject-Token.
     pub(crate) subject: Option<&'a str>,
+    pub(crate) authorization: Option<&'a str>,
+    pub(crate) cookie: Option<&'a str>,
     pub(crate) body: &'a [u8],
     /// Scheme, host and port by which the caller knows the service.
     pub(crate) base: &'a str,
@@ -60,6 +64,10 @@ pub(crate) fn segments(path: &str) -> Vec<&str> {
 pub(crate) fn answer(state: &mut State, call: &Call<'_>) -> Result<Reply, Fault> {
     let segments = segments(call.path);
     match segments.as_slice() {
+        _ if oidc::is_of_oidc(&segments) => match &mut state.oidc {
+            Some(oidc) => oidc.answer(call, &segments),
+            None => Err(Fault::UnknownUrl),
+        },
         [] => only(call, &["GET", "HEAD"]).map(|()| versions(call)),
         ["v3"] => only(call, &["GET", "HEAD"])
             .map(|()| Reply::json(200, &json!({"version": version(call)}))),

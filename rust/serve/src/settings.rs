@@ -32,9 +32,26 @@ pub struct Settings {
     pub idle_timeout_s: f64,
     /// How many connections may be open.
     pub connections: Option<Connections>,
+    /// The service also speaks OpenID Connect.
+    #[serde(default)]
+    pub oidc: Option<OidcSettings>,
     /// Faults, in the order of time; they do not overlap.
     #[serde(default)]
     pub script: Vec<Scripted>,
+}
+
+/// The one client of the OpenID provider, and its users.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OidcSettings {
+    /// The client's id.
+    pub client_id: String,
+    /// In clear; it is compared as it stands.
+    pub client_secret: String,
+    /// Where logins and logouts lead back to.
+    pub redirect_uri: String,
+    /// Names and passwords.
+    pub users: Vec<(String, String)>,
 }
 
 /// A fault at a given instant.

@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::lateness::Lateness;
 use crate::limiter::{Key, Limiter, Verdict};
 use crate::lockout::Lockout;
+use crate::oidc::{self, Oidc};
 use crate::reply::Reply;
 use crate::route::{self, Call, State};
 use crate::script::Script;
@@ -26,6 +27,7 @@ const ROUNDING: f64 = 1e-9;
 pub(crate) struct Shared {
     kept: Mutex<Kept>,
     only_errors: bool,
+    has_oidc: bool,
     delays: bool,
     began: Instant,
     pub(crate) lateness: Lateness,
@@ -57,6 +59,7 @@ impl Shared {
             directory,
             tokens: Tokens::new(settings.max_tokens),
             token_life_us: micros(settings.token_life_s),
+            oidc: settings.oidc.as_ref().map(|it| Oidc::new(it, settings)).transpose()?,
         };
         let kept = Kept {
             state,
@@ -71,6 +74,7 @@ impl Shared {
         Ok(Self {
             kept: Mutex::new(kept),
             only_errors: settings.only_errors,
+            has_oidc: settings.oidc.is_some(),
             delays: settings.limit.as_ref().is_some_and(is_delay),
             began,
             lateness: Lateness::default(),
@@ -80,7 +84,7 @@ impl Shared {
 
     /// Until when the rate limiter delays a request.
     pub(crate) fn delay(&self, call: &Call<'_>) -> Option<Instant> {
-        if !self.delays || !route::is_token_request(call.path) {
+        if !self.delays || !self.is_work(call) {
             return None;
         }
         let mut kept = self.lock();
@@ -95,7 +99,7 @@ impl Shared {
         // Read under the lock, so that arrivals come in the order of their times.
         let now = self.began.elapsed();
         kept.counts.saw(call.method, call.path);
-        let is_work = route::is_token_request(call.path);
+        let is_work = self.is_work(call);
         let (result, due) = match if is_work { self.work(&mut kept, call, now) } else { Ok(None) } {
             Ok(due) => (route::answer(&mut kept.state, call), due),
             Err(Refused { fault, due }) => (Err(fault), due),
@@ -107,6 +111,11 @@ impl Shared {
         }
         *kept.counts.answers.entry(reply.status).or_default() += 1;
         Answer { reply, due: due.map(|due_ns| self.began + Duration::from_nanos(due_ns)) }
+    }
+
+    /// Whether a request takes a worker.
+    fn is_work(&self, call: &Call<'_>) -> bool {
+        route::is_token_request(call.path) || self.has_oidc && oidc::is_work(call)
     }
 
     /// Time in which workers had nothing to do, and how many there are.
@@ -147,6 +156,10 @@ impl Shared {
         let mut counts = kept.counts.clone();
         counts.script = self.script.happened();
         counts.tokens_evicted = kept.state.tokens.evicted;
+        if let Some(oidc) = &kept.state.oidc {
+            counts.tokens_evicted += oidc.evicted();
+            counts.grants.clone_from(&oidc.grants);
+        }
         if let Some(workers) = &kept.workers {
             (counts.worked, counts.busy_s) = (workers.taken, workers.busy_s);
             self.lateness.tell(counts.kept.get_or_insert_default());
@@ -211,7 +224,10 @@ impl Kept {
             LimitPer::Service => Key::Service,
             LimitPer::Connection => Key::Connection(call.connection),
             LimitPer::User => Key::User(
-                auth::claimed_user(&self.state, call).map(|id| id.to_string()).unwrap_or_default(),
+                auth::claimed_user(&self.state, call)
+                    .map(|id| id.to_string())
+                    .or_else(|| oidc::claimed_user(call))
+                    .unwrap_or_default(),
             ),
         };
         limiter.take(key, now.as_secs_f64())
@@ -231,6 +247,6 @@ impl From<Fault> for Refused {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "settings are checked to be at most a year")]
-fn micros(seconds: f64) -> i64 {
+pub(crate) fn micros(seconds: f64) -> i64 {
     (seconds * 1e6) as i64
 }

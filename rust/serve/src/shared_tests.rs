@@ -28,6 +28,8 @@ fn ask(shared: &Shared, method: &str, path: &str, tokens: [Option<&str>; 2], bod
         query: "",
         token,
         subject,
+        authorization: None,
+        cookie: None,
         body: body.as_bytes(),
         base: "http://here",
         connection: 1,

@@ -53,14 +53,41 @@ pub(crate) fn from_hex(text: &str) -> Option<u128> {
 
 /// 22 characters of URL-safe base64, as audit ids are written.
 pub(crate) fn base64(value: u128) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    (0..22u32)
-        .map(|place| {
-            let shift = 122 - 6 * i64::from(place);
-            let bits = if shift >= 0 { value >> shift } else { value << -shift };
-            char::from(DIGITS[usize::try_from(bits & 63).unwrap_or(0)])
-        })
-        .collect()
+    base64_of(&value.to_be_bytes())
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// URL-safe base64 without padding (RFC 4648 5).
+pub(crate) fn base64_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let mut padded = [0; 4];
+        padded[1..=three.len()].copy_from_slice(three);
+        let bits = u32::from_be_bytes(padded);
+        for digit in 0..=three.len() {
+            let place = (bits >> (18 - 6 * digit)) & 63;
+            text.push(char::from(DIGITS[usize::try_from(place).unwrap_or(0)]));
+        }
+    }
+    text
+}
+
+/// What `base64_of` wrote; none for any other text.
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for four in text.as_bytes().chunks(4) {
+        let mut bits = 0;
+        for place in 0..4 {
+            let value = match four.get(place) {
+                Some(digit) => DIGITS.iter().position(|known| known == digit)?,
+                None => 0,
+            };
+            bits = bits << 6 | u32::try_from(value).unwrap_or(0);
+        }
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..four.len()]);
+    }
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -87,5 +114,10 @@ mod tests {
     fn audit_ids_are_base64_of_their_bytes() {
         assert_eq!(base64(0), "A".repeat(22));
         assert_eq!(base64(u128::MAX), format!("{}w", "_".repeat(21)));
+        for (bytes, text) in [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64_of(bytes.as_bytes()), text);
+            assert_eq!(from_base64(text).as_deref(), Some(bytes.as_bytes()));
+        }
+        assert_eq!(from_base64("Zg=="), None);
     }
 }

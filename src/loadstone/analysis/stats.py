@@ -49,6 +49,8 @@ WORDS = {
     Outcome.BAD_HTTP: "answer is not HTTP",
     Outcome.NO_PORT: "no local port left on this machine",
     Outcome.TOO_LONG: "answer too long to search for what later steps need",
+    Outcome.WRONG_CONTENT: "answer with another content than expected",
+    Outcome.NONE_FREE: "no value of those that iterations take in turn was free",
     Outcome.RAISED: "exception in the scenario",
     Outcome.TIMED_OUT: "not complete in time",
     Outcome.WORKER_DIED: "worker process died",

@@ -25,6 +25,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of, scenario_given
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -32,8 +33,10 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.store.location import StoreLocation
     from loadstone.workload.capacity import Searched, SearchTerms
+    from loadstone.workload.oidc import OidcSearched
 
 # Options for --scenario only, and for --task only.
 _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
@@ -45,6 +48,11 @@ class CapacityOptions(TypedDict):
 
     lab: str | None
     cloud: str | None
+    oidc: str | None
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
@@ -108,6 +116,8 @@ def search_options(command: Command) -> Command:
 
 @click.command()
 @target_options
+@OIDC
+@oidc_options
 @PERMISSION
 @ANYWAY
 @MONITOR
@@ -184,10 +194,12 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     from loadstone.workload.capacity import search_group
     from loadstone.workload.model import RunConfig
 
-    searched = _searched(ctx, options)
+    provider = provider_of(ctx, options["oidc"], options, options["watched"])
+    searched = _searched(ctx, options, provider)
     config = RunConfig(
         kind="capacity",
-        target=NamedTarget(
+        target=provider
+        or NamedTarget(
             options["lab"],
             options["cloud"],
             options["yes"],
@@ -252,10 +264,16 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
     )
 
 
-def _searched(ctx: click.Context, options: CapacityOptions) -> "Searched":
+def _searched(
+    ctx: click.Context, options: CapacityOptions, provider: "OidcIssuer | None"
+) -> "Searched | OidcSearched":
     """Return what to search N of: --scenario, or a workload of --task."""
     from loadstone.workload.capacity import by_name, of_task
 
+    if provider is not None:
+        from loadstone.workload.oidc import of_provider
+
+        return of_provider(scenario_given(ctx, options["scenario"]), provider)
     file = options["task"]
     if file is None:
         _refuse(ctx, _OF_TASK, "means something with --task only")

@@ -11,6 +11,7 @@ from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, o
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
+from loadstone.cli.oidc import issuer, oidc_options, require_no_client, scenario_given
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -63,6 +64,11 @@ class CompareOptions(LoadOptions):
     runs: tuple[str, ...]
     labs: tuple[str, ...]
     clouds: tuple[str, ...]
+    issuers: tuple[str, ...]
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
     releases: tuple[str, ...]
     levels: tuple[str, ...]
     base: tuple[str, ...]
@@ -151,6 +157,14 @@ def _add_load_options(
     help="Entry of clouds.yaml to compare; give two.",
 )
 @click.option(
+    "--oidc",
+    "issuers",
+    metavar="ISSUER",
+    multiple=True,
+    help="OpenID provider to compare, with the same client and users; give two.",
+)
+@oidc_options
+@click.option(
     "--release",
     "releases",
     metavar="RELEASE",
@@ -210,14 +224,16 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
       70 internal error of Loadstone
     """
     pair = (options["baseline"], *options["runs"]) if options["baseline"] else options["runs"]
-    chosen = [name for name in ("labs", "clouds", "releases", "levels") if options[name]]
+    chosen = [name for name in ("labs", "clouds", "issuers", "releases", "levels") if options[name]]
     if bool(pair) + len(chosen) != 1:
         raise click.UsageError(
-            "give two runs, or two of one kind: --lab, --cloud, --release or --with"
+            "give two runs, or two of one kind: --lab, --cloud, --oidc, --release or --with"
         )
     two = pair or options[chosen[0]]  # type: ignore[literal-required]
     if len(two) != 2:
         raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}")
+    if len(set(options["issuers"])) == 1:
+        raise click.UsageError(f"--oidc {two[0]} is given twice, and it is measured once at a time")
     if len(set(options["labs"])) == 1:
         raise click.UsageError(
             f"--lab {two[0]} is given twice, and a lab is measured once at a time; for a test of "
@@ -317,10 +333,13 @@ def config_of(
 ) -> "ComparisonConfig":
     """Return the comparison from the options; `parameters` are stored with both runs."""
     from loadstone.compare.measure import ComparisonConfig
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
     from loadstone.workload.capacity import by_name
+    from loadstone.workload.oidc import of_provider
 
+    of_a = sides[0].target
     rate, seconds = options["rate_rps"], options["seconds"]
     in_blocks = options["method"] == "blocks" or rate is not None or options["fleet"] is not None
     if options["profiles"] and in_blocks:
@@ -334,7 +353,9 @@ def config_of(
     )
     return ComparisonConfig(
         sides=sides,
-        searched=by_name(options["scenario"], options["users"], options["given"]),
+        searched=of_provider(scenario_given(click.get_current_context(), options["scenario"]), of_a)
+        if isinstance(of_a, OidcIssuer)
+        else by_name(options["scenario"], options["users"], options["given"]),
         load=load,
         criteria=criteria(options),
         command=command_line(),
@@ -383,6 +404,11 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
     from loadstone.keystone.target import NamedTarget
     from loadstone.lab.keystone import settings
 
+    ctx = click.get_current_context()
+    if options["issuers"]:
+        a, b = (Side(url, issuer(ctx, url, options)) for url in options["issuers"])
+        return a, b
+    require_no_client(ctx)
     labs, clouds = options["labs"], options["clouds"]
     named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]
     if named:

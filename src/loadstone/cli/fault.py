@@ -23,6 +23,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of, scenario_given
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
 from loadstone.keystone.scenarios import SCENARIOS
@@ -31,6 +32,7 @@ from loadstone.plan.model import Http
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.workload.model import RunConfig
+    from loadstone.workload.searchable import Searchable
 
 
 class Options(TypedDict):
@@ -38,6 +40,11 @@ class Options(TypedDict):
 
     lab: str | None
     cloud: str | None
+    oidc: str | None
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
     yes: bool
     anyway: bool
     faults_file: Path | None
@@ -68,6 +75,8 @@ class Options(TypedDict):
 
 @click.command()
 @target_options
+@OIDC
+@oidc_options
 @click.option(
     "--do",
     "sentences",
@@ -185,7 +194,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
         _undo(options)
         return
 
-    config = _config(options)
+    config = _config(ctx, options)
     if options["is_dry"]:
         from loadstone.workload.preview import preview
 
@@ -231,12 +240,13 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
         click.echo("nothing was undone: no fault was pending")
 
 
-def _config(options: Options) -> "RunConfig":
+def _config(ctx: click.Context, options: Options) -> "RunConfig":
     from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
     from loadstone.workload.capacity import by_name
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s
     from loadstone.workload.model import RunConfig
+    from loadstone.workload.oidc import of_provider
 
     terms = FaultTerms(
         sentences=options["sentences"],
@@ -249,10 +259,16 @@ def _config(options: Options) -> "RunConfig":
         timeout_s=options["timeout_s"],
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
     )
-    searched = by_name(options["scenario"], options["users"], options["given"])
+    provider = provider_of(ctx, options["oidc"], options)
+    searched: Searchable = (
+        by_name(options["scenario"], options["users"], options["given"])
+        if provider is None
+        else of_provider(scenario_given(ctx, options["scenario"]), provider)
+    )
     return RunConfig(
         kind="fault",
-        target=NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
+        target=provider
+        or NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
         groups=fault_groups(searched, terms),
         command=command_line(),
         budget_s=most_load_s(terms),

@@ -19,6 +19,8 @@ from loadstone.system import files
 
 Command = Callable[..., object]
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
+CLIENT_SECRET = "LOADSTONE_OIDC_CLIENT_SECRET"  # noqa: S105 (the name of a variable)
+OIDC_USERS = 50  # written to a file that does not exist yet
 # Options of the queue, which exists only with --capacity.
 OF_CAPACITY = (
     "workers",
@@ -37,6 +39,7 @@ DEPENDENT = {
     "limit_rps": (("burst_s", "limit_mode", "limit_per"), "without it nothing is limited"),
     "lockout_after": (("lockout_s",), "without it nobody is locked out"),
     "max_connections": (("over_connections",), "without it no connection is too many"),
+    "has_oidc": (("oidc_users", "client_id", "redirect_uri"), "without it nobody asks for them"),
 }
 
 
@@ -68,6 +71,10 @@ class ServeOptions(TypedDict):
     lockout_s: float
     max_connections: int | None
     over_connections: str
+    has_oidc: bool
+    oidc_users: Path | None
+    client_id: str
+    redirect_uri: str
     only_errors: bool
     script: Path | None
     seed: int
@@ -129,6 +136,12 @@ def serve_options(command: Command) -> Command:
         ("--over-connections", "over_connections", over, "refuse",
          "What happens to connections beyond --max-connections. refuse: connecting fails; reset: "
          "they are accepted and reset; wait: they stay in the listen queue until another closes."),
+        ("--oidc-users", "oidc_users", file, None,
+         "Users of --oidc: CSV (username,password), YAML or JSON. A CSV file that does not exist "
+         f"is written, with {OIDC_USERS} users and new passwords. Default: the administrator."),
+        ("--client-id", "client_id", str, "loadstone", "Client of --oidc."),
+        ("--redirect-uri", "redirect_uri", str, "http://127.0.0.1/callback",
+         "Redirect URI of that client, for logins and logouts."),
         ("--seed", "seed", click.IntRange(0, 2**63 - 1), 1, "Random seed of the service times."),
         ("--script", "script", click.Path(path_type=Path, dir_okay=False, exists=True), None,
          "YAML file of faults at given seconds after the start: - {at: 10, dark: 1}, "
@@ -140,6 +153,11 @@ def serve_options(command: Command) -> Command:
     for flag, name, kind, default, text in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
         command = add(command)
+    text = (
+        "Also serve OpenID Connect: one client, whose secret is generated unless "
+        f"{CLIENT_SECRET} is set."
+    )
+    command = click.option("--oidc", "has_oidc", is_flag=True, help=text)(command)
     text = "Answer every token request with 500."
     command = click.option("--only-errors", is_flag=True, help=text)(command)
     text = "Exit when standard input is closed, as happens when the parent process dies."
@@ -153,7 +171,8 @@ def serve(**options: Unpack[ServeOptions]) -> None:
 
     Prints OS_* variables for a shell, then serves until Ctrl-C. The administrator's password is
     generated, unless LOADSTONE_SERVE_PASSWORD is set. With --capacity, --workers behind one queue
-    serve token requests (everything below /v3/auth) at exactly that rate.
+    serve token requests (everything below /v3/auth) at exactly that rate. With --oidc it is also an
+    OpenID provider, in which one request of each flow is such a request.
 
     \b
     loadstone serve > service.env &
@@ -203,6 +222,7 @@ def _settings(options: ServeOptions) -> service.ServiceSettings:
         limit=_limit(options),
         lockout=_lockout(options),
         connections=_connections(options),
+        oidc=_oidc(options, password),
         script=() if options["script"] is None else service.read_script(options["script"]),
     )
 
@@ -248,6 +268,27 @@ def _connections(options: ServeOptions) -> service.Connections | None:
     return service.Connections(options["max_connections"], over)
 
 
+def _oidc(options: ServeOptions, password: str) -> service.OidcProvider | None:
+    if not options["has_oidc"]:
+        return None
+    return service.OidcProvider(
+        client_id=options["client_id"],
+        client_secret=os.environ.get(CLIENT_SECRET) or secrets.token_urlsafe(24),
+        redirect_uri=options["redirect_uri"],
+        users=_oidc_users(options["oidc_users"]) or ((options["user"], password),),
+    )
+
+
+def _oidc_users(path: Path | None) -> tuple[tuple[str, str], ...]:
+    from loadstone.oidc.users import read_users, write_users
+
+    if path is None:
+        return ()
+    is_new = path.suffix.lower() == ".csv" and not path.exists()
+    users = write_users(path, OIDC_USERS) if is_new else read_users(path)
+    return tuple((user.name, user.password) for user in users)
+
+
 def _refuse_options_without_effect(ctx: click.Context) -> None:
     flags = {option.name: option.opts[0] for option in ctx.command.params}
     for needed, (dependent, reason) in DEPENDENT.items():
@@ -256,16 +297,19 @@ def _refuse_options_without_effect(ctx: click.Context) -> None:
             for name in dependent
             if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
         ]
-        if used and ctx.params[needed] is None:
+        if used and not ctx.params[needed]:
             verb = "needs" if len(used) == 1 else "need"
             raise InvalidInput(f"{', '.join(used)} {verb} {flags[needed]}: {reason}")
 
 
 def _print_environment(chosen: service.ServiceSettings, port: int) -> None:
     """Print OS_* for a shell; a password from the environment appears as its variable."""
-    for name, value in service.environment_variables(chosen, port).items():
-        if name == "OS_PASSWORD" and os.environ.get(PASSWORD):
-            click.echo(f'export {name}="${PASSWORD}"')
+    given = {"OS_PASSWORD": PASSWORD, CLIENT_SECRET: CLIENT_SECRET}
+    variables = service.environment_variables(chosen, port) | service.oidc_variables(chosen, port)
+    for name, value in variables.items():
+        source = given.get(name, "")
+        if os.environ.get(source):
+            click.echo(f'export {name}="${source}"')
         else:
             click.echo(f"export {name}={shlex.quote(value)}")
 

@@ -46,10 +46,9 @@ from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
-from loadstone.workload.capacity import Searched
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Interleaved
-from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 METHOD = "method"  # parameter: how the loads of both sides follow each other
@@ -76,7 +75,7 @@ class ComparisonConfig:
     """Sides, load and criteria of a comparison."""
 
     sides: tuple[Side, Side]
-    searched: Searched
+    searched: Searchable
     load: ClosedLoad | OpenLoad  # of a trial
     criteria: Criteria
     command: str  # for the record, without secrets
@@ -164,7 +163,7 @@ def run_config(
         placement = replace(placement, threads=1, cores=placement.cores[:1])
     measurement = MeasurementConfig(
         record=record,
-        generator=Requests(scenario, searched.arguments, limits, placement),
+        generator=searched.generator(limits, placement),
         policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most, PROFILED),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
         budget_s=(config.load.duration_s or 0.0) * most + (PROFILE_S if config.profiles else 0.0),

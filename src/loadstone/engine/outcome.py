@@ -22,6 +22,8 @@ class Outcome(IntEnum):
     NO_PORT = 13  # this machine had no local port left for the connection
     TOO_LONG = 14  # the body is longer than what is searched for captures (1 MiB)
     CERTIFICATE_EXPIRED = 15  # the server's
+    WRONG_CONTENT = 16  # a value of the answer is not the one that the step expects
+    NONE_FREE = 17  # no value of a chain was free
     TIMED_OUT = 65  # the iteration took longer than it may, and was ended
     # Only of iterations that are Python functions (engine/callables).
     RAISED = 64  # the function raised an exception that names no HTTP status

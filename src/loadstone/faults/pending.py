@@ -30,6 +30,7 @@ from loadstone.keystone.target import (
     measured_target,
     place_of,
 )
+from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB, LAB_HOST, Run
 
 Say = Callable[[str], None]
@@ -135,7 +136,7 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
             return None if place_of(choice) is not None else lab_target(name)
         case NamedTarget(lab=None):
             return FaultTarget(None, (cloud_of(choice).endpoint.place,))
-        case WebService():
+        case WebService() | OidcIssuer():
             return FaultTarget(None, (choice.cloud.endpoint.place,))
         case _:
             return None
@@ -168,7 +169,7 @@ def hosts_of(commands: FaultCommands | None) -> tuple[str, ...]:
 
 
 def _insists(choice: TargetChoice) -> bool:
-    return isinstance(choice, NamedTarget | OwnLab | WebService) and choice.anyway
+    return isinstance(choice, NamedTarget | OwnLab | WebService | OidcIssuer) and choice.anyway
 
 
 def _read(target: FaultTarget | None) -> tuple[tuple[UndoJournal, ...], tuple[str, ...]]:

@@ -32,6 +32,9 @@ from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_source, open_sources
+from loadstone.oidc import target as oidc
+from loadstone.oidc.provider import Provider
+from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB, LAB_HOST, Measurement
 from loadstone.system import paths
 from loadstone.system.redaction import is_secret
@@ -105,7 +108,7 @@ class WebService:
         return Cloud(self.url, self.url, endpoint, "nobody", NoAuth(), tls)
 
 
-TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService | WebService
+TargetChoice = NamedTarget | OwnLab | LabOnHost | ReferenceService | WebService | OidcIssuer
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ class Target:
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
     # The folder of its lab deployment; None: it is none.
     lab: Path | None = None
+    # It, if it is an OpenID provider.
+    provider: Provider | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -148,6 +153,8 @@ class Target:
 
 def secrets_of(choice: TargetChoice) -> frozenset[str]:
     """Return the passwords in the choice of a target."""
+    if isinstance(choice, OidcIssuer):
+        return choice.secrets
     if not isinstance(choice, NamedTarget) or choice.users_file is None:
         return frozenset()
     return frozenset(str(user["password"]) for user in read_users(choice.users_file))
@@ -211,6 +218,14 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             endpoint = choice.cloud.endpoint
             with (
                 _web_service(choice, say) as target,
+                reserved(endpoint, anyway=choice.anyway) as reservation,
+                _watching_service(endpoint, say, choice.watched) as (members, watch),
+            ):
+                yield replace(target, members=members, watch=watch, reservation=reservation)
+        case OidcIssuer():
+            endpoint = choice.cloud.endpoint
+            with (
+                _oidc_target(choice, say) as target,
                 reserved(endpoint, anyway=choice.anyway) as reservation,
                 _watching_service(endpoint, say, choice.watched) as (members, watch),
             ):
@@ -318,6 +333,18 @@ def _web_service(choice: WebService, say: Say) -> Iterator[Target]:
     session = open_session(cloud, say, loopback_only=not beyond)
     with Access(cloud, cloud.endpoint, session, beyond) as access:
         yield Target(access)
+
+
+@contextmanager
+def _oidc_target(choice: OidcIssuer, say: Say) -> Iterator[Target]:
+    from loadstone.cloud.session import open_session
+
+    cloud, beyond = choice.cloud, choice.beyond_loopback
+    with oidc.connected(choice) as provider:
+        session = open_session(cloud, say, loopback_only=not beyond)
+        with Access(cloud, cloud.endpoint, session, beyond) as access:
+            facts = (("service", "OpenID Connect"), ("client", choice.client.id))
+            yield Target(access, facts, provider=provider)
 
 
 def cloud_of(choice: NamedTarget) -> Cloud:

@@ -100,6 +100,11 @@ class Plan:
     # because it closed the kept connection first; or none, so that each close counts as a failure
     # (for measurements of faults).
     retries: Retries = "unread"
+    # Values that an iteration takes for itself and gives back: the one that has been free longest,
+    # under the name of a capture. What a step captures under that name is given back in its place.
+    # If none is free, the iteration fails (NONE_FREE).
+    chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    cookies: bool = False  # each iteration keeps its own, and begins without any
 
     @property
     def resumes_tls(self) -> bool | None:
@@ -110,11 +115,13 @@ class Plan:
         return self.connection == "kept" if wanted is None else wanted
 
     def to_json(self) -> str:
-        """Return the JSON for the Rust engine; it contains secrets (columns)."""
+        """Return the JSON for the Rust engine; it contains secrets (columns, chains)."""
         return json.dumps(asdict(self))
 
     def without_secrets(self) -> "Plan":
-        """Return the plan for storage, with only the length of each column."""
-        return replace(
-            self, columns={name: (f"{len(v)} values",) for name, v in self.columns.items()}
-        )
+        """Return the plan for storage, with only the length of each column and chain."""
+        return replace(self, columns=_lengths(self.columns), chains=_lengths(self.chains))
+
+
+def _lengths(values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    return {name: (f"{len(rows)} values",) for name, rows in values.items()}

@@ -55,18 +55,48 @@ class HeaderCapture:
 class JsonCapture:
     """Captures a string, number or boolean of a JSON response for later steps of the iteration.
 
-    `pointer` is a JSON pointer (RFC 6901): "/token/user/id", "/users/0/name".
+    `pointer` is a JSON pointer (RFC 6901): "/token/user/id", "/users/0/name". With `equals`, any
+    other value ends the step with WRONG_CONTENT.
     """
 
     name: str
     pointer: str
+    optional: bool = False
+    encoded: bool = False  # percent-encoded, for a form body
+    equals: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCapture:
+    """Captures path and query of the link in a header, without the slash that they begin with.
+
+    The link must lead to the plan's origin. With `parameter`, only the value of that query
+    parameter is captured, as it stands in the link, which may lead anywhere.
+    """
+
+    name: str
+    link: str = "Location"
+    parameter: str | None = None
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FormCapture:
+    """Captures the action of a form in an HTML page, like a link, or its hidden fields.
+
+    Hidden fields are encoded for a form body: a=1&b=2.
+    """
+
+    name: str
+    form: int = 0  # its number in the page
+    hidden: bool = False
     optional: bool = False
 
 
 # A step ends with BAD_HTTP if its response lacks the value to capture, or if the value is invalid
 # where a later step uses it (a space in a path). If an optional value is absent, the steps that
 # need it are skipped.
-Capture = HeaderCapture | JsonCapture
+Capture = HeaderCapture | JsonCapture | LinkCapture | FormCapture
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,16 @@ class Connections:
     over: OverConnections = OverConnections.REFUSE
 
 
+@dataclass(frozen=True, slots=True)
+class OidcProvider:
+    """OpenID Connect with one client, and the users that can log in."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    redirect_uri: str
+    users: tuple[tuple[str, str], ...] = field(repr=False)  # names and passwords
+
+
 class Scripted(StrEnum):
     """Kind of a scripted fault."""
 
@@ -134,6 +144,7 @@ class ServiceSettings:
     limit: RateLimit | None = None
     lockout: Lockout | None = None
     connections: Connections | None = None
+    oidc: OidcProvider | None = None  # beside the Identity API
     script: tuple[ScriptedFault, ...] = ()  # in the order of time, without overlap
 
 
@@ -169,10 +180,8 @@ def _scripted(row: object, place: str) -> ScriptedFault:
 
 def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str]:
     """Return the OS_* variables that a client needs; the password is among them."""
-    reached = _REACHED.get(settings.host, settings.host)
-    host = f"[{reached}]" if ":" in reached else reached
     return {
-        "OS_AUTH_URL": f"http://{host}:{port}/v3",
+        "OS_AUTH_URL": f"{_base(settings, port)}/v3",
         "OS_USERNAME": settings.admin.user,
         "OS_PASSWORD": settings.admin.password,
         "OS_PROJECT_NAME": settings.admin.project,
@@ -181,6 +190,23 @@ def environment_variables(settings: ServiceSettings, port: int) -> dict[str, str
         "OS_IDENTITY_API_VERSION": "3",
         "OS_REGION_NAME": "RegionOne",
     }
+
+
+def oidc_variables(settings: ServiceSettings, port: int) -> dict[str, str]:
+    """Return the variables that a client of OpenID Connect needs; a secret is among them."""
+    if settings.oidc is None:
+        return {}
+    return {
+        "LOADSTONE_OIDC_ISSUER": _base(settings, port),
+        "LOADSTONE_OIDC_CLIENT_ID": settings.oidc.client_id,
+        "LOADSTONE_OIDC_CLIENT_SECRET": settings.oidc.client_secret,
+    }
+
+
+def _base(settings: ServiceSettings, port: int) -> str:
+    reached = _REACHED.get(settings.host, settings.host)
+    host = f"[{reached}]" if ":" in reached else reached
+    return f"http://{host}:{port}"
 
 
 def serve(

@@ -14,6 +14,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
 from loadstone.rally.scenarios import DRY_RUN, is_data
@@ -37,6 +38,7 @@ from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import LowLoad, Search
 from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import USUAL, Searchable, Sending
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
@@ -70,6 +72,13 @@ class Searched:
             return "the target's own"
         return str(sum(counts)) if counts else "none"
 
+    def generator(self, limits: Limits, placement: Placement, sending: Sending = USUAL) -> Requests:
+        """Return what sends its load."""
+        scenario = self.scenario
+        if sending.opens_connections:
+            scenario = replace(scenario, connection="iteration")
+        return Requests(scenario, self.arguments, limits, placement, retries=sending.retries)
+
 
 def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
     """Return a scenario by its name, with arguments NAME=VALUE and this number of users.
@@ -90,6 +99,8 @@ def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
 
 
 def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
+    if OIDC in name:
+        raise InvalidInput(f"--scenario {name}: needs an OpenID provider: --oidc ISSUER")
     if not is_named(name):
         known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
         near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
@@ -248,7 +259,7 @@ class SearchTerms:
     is_profiled: bool = False  # the workers, at N
 
 
-def search_group(searches: Sequence[Searched], terms: SearchTerms) -> MeasurementGroup:
+def search_group(searches: Sequence[Searchable], terms: SearchTerms) -> MeasurementGroup:
     """Return the measurements of the searches; InvalidInput names an invalid term.
 
     All searches use the contexts of the first.
@@ -263,7 +274,7 @@ def search_group(searches: Sequence[Searched], terms: SearchTerms) -> Measuremen
     )
 
 
-def _search(searched: Searched, terms: SearchTerms, number: int) -> MeasurementConfig:
+def _search(searched: Searchable, terms: SearchTerms, number: int) -> MeasurementConfig:
     of_rules, left_out = with_rules(searched.rules)
     search_goal = goal(terms.objectives, of_rules)
     settings = SearchSettings(
@@ -302,11 +313,8 @@ def _search(searched: Searched, terms: SearchTerms, number: int) -> MeasurementC
             parameters=parameters,
             least_rps=terms.least_rps if terms.repeats == 1 else None,
         ),
-        generator=Requests(
-            scenario,
-            searched.arguments,
-            Limits(max_connections=settings.max_connections),
-            terms.placement,
+        generator=searched.generator(
+            Limits(max_connections=settings.max_connections), terms.placement
         ),
         policy=_policy(terms, settings),
         heading=f"{title}: {scenario.request}",

@@ -7,15 +7,14 @@ from loadstone.engine.limits import most_connections
 from loadstone.errors import InvalidInput
 from loadstone.faults.model import Planned
 from loadstone.faults.sentence import MOMENTARY, ROLLING, Fault, Verb, read
-from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.load import OpenLoad, OpenLoop, Stage, StagedLoad, peak_rps
 from loadstone.plan.model import Limits, Placement
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
-from loadstone.workload.capacity import Searched, SearchTerms, search_group
+from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import Repeats
-from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import Searchable, Sending
 
 LEAST_REQUESTS = 50  # in the baseline: fewer do not show what is normal
 OBSERVE_S = 20.0  # after a fault ...
@@ -42,7 +41,7 @@ class FaultTerms:
     placement: Placement = field(default_factory=Placement)
 
 
-def fault_groups(searched: Searched, terms: FaultTerms) -> tuple[MeasurementGroup, ...]:
+def fault_groups(searched: Searchable, terms: FaultTerms) -> tuple[MeasurementGroup, ...]:
     """Return a measurement for each sentence, after a search for N if one is needed.
 
     Raises InvalidInput for an invalid term.
@@ -96,14 +95,14 @@ def _searches_s(terms: FaultTerms) -> float:
     return (count + (terms.rate_rps is None or terms.measures_left)) * terms.search_s
 
 
-def _n(searched: Searched, terms: FaultTerms) -> MeasurementConfig:
+def _n(searched: Searchable, terms: FaultTerms) -> MeasurementConfig:
     search = SearchTerms(
         budget_s=terms.search_s, max_rate_rps=terms.max_rate_rps, placement=terms.placement
     )
     return search_group((searched,), search).measurements[0]
 
 
-def _left(searched: Searched, terms: FaultTerms, fault: Fault) -> MeasurementConfig:
+def _left(searched: Searchable, terms: FaultTerms, fault: Fault) -> MeasurementConfig:
     """Return the search for N while a fault is held."""
     if fault.verb in (*MOMENTARY, *ROLLING, Verb.OVERLOAD):
         raise InvalidInput(
@@ -121,7 +120,7 @@ def _left(searched: Searched, terms: FaultTerms, fault: Fault) -> MeasurementCon
 
 
 def _at_share(
-    searched: Searched, terms: FaultTerms, fault: Fault, capacity_rps: float
+    searched: Searchable, terms: FaultTerms, fault: Fault, capacity_rps: float
 ) -> MeasurementConfig:
     """Return the measurement at a share of N, with a baseline that is long enough."""
     rate_rps = terms.load * capacity_rps
@@ -160,20 +159,10 @@ def _load(terms: FaultTerms, fault: Fault, rate_rps: float) -> OpenLoop:
     )
 
 
-def _scenario(searched: Searched, fault: Fault) -> Scenario:
-    """Return the scenario; for an expired certificate each iteration opens a new connection.
-
-    Clients verify a certificate only when they connect.
-    """
-    if fault.verb is Verb.EXPIRE:
-        return replace(searched.scenario, connection="iteration")
-    return searched.scenario
-
-
 def _measurement(
-    searched: Searched, terms: FaultTerms, fault: Fault, rate_rps: float
+    searched: Searchable, terms: FaultTerms, fault: Fault, rate_rps: float
 ) -> MeasurementConfig:
-    scenario, load = _scenario(searched, fault), _load(terms, fault, rate_rps)
+    scenario, load = searched.scenario, _load(terms, fault, rate_rps)
     seconds = terms.baseline_s + _observe_s(terms, fault)
     request = TrialRequest(load, fault.sentence)
     # During a standstill, all due iterations stay in flight until they time out.
@@ -200,8 +189,10 @@ def _measurement(
             policy="fixed",
             parameters=parameters,
         ),
-        # A retried request hides a failure.
-        generator=Requests(scenario, searched.arguments, limits, terms.placement, retries="never"),
+        # A retried request hides a failure. Clients verify a certificate only when they connect.
+        generator=searched.generator(
+            limits, terms.placement, Sending("never", opens_connections=fault.verb is Verb.EXPIRE)
+        ),
         policy=Repeats(request, terms.repeats),
         heading=f"{fault.sentence}: {rate_rps:.3g}/s of {scenario.title}",
         faults=(Planned(fault, terms.baseline_s),),

@@ -20,7 +20,7 @@ from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.rally.functions.actor import rows, settings
 from loadstone.rally.functions.catalogue import service_of, sweep_of
 from loadstone.search.model import TrialRequest
-from loadstone.workload.generator import Load, Loaded, LoadTerms, Say
+from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
 
 SWEEPERS = 8  # users whose leftovers are removed in parallel
 SWEEP_RPS, SWEEP_S = 100.0, 3600.0  # limits: users started per second, and seconds
@@ -41,6 +41,7 @@ class Calls:
     needs_actors = False
     can_use_fleet = False
     requests_as_rally = False  # a function sends the requests of its library
+    preview = GeneratorPreview()
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a service that is on another machine according to the catalog."""

@@ -16,6 +16,7 @@ from loadstone.engine.progress import OnProgress
 from loadstone.engine.samples import Samples
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.target import Target
+from loadstone.plan.model import Limits
 from loadstone.search.model import TrialRequest
 
 Say = Callable[[str], None]
@@ -48,6 +49,16 @@ class LoadTerms:
 Load = Callable[[TrialRequest, LoadTerms], Loaded]
 
 
+@dataclass(frozen=True, slots=True)
+class GeneratorPreview:
+    """What an iteration sends and creates, as far as it is known without a target."""
+
+    request: str | None = None  # None: only its name is known
+    creates: tuple[str, ...] = ()  # kinds of resources
+    needs: tuple[str, ...] = ()  # of each user, before the load
+    limits: Limits | None = None
+
+
 class LoadGenerator(Protocol):
     """A scenario that can be run on a target."""
 
@@ -62,6 +73,10 @@ class LoadGenerator(Protocol):
     @property
     def requests_as_rally(self) -> bool:
         """Whether iterations send the same requests as Rally."""
+
+    @property
+    def preview(self) -> GeneratorPreview:
+        """What an iteration sends and creates."""
 
     def require_permitted(self, target: Target) -> None:
         """Refuse load on another machine that the user does not permit."""

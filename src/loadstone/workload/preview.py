@@ -25,12 +25,12 @@ from loadstone.keystone.target import (
     cloud_of,
     place_of,
 )
+from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
 from loadstone.search.low_load import LOAD_S
 from loadstone.search.model import TrialRequest
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Fixed, Interleaved, LowLoad, Repeats, Search, Steps
-from loadstone.workload.requests import Requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,11 @@ def target_preview(choice: TargetChoice) -> TargetPreview:
             is_here = is_loopback(cloud.endpoint.host, cloud.endpoint.port)
             is_refused = not is_here and not choice.beyond_loopback
             return TargetPreview(cloud.chosen, cloud.endpoint.url, is_refused)
-        case WebService():
+        case WebService() | OidcIssuer():
             endpoint = choice.cloud.endpoint
             is_here = is_loopback(endpoint.host, endpoint.port)
-            return TargetPreview("URL", choice.url, not is_here and not choice.beyond_loopback)
+            chosen = "URL" if isinstance(choice, WebService) else choice.cloud.chosen
+            return TargetPreview(chosen, choice.url, not is_here and not choice.beyond_loopback)
         case OwnLab() | ReferenceService():
             what = "a lab that is" if isinstance(choice, OwnLab) else "loadstone serve,"
             return TargetPreview(f"{what} started on this machine", None)
@@ -119,21 +120,19 @@ def target_preview(choice: TargetChoice) -> TargetPreview:
 
 
 def _load(one: MeasurementConfig, max_rate_rps: float) -> LoadPreview:
-    scenario = one.generator.scenario if isinstance(one.generator, Requests) else None
+    sent = one.generator.preview
     request = _request(one)
     text, seconds, rate_rps = _policy(one, max_rate_rps)
     if one.at_capacity is not None:
         text, rate_rps = "a share of the N that is measured before", max_rate_rps
     return LoadPreview(
         title=one.record.title or one.heading,
-        request=one.record.scenario if scenario is None else scenario.request,
+        request=one.record.scenario if sent.request is None else sent.request,
         load=text,
         seconds_at_most=None if math.isinf(seconds) else seconds,
         rate_per_s_at_most=min(rate_rps, max_rate_rps),
         in_flight_at_most=_in_flight(one, request),
-        creates_in_load=()
-        if scenario is None
-        else tuple(f"{made.kind}" for made in scenario.makes),
+        creates_in_load=sent.creates,
         faults=tuple(_sentences(one)),
         hooks=len(one.hooks),
     )
@@ -196,7 +195,8 @@ def _rate(load: Load, max_rate_rps: float) -> float:
 def _in_flight(one: MeasurementConfig, request: TrialRequest | None) -> int:
     if request is not None and isinstance(request.load, ClosedLoad):
         return request.load.workers
-    most = one.generator.limits.max_connections if isinstance(one.generator, Requests) else None
+    limits = one.generator.preview.limits
+    most = None if limits is None else limits.max_connections
     if request is not None and request.max_connections is not None:
         most = request.max_connections
     # More connections than this machine can open are never open.
@@ -218,9 +218,7 @@ def _creates(group: MeasurementGroup) -> Iterator[str]:
     for context in group.contexts:
         yield from _of_context(context, tenants)
     for one in group.measurements:
-        scenario = one.generator.scenario if isinstance(one.generator, Requests) else None
-        if scenario is not None:
-            yield from (f"{need} of each user" for need in scenario.needs)
+        yield from (f"{need} of each user" for need in one.generator.preview.needs)
 
 
 def _of_context(context: Context, tenants: int) -> Iterator[str]:

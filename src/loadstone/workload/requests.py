@@ -22,7 +22,7 @@ from loadstone.plan.model import Limits, Placement, Plan, Retries
 from loadstone.plan.script import Step, Text
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
-from loadstone.workload.generator import Load, Loaded, LoadTerms, Say
+from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
 
 LATE = (Outcome.WRITE_TIMEOUT, Outcome.FIRST_BYTE_TIMEOUT, Outcome.BODY_TIMEOUT)
 
@@ -41,6 +41,12 @@ class Requests:
 
     needs_actors = True
     can_use_fleet = True
+
+    @property
+    def preview(self) -> GeneratorPreview:
+        """What an iteration sends and creates."""
+        made = tuple(f"{created.kind}" for created in self.scenario.makes)
+        return GeneratorPreview(self.scenario.request, made, self.scenario.needs, self.limits)
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a URL of the scenario on another machine; the target is permitted already."""
@@ -77,29 +83,31 @@ class Requests:
         prepared = prepare(located, actors, access, say)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
-            limits = _limits(self.limits, request)
+            limits = limits_of_trial(self.limits, request)
             fresh = prepared.of_run(run_id)  # with unique names for what iterations create
             plan = fresh.plan(access, request.load, limits, self.placement)
-            plan = replace(plan, retries=self.retries)
-            if terms.file is None:
-                done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
-                samples = (
-                    mark_abandoned(done.samples, limits) if request.time_left else done.samples
-                )
-                return Loaded(samples, done.health, done.interrupted, fresh.actions)
-            on_samples = terms.on_samples
-            rows_callback = (
-                None if on_samples is None else (lambda rows: on_samples(rows, fresh.actions))
-            )
-            spilled = gate.run_to_file(
-                plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
-            )
-            return Loaded(spilled.file, spilled.health, spilled.interrupted, fresh.actions)
+            return send(replace(plan, retries=self.retries), fresh.actions, limits, request, terms)
 
         yield load
 
 
-def _limits(limits: Limits, request: TrialRequest) -> Limits:
+def send(
+    plan: Plan, actions: tuple[str, ...], limits: Limits, request: TrialRequest, terms: LoadTerms
+) -> Loaded:
+    """Send a plan, to the file of the terms if they have one."""
+    if terms.file is None:
+        done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
+        samples = mark_abandoned(done.samples, limits) if request.time_left else done.samples
+        return Loaded(samples, done.health, done.interrupted, actions)
+    on_samples = terms.on_samples
+    rows_callback = None if on_samples is None else (lambda rows: on_samples(rows, actions))
+    spilled = gate.run_to_file(
+        plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
+    )
+    return Loaded(spilled.file, spilled.health, spilled.interrupted, actions)
+
+
+def limits_of_trial(limits: Limits, request: TrialRequest) -> Limits:
     """Return the limits with those of a trial."""
     if request.max_connections is not None:
         limits = replace(limits, max_connections=request.max_connections)

@@ -16,7 +16,9 @@ pub enum Part {
     Iteration(String),
 }
 
-/// A value of an answer that is kept for later steps: of a header, or in a JSON body.
+/// A value of an answer that is kept for later steps: of a header, in a JSON body, of the link in a
+/// header, or of a form in an HTML body. Exactly one of `header`, `pointer`, `link` and `form` says
+/// which.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
@@ -26,6 +28,21 @@ pub struct Capture {
     pub header: Option<String>,
     /// Its place in the body (RFC 6901).
     pub pointer: Option<String>,
+    /// The name of a header that holds a link, as Location does. What is kept is the link's path
+    /// and query without the first slash, if it leads to the plan's own origin.
+    pub link: Option<String>,
+    /// Of the link: only the value of this parameter, as it stands there; it may lead anywhere.
+    pub parameter: Option<String>,
+    /// The number of a form in an HTML body, from 0. What is kept is its action, like a link.
+    pub form: Option<usize>,
+    /// Of the form: its hidden fields in place of its action, encoded for a form body.
+    #[serde(default)]
+    pub hidden: bool,
+    /// Percent-encoded for a form body.
+    #[serde(default)]
+    pub encoded: bool,
+    /// Any other value is a failure.
+    pub equals: Option<String>,
     /// Its absence is no failure; steps that need it are left out.
     pub optional: bool,
 }

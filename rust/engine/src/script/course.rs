@@ -3,6 +3,7 @@
 use super::{Act, Request, Script, Step};
 use crate::capture::{Captured, Listener};
 use crate::connection::Answer;
+use crate::cookies::Jar;
 use crate::samples::Outcome;
 
 /// One iteration's course; used again for the next one.
@@ -11,22 +12,53 @@ pub(crate) struct Course {
     /// For each step; 0 where it was left out, or without an answer.
     statuses: Vec<u16>,
     has_failed: bool,
+    /// What was taken of chains: which capture and chain, and the value.
+    held: Vec<Held>,
+    /// The service refused the last request for the time being, without carrying it out.
+    is_put_off: bool,
+}
+
+struct Held {
+    capture: usize,
+    chain: usize,
+    value: Vec<u8>,
 }
 
 impl Course {
     pub(crate) fn new(script: &Script) -> Self {
         Self {
-            captured: Captured::new(script.places.len()),
+            captured: Captured::new(script.places.len(), script.has_cookies),
             statuses: vec![0; script.steps.len()],
             has_failed: false,
+            held: Vec::new(),
+            is_put_off: false,
         }
     }
 
-    /// Forgets the iteration before.
-    pub(crate) fn begin(&mut self) {
-        self.captured.values.iter_mut().for_each(Vec::clear);
+    /// Forgets the iteration before, and takes values of chains; false if one has none free.
+    pub(crate) fn begin(&mut self, script: &Script, iteration: u32) -> bool {
+        self.captured.clear();
         self.statuses.fill(0);
-        self.has_failed = false;
+        (self.has_failed, self.is_put_off) = (false, false);
+        for &(capture, chain) in &script.script_of(iteration).taken {
+            let Some(value) = script.chains[chain].take() else { return false };
+            self.captured.values[capture].clone_from(&value);
+            self.held.push(Held { capture, chain, value });
+        }
+        true
+    }
+
+    /// Gives values of chains back: renewed ones, or those that were surely not used. A value of
+    /// which nobody knows whether it was used is dropped.
+    pub(crate) fn end(&mut self, script: &Script) {
+        for Held { capture, chain, value } in self.held.drain(..) {
+            let renewed = &self.captured.values[capture];
+            if !renewed.is_empty() {
+                script.chains[chain].give_back(renewed.clone());
+            } else if self.is_put_off || !self.has_failed {
+                script.chains[chain].give_back(value);
+            }
+        }
     }
 
     /// Whether the step is to be done.
@@ -42,6 +74,10 @@ impl Course {
 
     pub(crate) fn values(&self) -> &[Vec<u8>] {
         &self.captured.values
+    }
+
+    pub(crate) fn jar(&self) -> Option<&Jar> {
+        self.captured.jar.as_ref()
     }
 
     pub(crate) fn listen<'a>(&'a mut self, request: &'a Request) -> Listener<'a> {
@@ -60,7 +96,10 @@ impl Course {
                 let has_captured = script.keep_what_fits(request, &mut self.captured.values);
                 self.statuses[step] = answer.status;
                 if !request.expect_status.contains(&answer.status) {
+                    self.is_put_off = is_put_off(answer.status);
                     Outcome::HttpStatus
+                } else if self.captured.is_unexpected {
+                    Outcome::WrongContent
                 } else if self.captured.is_too_long {
                     Outcome::TooLong
                 } else if has_captured {
@@ -78,4 +117,9 @@ impl Course {
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
+}
+
+/// Whether a status says that the service did not carry the request out: overloaded or rate-limited.
+fn is_put_off(status: u16) -> bool {
+    matches!(status, 429 | 503)
 }

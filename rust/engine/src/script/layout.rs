@@ -6,6 +6,7 @@ use super::{Act, Condition, Digits, Pause, Piece, Place, Request, Step};
 use crate::Refusal;
 use crate::capture::{Pointer, Rule, Source};
 use crate::check::seconds;
+use crate::page::Site;
 use crate::plan::{self, Ended, Http, Origin, Part, Reuse, Scheme};
 
 /// What the holes of a plan may refer to.
@@ -18,6 +19,9 @@ pub(super) struct Names<'a> {
     pub places: Vec<Place>,
     pub reuse: Reuse,
     pub http: Http,
+    /// Where links may lead.
+    pub site: Site,
+    pub has_cookies: bool,
 }
 
 /// Headers that say what becomes of a connection (RFC 9113 8.2.2).
@@ -25,6 +29,21 @@ const OF_A_CONNECTION: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "te", "upgrade"];
 
 impl Names<'_> {
+    /// Makes each chain's name that of a capture: the captures, and which chain fills them.
+    pub(super) fn chains<'b>(
+        &mut self,
+        names: impl Iterator<Item = &'b String>,
+    ) -> std::vec::IntoIter<(usize, usize)> {
+        let mut taken = Vec::new();
+        for (chain, name) in names.enumerate() {
+            let capture = self.captures.len();
+            self.places.push(Place::Body);
+            self.captures.insert(name.clone(), capture);
+            taken.push((capture, chain));
+        }
+        taken.into_iter()
+    }
+
     pub(super) fn step(
         &mut self,
         index: usize,
@@ -125,6 +144,9 @@ impl Names<'_> {
             head.extend(self.pieces(&header_at, value, Place::Header)?);
             head.push(bytes("\r\n"));
         }
+        if self.has_cookies {
+            head.push(Piece::Cookies);
+        }
         if !step.body.is_empty() || matches!(&*step.method, "POST" | "PUT" | "PATCH") {
             head.extend([bytes("Content-Length: "), Piece::BodyLength, bytes("\r\n")]);
         }
@@ -186,23 +208,44 @@ impl Names<'_> {
         for capture in &step.captures {
             let refuse =
                 |reason| Err(Refusal::plan(format!("{at}.captures.{}", capture.name), reason));
-            let source = match (&capture.header, &capture.pointer) {
-                (Some(header), None) if is_token(header) => Source::Header(header.clone()),
-                (Some(_), None) => return refuse("names no header"),
-                (None, Some(pointer)) => match Pointer::parse(pointer) {
-                    Some(pointer) => Source::Json(pointer),
-                    None => return refuse("is no JSON pointer, as /token/user/id is"),
-                },
-                _ => return refuse("needs either header or pointer"),
-            };
+            let source = self.source(capture).or_else(refuse)?;
             let next = self.captures.len();
             let index = *self.captures.entry(capture.name.clone()).or_insert(next);
             if index == next {
                 self.places.push(Place::Body);
             }
-            rules.push(Rule { source, capture: index, optional: capture.optional });
+            rules.push(Rule {
+                source,
+                capture: index,
+                optional: capture.optional,
+                is_encoded: capture.encoded,
+                equals: capture.equals.clone(),
+            });
         }
         Ok(rules)
+    }
+
+    /// Where a capture's value is found; a refusal gives the reason.
+    fn source(&self, capture: &plan::Capture) -> Result<Source, &'static str> {
+        let plan::Capture { header, pointer, link, form, parameter, .. } = capture;
+        let header_name = header.as_ref().or(link.as_ref());
+        if header_name.is_some_and(|name| !is_token(name)) {
+            return Err("names no header");
+        }
+        match (header, pointer, link, form) {
+            (Some(header), None, None, None) => Ok(Source::Header(header.clone())),
+            (None, Some(pointer), None, None) => match Pointer::parse(pointer) {
+                Some(pointer) => Ok(Source::Json(pointer)),
+                None => Err("is no JSON pointer, as /token/user/id is"),
+            },
+            (None, None, Some(header), None) => Ok(match parameter {
+                Some(parameter) => Source::Parameter(header.clone(), parameter.clone()),
+                None => Source::Link(header.clone(), self.site.clone()),
+            }),
+            (None, None, None, Some(number)) if capture.hidden => Ok(Source::Hidden(*number)),
+            (None, None, None, Some(number)) => Ok(Source::Action(*number, self.site.clone())),
+            _ => Err("needs one of header, pointer, link and form"),
+        }
     }
 }
 
@@ -269,7 +312,9 @@ fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
         match piece {
             Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
             Piece::BodyLength => whole.extend_from_slice(Digits::default().of(length)),
-            Piece::Column(_) | Piece::Capture(_) | Piece::Iteration => return None,
+            Piece::Column(_) | Piece::Capture(_) | Piece::Iteration | Piece::Cookies => {
+                return None;
+            }
         }
     }
     Some(whole)

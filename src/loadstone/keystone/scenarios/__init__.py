@@ -1,7 +1,6 @@
 """Scenarios by their names on the command line."""
 
 from difflib import get_close_matches
-from math import inf, nan
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
@@ -10,6 +9,7 @@ from loadstone.keystone.scenarios.logins import LOGINS
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
 from loadstone.keystone.scenarios.validations import VALIDATIONS
+from loadstone.plan.mix import MIX, is_mix, weights_of
 from loadstone.plan.script import mixed
 
 SCENARIOS: dict[str, Scenario] = {
@@ -23,26 +23,20 @@ SCENARIOS: dict[str, Scenario] = {
 
 __all__ = ["MIX", "SCENARIOS", "Scenario", "is_named", "named"]
 
-MIX = "mix:"
-
-
 # By the names that results show, too.
 _BY_LONG_NAME = {scenario.name: scenario for scenario in SCENARIOS.values()}
 
 
 def is_named(name: str) -> bool:
     """Return whether a scenario is known here by this name, or is a mix of such."""
-    return name.startswith(MIX) or name in SCENARIOS or name in _BY_LONG_NAME
+    return is_mix(name) or name in SCENARIOS or name in _BY_LONG_NAME
 
 
 def named(name: str) -> Scenario:
     """Return a scenario by name, or a mix such as mix:issue=1,validate=9."""
-    if not name.startswith(MIX):
+    if not is_mix(name):
         return _scenario(name)
-    pairs = [_weight(part) for part in name.removeprefix(MIX).split(",")]
-    weights = dict(pairs)
-    if len(weights) < len(pairs):
-        raise InvalidInput(f"{name}: names a scenario twice")
+    weights = weights_of(name)
     parts = {part: _scenario(part) for part in weights}
     steps, mix = mixed(*((parts[part].steps, weight) for part, weight in weights.items()))
     total = sum(weights.values())
@@ -72,14 +66,3 @@ def _scenario(name: str) -> Scenario:
     meant = f"did you mean {near[0]!r}? " if near else ""
     known = f"{names}, and mix:issue=1,validate=9"
     raise InvalidInput(f"no scenario {name!r}; {meant}there are {known}")
-
-
-def _weight(part: str) -> tuple[str, float]:
-    name, _, weight = part.partition("=")
-    try:
-        value = float(weight)
-    except ValueError:
-        value = nan
-    if not 0 < value < inf:
-        raise InvalidInput(f"mix: must be NAME=WEIGHT with a weight above 0, not {part!r}")
-    return name, value

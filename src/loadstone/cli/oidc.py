@@ -1,0 +1,102 @@
+"""Options of an OpenID provider as the target: --oidc ISSUER and its client."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from loadstone.cli.choose import once
+
+if TYPE_CHECKING:
+    from loadstone.oidc.target import OidcIssuer
+
+Command = Callable[..., object]
+_OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
+# Options that choose users or a target of another kind.
+_OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "--arg",
+              "task": "--task", "labs": "--lab", "clouds": "--cloud", "base": "--base",
+              "releases": "--release", "levels": "--with", "runs": "RUN",
+              "baseline": "--baseline"}  # fmt: skip
+
+
+def oidc_options(command: Command) -> Command:
+    """Add the client's options; --oidc itself is added beside those that choose a target."""
+    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    options = (
+        ("--client-id", "client_id", str, "Client of --oidc that sends the load."),
+        ("--client-secret-file", "secret_file", file,
+         "File whose first line is the client's secret. Default: LOADSTONE_OIDC_CLIENT_SECRET; "
+         "without either, the client is a public one."),
+        ("--oidc-users", "users_file", file,
+         "Users that log in: CSV (username,password), YAML or JSON."),
+        ("--redirect-uri", "redirect_uri", str,
+         "Redirect URI of the client, for logins and logouts; nothing is sent there.  [default: "
+         "http://127.0.0.1/callback]"),
+    )  # fmt: skip
+    for flag, name, kind, text in reversed(options):
+        command = click.option(flag, name, type=kind, help=text)(command)
+    return command
+
+
+OIDC = once(
+    "--oidc",
+    metavar="ISSUER",
+    help="Target: an OpenID provider, by its issuer, such as http://HOST:8080/realms/NAME.",
+)
+
+
+def issuer(
+    ctx: click.Context, url: str, options: Any, watched: tuple[str, ...] = ()
+) -> "OidcIssuer":
+    """Return the provider of --oidc with its client and users."""
+    from loadstone.oidc.client import REDIRECT_URI, VARIABLE, Client, read_secret
+    from loadstone.oidc.target import OidcIssuer
+
+    require_only_oidc(ctx)
+    if options["client_id"] is None:
+        raise click.UsageError("--oidc needs --client-id, the client that sends the load")
+    file = options["secret_file"]
+    secret = os.environ.get(VARIABLE) if file is None else read_secret(file)
+    client = Client(options["client_id"], secret or None, options["redirect_uri"] or REDIRECT_URI)
+    return OidcIssuer(
+        url,
+        client,
+        options["users_file"],
+        options["yes"],
+        options["anyway"],
+        watched,
+    )
+
+
+def provider_of(
+    ctx: click.Context, url: str | None, options: Any, watched: tuple[str, ...] = ()
+) -> "OidcIssuer | None":
+    """Return the provider of --oidc; None if the target is another."""
+    if url is None:
+        require_no_client(ctx)
+        return None
+    return issuer(ctx, url, options, watched)
+
+
+def scenario_given(ctx: click.Context, name: str) -> str | None:
+    """Return the scenario that the user named; the default is Keystone's."""
+    is_default = ctx.get_parameter_source("scenario") is ParameterSource.DEFAULT
+    return None if is_default else name
+
+
+def require_only_oidc(ctx: click.Context) -> None:
+    """Refuse options of other targets beside --oidc."""
+    for name, flag in _OF_OTHERS.items():
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{flag} does not go with --oidc")
+
+
+def require_no_client(ctx: click.Context) -> None:
+    """Refuse the client's options without --oidc."""
+    flags = {option.name: option.opts[0] for option in ctx.command.params}
+    for name in _OF_OIDC:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{flags[name]} means something with --oidc only")

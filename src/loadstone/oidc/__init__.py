@@ -1,0 +1,1 @@
+"""OpenID Connect providers: discovery, login, users and scenarios."""

@@ -1,0 +1,53 @@
+"""The client that load is sent as."""
+
+from base64 import b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from loadstone.errors import InvalidInput
+
+VARIABLE = "LOADSTONE_OIDC_CLIENT_SECRET"
+REDIRECT_URI = "http://127.0.0.1/callback"  # where logins lead back to; nothing is sent there
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client of the provider; without a secret, a public one."""
+
+    id: str
+    secret: str | None = field(default=None, repr=False)
+    redirect_uri: str = REDIRECT_URI
+    in_body: bool = False  # it authenticates in the body, not by HTTP Basic
+
+    @property
+    def header(self) -> str | None:
+        """The value of the Authorization header (RFC 6749, 2.3.1); None if there is none."""
+        if self.secret is None or self.in_body:
+            return None
+        pair = f"{quote(self.id, safe='')}:{quote(self.secret, safe='')}"
+        return f"Basic {b64encode(pair.encode()).decode()}"
+
+    @property
+    def body(self) -> str:
+        """What is added to the form of a request; empty with HTTP Basic."""
+        if self.secret is None:
+            return f"&client_id={quote(self.id, safe='')}"
+        if self.in_body:
+            secret = quote(self.secret, safe="")
+            return f"&client_id={quote(self.id, safe='')}&client_secret={secret}"
+        return ""
+
+
+def read_secret(path: Path) -> str:
+    """Read the secret of a client, the first line of a file."""
+    try:
+        with path.open() as file:
+            secret = file.readline(4096).strip()
+    except OSError as problem:
+        raise InvalidInput(f"--client-secret-file {path}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"--client-secret-file {path}: not UTF-8") from None
+    if not secret:
+        raise InvalidInput(f"--client-secret-file {path}: its first line is empty")
+    return secret

@@ -1,0 +1,119 @@
+"""Single requests to a provider, for discovery and preparation; load does not use it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from loadstone.cloud.body import BodyTooLong, CappedBody
+from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud.loopback import POOLS
+from loadstone.errors import EnvironmentUnusable
+
+TIMEOUTS_S = (10.0, 60.0)  # to connect, and between two bytes of an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of the provider, read to its end."""
+
+    status: int
+    text: str = field(repr=False)
+    location: str = field(default="", repr=False)
+    set_cookies: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def json(self) -> Mapping[str, Any]:
+        """The JSON object of the body; an empty one if it is none."""
+        import json
+
+        try:
+            value = json.loads(self.text)
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def error(self) -> str:
+        """What the answer says went wrong, in a few words."""
+        said = self.json
+        words = [str(said[key]) for key in ("error", "error_description") if said.get(key)]
+        return f"HTTP {self.status}: {': '.join(words)}" if words else f"HTTP {self.status}"
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(self, *, loopback_only: bool) -> None:
+        super().__init__()
+        if loopback_only:
+            self.poolmanager.pool_classes_by_scheme = POOLS
+
+
+class Http:
+    """HTTP to one origin, without redirects, proxies, cookies or a netrc file."""
+
+    def __init__(self, endpoint: Endpoint, tls: TlsFiles, *, loopback_only: bool) -> None:
+        self._base = Endpoint(endpoint.scheme, endpoint.host, endpoint.port, "").url
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = tls.ca_file or tls.verify
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, _Adapter(loopback_only=loopback_only))
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Send GET to a path with its query."""
+        return self._send("GET", path, headers or {}, None)
+
+    def post(self, path: str, body: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Post a form, encoded already."""
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._send("POST", path, form | dict(headers or {}), body)
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: str | None) -> Answer:
+        where = f"{self._base}{urlsplit(path).path}"
+        try:
+            answer = self._session.request(
+                method,
+                f"{self._base}{path}",
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                timeout=TIMEOUTS_S,
+                stream=True,
+            )
+            answer.raw = CappedBody(answer.raw)
+            text = answer.content.decode("utf-8", "replace")
+        except BodyTooLong as too_long:
+            raise EnvironmentUnusable(f"{where}: {too_long}") from None
+        except requests.exceptions.SSLError:
+            raise EnvironmentUnusable(
+                f"{where}: TLS failed, or the certificate is not trusted; give its CA as "
+                "SSL_CERT_FILE"
+            ) from None
+        except requests.exceptions.Timeout:
+            raise EnvironmentUnusable(f"{where}: no answer in time") from None
+        except requests.exceptions.ConnectionError:
+            raise EnvironmentUnusable(
+                f"{where}: cannot be reached; is the provider running there?"
+            ) from None
+        except requests.exceptions.RequestException as error:
+            raise EnvironmentUnusable(f"{where}: {type(error).__name__}") from None
+        self._session.cookies.clear()
+        return Answer(
+            answer.status_code,
+            text,
+            answer.headers.get("Location", ""),
+            tuple(answer.raw.headers.getlist("Set-Cookie")),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,279 @@
+"""Prepares a scenario at a provider: tries it once, issues tokens, and compiles plans."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+from urllib.parse import quote
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.oidc.login import REDIRECTS, log_in
+from loadstone.oidc.page import read_page
+from loadstone.oidc.pkce import ProofKey
+from loadstone.oidc.provider import HTTP_OK, Provider, Tokens, new_state
+from loadstone.oidc.scenarios import (
+    ACCESS_TOKEN,
+    ACCESS_TOKEN_FORM,
+    CHAIN,
+    CHALLENGE,
+    CLIENT_FORM,
+    CLIENT_HEADER,
+    NONCE,
+    PASSWORD,
+    STATE,
+    USER_NAME,
+    VERIFIER,
+    Need,
+    OidcScenario,
+    Way,
+)
+from loadstone.oidc.users import OidcUser
+from loadstone.plan.load import Load
+from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
+from loadstone.plan.script import Column, Step, Steps, WeightedScript
+
+Say = Callable[[str], None]
+# Refreshes in flight need a refresh token each; the rest of a rotation waits in between.
+LEAST_SESSIONS = 64
+MOST_SESSIONS = 1024
+PROOF_KEYS = 256  # verifiers and challenges, in turn
+# From making the plan to the first request, and the difference between clocks.
+_MARGIN_S = 15.0
+_UNKNOWN_LOAD_S = 300.0  # a closed loop that is limited by iterations only
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedOidc:
+    """A scenario that was tried at a provider; each plan gets fresh tokens where it needs them."""
+
+    scenario: OidcScenario
+    provider: Provider
+    steps: Steps
+    mix: tuple[WeightedScript, ...]
+    columns: Mapping[str, tuple[str, ...]] = field(repr=False)
+    say: Say = field(repr=False)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the samples' actions."""
+        return tuple(step.action for step in self.steps)
+
+    def of_run(self, _run_id: str) -> Self:
+        """Return itself: iterations create nothing that has a name."""
+        return self
+
+    def plan(self, load: Load, limits: Limits, placement: Placement) -> Plan:
+        """Return the engine's plan for this load; issues the tokens that it uses up."""
+        needs = self.scenario.needs
+        columns = dict(self.columns)
+        if Need.ACCESS_TOKENS in needs:
+            columns |= _access_columns(self.provider, _lasting_s(load, limits), self.say)
+        chains = {CHAIN: _sessions(self.provider, self.say)} if Need.SESSIONS in needs else {}
+        used = {name for step in self.steps for name in _columns_of(step)}
+        return Plan(
+            origin(self.provider),
+            self.steps,
+            load,
+            {name: values for name, values in columns.items() if name in used},
+            limits,
+            placement=placement,
+            mix=self.mix,
+            chains=chains,
+            cookies=Need.LOGIN in needs,
+        )
+
+
+def origin(provider: Provider) -> Origin:
+    """Return the origin of the provider."""
+    endpoint, tls = provider.endpoint, provider.tls
+    return Origin(
+        endpoint.scheme,
+        endpoint.host,
+        endpoint.port,
+        Tls(tls.verify, tls.ca_file, tls.cert_file, tls.key_file),
+    )
+
+
+def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOidc:
+    """Try each operation of a scenario once; an error says why it cannot be measured."""
+    if Need.SECRET in scenario.needs:
+        provider.require_secret(scenario.name)
+    if Need.USERS in scenario.needs:
+        provider.require_users(scenario.name)
+    way = Way()
+    for part in scenario.parts or (scenario,):
+        tried = _TRIALS.get(part.name)
+        if tried is not None:
+            way = tried(provider, way)
+    if way.login is not None:
+        say(f"a login takes {way.login.requests} requests")
+    steps, mix = scenario.steps(provider, way)
+    return PreparedOidc(scenario, provider, steps, mix, _columns(provider), say)
+
+
+def _try_login(provider: Provider, way: Way) -> Way:
+    return replace(way, login=log_in(provider, provider.users[0]).way)
+
+
+def _try_logout(provider: Provider, way: Way) -> Way:
+    done = log_in(provider, provider.users[0])
+    where = f"{provider.url}: logout"
+    if done.tokens.id_token is None:
+        raise EnvironmentUnusable(f"{where}: the login brought no ID token, which it needs")
+    path = provider.require("end_session", "oidc-logout")
+    back = quote(provider.client.redirect_uri, safe="")
+    query = f"post_logout_redirect_uri={back}&id_token_hint={done.tokens.id_token}"
+    answer = provider.http.get(f"{path}{'&' if '?' in path else '?'}{query}")
+    if answer.status not in REDIRECTS:
+        page = read_page(answer.text)
+        raise EnvironmentUnusable(
+            f"{where}: HTTP {answer.status} with a page ({page.shown!r}) in place of a redirect; "
+            "providers that ask for confirmation cannot be measured, and "
+            f"{provider.client.redirect_uri} must be a post-logout redirect URI of the client"
+        )
+    return replace(way, login=done.way, logout_status=answer.status)
+
+
+def _try_client_credentials(provider: Provider, way: Way) -> Way:
+    _client_tokens(provider)
+    return way
+
+
+def _try_password(provider: Provider, way: Way) -> Way:
+    provider.password_tokens(provider.users[0])
+    return way
+
+
+def _try_refresh(provider: Provider, way: Way) -> Way:
+    tokens = _user_tokens(provider, provider.users[:1])[0]
+    form = {"grant_type": "refresh_token", "refresh_token": _refresh_token(provider, tokens)}
+    provider.grant(form, "refresh")
+    return way
+
+
+def _try_introspect(provider: Provider, way: Way) -> Way:
+    provider.require_secret("oidc-introspect")
+    [tokens, *_] = _access_tokens(provider, first_only=True)
+    path = provider.require("introspection", "oidc-introspect")
+    answer = provider.post(path, {"token": tokens.access})
+    where = f"{provider.url}: introspection"
+    if answer.status != HTTP_OK:
+        raise EnvironmentUnusable(
+            f"{where}: {answer.error}; check the client's secret, and that it may introspect "
+            "(node oidc-provider: opaque access tokens only)"
+        )
+    if answer.json.get("active") is not True:
+        raise EnvironmentUnusable(
+            f"{where}: a token that was just issued is not active; is the client in its audience "
+            "(Keycloak since 26.6.2: add an audience mapper), and is the issuer named by the same "
+            "host as here?"
+        )
+    return way
+
+
+def _try_userinfo(provider: Provider, way: Way) -> Way:
+    tokens = _user_tokens(provider, provider.users[:1])[0]
+    path = provider.require("userinfo", "oidc-userinfo")
+    answer = provider.http.get(path, {"Authorization": f"Bearer {tokens.access}"})
+    if answer.status != HTTP_OK or "sub" not in answer.json:
+        raise EnvironmentUnusable(
+            f"{provider.url}: userinfo: {answer.error}; is the scope openid permitted to the "
+            "client?"
+        )
+    return way
+
+
+_TRIALS: Mapping[str, Callable[[Provider, Way], Way]] = {
+    "oidc-client-credentials": _try_client_credentials,
+    "oidc-password": _try_password,
+    "oidc-login": _try_login,
+    "oidc-refresh": _try_refresh,
+    "oidc-introspect": _try_introspect,
+    "oidc-userinfo": _try_userinfo,
+    "oidc-logout": _try_logout,
+}
+
+
+def _client_tokens(provider: Provider) -> Tokens:
+    return provider.grant({"grant_type": "client_credentials"}, "client credentials grant")
+
+
+def _user_tokens(provider: Provider, users: tuple[OidcUser, ...]) -> tuple[Tokens, ...]:
+    """Return tokens of users: by the password grant if the client may use it, else by logins."""
+    if "password" in provider.metadata.grants:
+        try:
+            first = provider.password_tokens(users[0])
+        except EnvironmentUnusable:
+            pass  # the login says what is wrong with the user, if anything is
+        else:
+            return (first, *(provider.password_tokens(user) for user in users[1:]))
+    return tuple(log_in(provider, user).tokens for user in users)
+
+
+def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tokens, ...]:
+    """Return access tokens of the users; without users, one of the client."""
+    if not provider.users:
+        return (_client_tokens(provider),)
+    return _user_tokens(provider, provider.users[:1] if first_only else provider.users)
+
+
+def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str, tuple[str, ...]]:
+    say(f"issuing {max(len(provider.users), 1)} access tokens")
+    tokens = _access_tokens(provider)
+    left_s = min(one.expires_at for one in tokens) - time.time()
+    if left_s < lasting_s:
+        raise EnvironmentUnusable(
+            f"the access tokens expire in {left_s:.0f} s, and this load needs them for "
+            f"{lasting_s:.0f} s; load for less long, or raise their lifetime at the provider"
+        )
+    values = tuple(one.access for one in tokens)
+    return {
+        ACCESS_TOKEN.column: values,
+        ACCESS_TOKEN_FORM.column: tuple(quote(value, safe="") for value in values),
+    }
+
+
+def _sessions(provider: Provider, say: Say) -> tuple[str, ...]:
+    """Log users in, several times if they are few; return the refresh tokens of their sessions."""
+    users = provider.users[:MOST_SESSIONS]
+    times = -(-LEAST_SESSIONS // len(users))
+    say(f"logging in {len(users) * times} sessions")
+    tokens = _user_tokens(provider, users * times)
+    return tuple(quote(_refresh_token(provider, one), safe="") for one in tokens)
+
+
+def _refresh_token(provider: Provider, tokens: Tokens) -> str:
+    if tokens.refresh is None:
+        raise EnvironmentUnusable(
+            f"{provider.url}: refresh: the login brought no refresh token; permit the grant "
+            "refresh_token to the client, without the scope offline_access"
+        )
+    return tokens.refresh
+
+
+def _columns(provider: Provider) -> dict[str, tuple[str, ...]]:
+    keys = [ProofKey.make() for _ in range(PROOF_KEYS)]
+    return {
+        CLIENT_HEADER.column: (provider.client.header or "",),
+        CLIENT_FORM.column: (provider.client.body,),
+        USER_NAME.column: tuple(quote(user.name, safe="") for user in provider.users),
+        PASSWORD.column: tuple(quote(user.password, safe="") for user in provider.users),
+        VERIFIER.column: tuple(key.verifier for key in keys),
+        CHALLENGE.column: tuple(key.challenge for key in keys),
+        NONCE.column: tuple(new_state() for _ in keys),
+        STATE.column: (new_state(),),
+    }
+
+
+def _columns_of(step: object) -> tuple[str, ...]:
+    if not isinstance(step, Step):
+        return ()
+    return tuple(
+        part.column for template in step.templates for part in template if isinstance(part, Column)
+    )
+
+
+def _lasting_s(load: Load, limits: Limits) -> float:
+    """Return how long tokens must stay valid for this load if it begins soon."""
+    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
+    return load_s + limits.drain_s + _MARGIN_S

@@ -1,0 +1,130 @@
+"""A connected provider, and the operations of a client that prepare a load."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import time
+from urllib.parse import urlencode
+
+from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.oidc.client import Client
+from loadstone.oidc.http import Answer, Http
+from loadstone.oidc.metadata import Metadata
+from loadstone.oidc.users import OPTION, OidcUser
+
+SCOPE = "openid"
+HTTP_OK = 200
+_LIFE_S = 300.0  # of an access token if the provider does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a grant brought; kept in memory only."""
+
+    access: str = field(repr=False)
+    expires_at: float  # Unix time
+    refresh: str | None = field(default=None, repr=False)
+    id_token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, answer: Answer, what: str) -> "Tokens":
+        """Return the tokens of an answer; EnvironmentUnusable says why there are none."""
+        said = answer.json
+        if answer.status != HTTP_OK or not isinstance(said.get("access_token"), str):
+            raise EnvironmentUnusable(f"{what}: {answer.error}{_hint(said)}")
+        life_s = said.get("expires_in")
+        lives_s = float(life_s) if isinstance(life_s, int | float) else _LIFE_S
+        return cls(
+            said["access_token"],
+            time() + lives_s,
+            _text(said.get("refresh_token")),
+            _text(said.get("id_token")),
+        )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_HINTS = {
+    "invalid_client": "check --client-id and the client's secret, and that the client exists "
+    "(Keycloak also says so if the client asks its users for consent)",
+    "unauthorized_client": "permit this grant to the client (Keycloak: service accounts, direct "
+    "access grants or the standard flow), and check its secret",
+    "unsupported_grant_type": "permit this grant at the provider, or choose another scenario",
+    "invalid_grant": "check names and passwords, and that nothing more is asked of the users "
+    "(an update of the password, consent, a second factor)",
+    "invalid_scope": f"permit the scope {SCOPE} to the client",
+}
+
+
+def _hint(said: Mapping[str, object]) -> str:
+    hint = _HINTS.get(str(said.get("error")))
+    return f"; {hint}" if hint else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An OpenID provider, the client to load it as, and its users."""
+
+    endpoint: Endpoint  # of the issuer
+    metadata: Metadata
+    client: Client
+    users: tuple[OidcUser, ...] = field(repr=False)
+    http: Http = field(repr=False)
+    tls: TlsFiles
+
+    @property
+    def url(self) -> str:
+        """The issuer."""
+        return self.metadata.issuer
+
+    def require(self, field_: str, scenario: str) -> str:
+        """Return the path of an endpoint; InvalidInput if the provider does not publish it."""
+        path: str | None = getattr(self.metadata, field_)
+        if path is None:
+            raise InvalidInput(
+                f"{scenario}: {self.url} publishes no {field_} endpoint, which this scenario needs"
+            )
+        return path
+
+    def require_users(self, scenario: str) -> tuple[OidcUser, ...]:
+        """Return the users; InvalidInput if none were given."""
+        if not self.users:
+            raise InvalidInput(f"{scenario}: needs users that can log in; give them with {OPTION}")
+        return self.users
+
+    def require_secret(self, scenario: str) -> None:
+        """Refuse a public client where the client itself must authenticate."""
+        if self.client.secret is None:
+            raise InvalidInput(
+                f"{scenario}: needs the client's secret; give --client-secret-file, or set "
+                "LOADSTONE_OIDC_CLIENT_SECRET"
+            )
+
+    def post(self, path: str, form: Mapping[str, str]) -> Answer:
+        """Post a form as the client."""
+        header = self.client.header
+        headers = {} if header is None else {"Authorization": header}
+        return self.http.post(path, urlencode(form) + self.client.body, headers)
+
+    def grant(self, form: Mapping[str, str], what: str) -> Tokens:
+        """Ask for tokens; `what` begins the message of a refusal."""
+        answer = self.post(self.require("token", what), form)
+        return Tokens.of(answer, f"{self.url}: {what}")
+
+    def password_tokens(self, user: OidcUser) -> Tokens:
+        """Return the tokens of a user by the password grant."""
+        form = {
+            "grant_type": "password",
+            "username": user.name,
+            "password": user.password,
+            "scope": SCOPE,
+        }
+        return self.grant(form, f"password grant of user {user.name}")
+
+
+def new_state() -> str:
+    """Return a value that nobody can guess, for state and nonce."""
+    return secrets.token_urlsafe(12)

@@ -1,0 +1,81 @@
+"""A provider as the user chose it, and how it is connected to."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.permission import require_permission
+from loadstone.errors import InvalidInput
+from loadstone.oidc.client import Client
+from loadstone.oidc.http import Http
+from loadstone.oidc.metadata import Metadata
+from loadstone.oidc.provider import Provider
+from loadstone.oidc.users import OidcUser, read_users
+
+Say = Callable[[str], None]
+CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
+
+
+@dataclass(frozen=True)
+class OidcIssuer:
+    """--oidc ISSUER with its client and its users."""
+
+    url: str
+    client: Client
+    users_file: Path | None = None
+    beyond_loopback: bool = False  # the user permits load on another machine
+    anyway: bool = False  # measure it although another measurement is at work
+    watched: tuple[str, ...] = ()  # more to watch: --monitor
+
+    @cached_property
+    def cloud(self) -> Cloud:
+        """The provider in the form of a cloud without credentials."""
+        from keystoneauth1.noauth import NoAuth
+
+        try:
+            endpoint = Endpoint.parse(self.url)
+        except ValueError as wrong:
+            raise InvalidInput(f"--oidc {self.url}: {wrong}") from None
+        who = f"client {self.client.id}"
+        return Cloud("--oidc", self.url, endpoint, who, NoAuth(), _tls())
+
+    @cached_property
+    def users(self) -> tuple[OidcUser, ...]:
+        """The users of the file."""
+        return () if self.users_file is None else read_users(self.users_file)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The client's secret and the users' passwords."""
+        own = {self.client.secret} if self.client.secret else set()
+        return frozenset(own | {user.password for user in self.users})
+
+
+@contextmanager
+def connected(choice: OidcIssuer) -> Iterator[Provider]:
+    """Read the metadata of a provider, which needs the user's permission beyond loopback."""
+    cloud = choice.cloud
+    require_permission(cloud, choice.beyond_loopback)
+    users = choice.users
+    loopback_only = not choice.beyond_loopback
+    with Http(cloud.endpoint, cloud.tls, loopback_only=loopback_only) as http:
+        metadata = Metadata.read(cloud.endpoint, http)
+        yield Provider(
+            cloud.endpoint, metadata, _authenticating(choice.client, metadata), users, http,
+            cloud.tls,
+        )  # fmt: skip
+
+
+def _authenticating(client: Client, metadata: Metadata) -> Client:
+    """Return the client that authenticates in a way that the provider offers."""
+    offered = metadata.client_authentications
+    in_body = "client_secret_basic" not in offered and "client_secret_post" in offered
+    return Client(client.id, client.secret, client.redirect_uri, in_body)
+
+
+def _tls() -> TlsFiles:
+    return TlsFiles(ca_file=os.environ.get(CA_VARIABLE) or None)

@@ -1,0 +1,32 @@
+"""Mixes of scenarios by their names on the command line: mix:issue=1,validate=9."""
+
+from math import inf, nan
+
+from loadstone.errors import InvalidInput
+
+MIX = "mix:"
+
+
+def is_mix(name: str) -> bool:
+    """Return whether a name is that of a mix."""
+    return name.startswith(MIX)
+
+
+def weights_of(name: str) -> dict[str, float]:
+    """Return the scenarios of a mix with their weights; InvalidInput if one is invalid."""
+    pairs = [_weight(part) for part in name.removeprefix(MIX).split(",")]
+    weights = dict(pairs)
+    if len(weights) < len(pairs):
+        raise InvalidInput(f"{name}: names a scenario twice")
+    return weights
+
+
+def _weight(part: str) -> tuple[str, float]:
+    name, _, weight = part.partition("=")
+    try:
+        value = float(weight)
+    except ValueError:
+        value = nan
+    if not 0 < value < inf:
+        raise InvalidInput(f"mix: must be NAME=WEIGHT with a weight above 0, not {part!r}")
+    return name, value

@@ -1,0 +1,123 @@
+"""Requests to an OpenID provider."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from loadstone.analysis.criteria import SlaRule
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.model import Context
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.target import Target
+from loadstone.oidc.client import VARIABLE
+from loadstone.oidc.prepare import prepare
+from loadstone.oidc.provider import Provider
+from loadstone.oidc.scenarios import Need, OidcScenario, named
+from loadstone.oidc.target import OidcIssuer
+from loadstone.oidc.users import OPTION
+from loadstone.plan.model import Limits, Placement
+from loadstone.search.model import TrialRequest
+from loadstone.workload.generator import (
+    GeneratorPreview,
+    Load,
+    Loaded,
+    LoadGenerator,
+    LoadTerms,
+    Say,
+)
+from loadstone.workload.requests import limits_of_trial, send
+from loadstone.workload.searchable import USUAL, Sending
+
+
+@dataclass(frozen=True, slots=True)
+class OidcRequests:
+    """A scenario of OpenID Connect; the engine sends it."""
+
+    scenario: OidcScenario
+    limits: Limits = field(default_factory=Limits)
+    placement: Placement = field(default_factory=Placement)
+    sending: Sending = USUAL
+
+    needs_actors = False  # users are given, and nothing is created
+    can_use_fleet = True
+    requests_as_rally = False
+
+    @property
+    def preview(self) -> GeneratorPreview:
+        """What an iteration sends."""
+        return GeneratorPreview(self.scenario.request, limits=self.limits)
+
+    def require_permitted(self, target: Target) -> None:
+        """Refuse a target that is no OpenID provider; its host is permitted already."""
+        self._provider(target)
+
+    def require_usable(self, target: Target) -> None:
+        """Nothing is created that a refusal would leave."""
+
+    @contextmanager
+    def prepared(
+        self,
+        target: Target,
+        run_id: str,
+        actors: Actors | None,  # noqa: ARG002 (users are given)
+        say: Say,
+    ) -> Iterator[Load]:
+        """Try each operation once; each load gets the tokens that it needs."""
+        prepared = prepare(self.scenario, self._provider(target), say)
+
+        def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
+            limits = limits_of_trial(self.limits, request)
+            fresh = prepared.of_run(run_id)
+            plan = fresh.plan(request.load, limits, self.placement)
+            plan = replace(
+                plan,
+                retries=self.sending.retries,
+                connection="iteration" if self.sending.opens_connections else "kept",
+            )
+            return send(plan, fresh.actions, limits, request, terms)
+
+        yield load
+
+    def _provider(self, target: Target) -> Provider:
+        if target.provider is None:
+            raise InvalidInput(f"{self.scenario.name}: needs an OpenID provider: --oidc ISSUER")
+        return target.provider
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSearched:
+    """A scenario of OpenID Connect to search the N of."""
+
+    scenario: OidcScenario
+    users: str  # the number of users that are given
+    contexts: tuple[Context, ...] = ()
+    most_existing: int | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    rules: tuple[SlaRule, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def generator(
+        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+    ) -> LoadGenerator:
+        """Return what sends its load."""
+        return OidcRequests(self.scenario, limits, placement, sending)
+
+
+def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:
+    """Return a scenario by its name; InvalidInput says what is wrong.
+
+    Without a name: logins if there are users, else client credentials.
+    """
+    count = len(target.users)
+    scenario = named(name or ("oidc-login" if count else "oidc-client-credentials"))
+    if Need.USERS in scenario.needs and not count:
+        raise InvalidInput(
+            f"--scenario {scenario.name}: needs users that can log in; give a file with {OPTION}"
+        )
+    if Need.SECRET in scenario.needs and target.client.secret is None:
+        raise InvalidInput(
+            f"--scenario {scenario.name}: needs the client's secret: --client-secret-file FILE, "
+            f"or {VARIABLE}"
+        )
+    return OidcSearched(scenario, str(count) if count else "none")

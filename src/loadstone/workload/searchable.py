@@ -1,0 +1,73 @@
+"""What N can be searched of and targets compared by, whatever the kind of identity service."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from loadstone.analysis.criteria import SlaRule
+from loadstone.keystone.contexts.model import Context
+from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.workload.generator import LoadGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a measurement of faults sends, unlike others."""
+
+    retries: Retries = "unread"
+    opens_connections: bool = False  # one for each iteration, whatever the scenario says
+
+
+USUAL = Sending()
+
+
+class NamedScenario(Protocol):
+    """A scenario of a service, as results name it."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line or in task files."""
+
+    @property
+    def title(self) -> str:
+        """A few words."""
+
+    @property
+    def request(self) -> str:
+        """What an iteration sends."""
+
+
+class Searchable(Protocol):
+    """One scenario with its users and criteria; each kind of service has its own."""
+
+    @property
+    def scenario(self) -> NamedScenario:
+        """What an iteration does."""
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """What is created before the load and removed at its end."""
+
+    @property
+    def most_existing(self) -> int | None:
+        """How many users that exist already are used; 0: the target's own user; None: all."""
+
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """What is stored with the measurement."""
+
+    @property
+    def rules(self) -> tuple[SlaRule, ...]:
+        """SLA rules that become objectives."""
+
+    @property
+    def users(self) -> str:
+        """The number of users, as text."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Secrets of the command line or file."""
+
+    def generator(
+        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+    ) -> LoadGenerator:
+        """Return what sends its load."""

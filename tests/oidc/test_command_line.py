@@ -1,0 +1,179 @@
+"""`--oidc` on the command line: what is refused, what is shown, and that no secret is."""
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from command_line import CommandLine
+from oidc_service import CLIENT_ID, SECRET, oidc_service
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with oidc_service(tmp_path_factory.mktemp("oidc"), "--capacity=200") as started:
+        yield started
+
+
+@pytest.fixture
+def loadstone(tmp_path):
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def secret_file(tmp_path):
+    path = tmp_path / "secret"
+    path.write_text(f"{SECRET}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--oidc", "http://127.0.0.1:9"), "--oidc needs --client-id"),
+        (("--client-id", "x"), "--client-id means something with --oidc only"),
+        (("--oidc", "http://127.0.0.1:9", "--lab", "x"), "--lab does not go with --oidc"),
+        (("--oidc", "http://127.0.0.1:9", "--users", "3"), "--users does not go with --oidc"),
+        (("--scenario", "oidc-login"), "needs an OpenID provider: --oidc ISSUER"),
+        (("--oidc", "http://127.0.0.1:9", "--client-id", "x"), "needs the client's secret"),
+        (
+            ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--scenario", "oidc-login"),
+            "give a file with --oidc-users",
+        ),
+        (
+            ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--scenario", "validate"),
+            "no scenario 'validate' of OpenID Connect",
+        ),
+        (
+            ("--oidc", "127.0.0.1", "--client-id", "x", "--scenario", "oidc-discover"),
+            "it must begin with http:// or https://",
+        ),
+        (
+            ("--oidc", "http://192.0.2.1/", "--client-id", "x", "--scenario", "oidc-discover"),
+            "add --yes-load-this-target",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_line(loadstone, words, message):
+    done = loadstone("capacity", *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("name,pw\nann,x\n", "its first line must be username,password"),
+        ("username,password\nann\n", "user 1: password must be a text"),
+        ("username,password\n", "has no users"),
+    ],
+)
+def test_a_wrong_file_of_users_is_named_without_its_passwords(
+    loadstone, tmp_path, content, message
+):
+    users = tmp_path / "users.csv"
+    users.write_text(content)
+    words = ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--oidc-users", str(users))
+    done = loadstone("capacity", *words)
+    assert (done.returncode, message in done.stderr) == (2, True)
+
+
+def test_a_dry_run_sends_nothing_and_names_the_scenario(loadstone, service):
+    before = service.counts["requests"]
+    words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
+    done = loadstone("capacity", *map(str, words), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "authorization code flow with PKCE" in done.stdout
+    assert service.counts["requests"] == before
+
+
+def test_a_fault_goes_with_a_provider(loadstone, service):
+    words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
+    fault = ("--do", "overload 2x for 5 seconds", "--rate", "50")
+    done = loadstone("fault", *map(str, (*words, *fault)), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "overload 2x for 5 seconds, login with code and PKCE" in done.stdout
+
+
+@pytest.mark.long
+def test_two_providers_are_compared(loadstone, service, secret_file, tmp_path):
+    slower = tmp_path / "slower"
+    slower.mkdir()
+    with oidc_service(slower, "--capacity=20") as other:
+        two = ("--oidc", service.issuer, "--oidc", other.issuer)
+        words = ("--client-id", CLIENT_ID, "--client-secret-file", secret_file)
+        terms = ("--scenario", "oidc-client-credentials", "--seconds", "1", "--pairs", "6")
+        done = loadstone("compare", *map(str, (*two, *words, *terms, "--json", "-")))
+    # A tenth of the capacity is slower however busy the machine is.
+    assert done.returncode == 0, done.stderr
+    assert "slower" in done.stdout
+
+
+@contextmanager
+def publishing(metadata: dict[str, str]) -> Iterator[str]:
+    """Serve this metadata; {base} stands for the server's own origin."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            base = f"http://127.0.0.1:{self.server.server_address[1]}"
+            body = json.dumps({k: v.format(base=base) for k, v in metadata.items()}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"issuer": "http://other.example"}, "is of the issuer http://other.example"),
+        (
+            {"issuer": "{base}", "token_endpoint": "https://other.example/token"},
+            "token_endpoint: leads to https://other.example:443",
+        ),
+        ({"issuer": "{base}", "token_endpoint": "no url"}, "cannot be used"),
+        ({"name": "no provider"}, "without the metadata of an OpenID provider"),
+    ],
+)
+def test_metadata_that_leads_elsewhere_is_refused(loadstone, secret_file, metadata, message):
+    with publishing(metadata) as issuer:
+        words = ("--oidc", issuer, "--client-id", "x", "--client-secret-file", str(secret_file))
+        done = loadstone("capacity", *words)
+    assert done.returncode == 3
+    assert message in done.stderr
+
+
+@pytest.mark.long
+def test_n_of_logins_is_found_and_no_secret_is_anywhere(loadstone, service, secret_file, tmp_path):
+    words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
+    secret = ("--client-secret-file", secret_file, "--budget", "40s", "--json", "-")
+    done = loadstone("capacity", *map(str, (*words, *secret)))
+    assert done.returncode in (0, 4), done.stderr  # 4: the machine was too busy to say
+    [found] = json.loads(done.stdout)["measurements"]
+    assert found["scenario"] == "oidc-login"
+    counts = service.counts
+    assert counts["grants"]["login"] >= counts["grants"]["authorization_code"] > 0
+    stored = [path for path in tmp_path.rglob("*") if path.is_file() and path != secret_file]
+    for text in (
+        done.stdout,
+        done.stderr,
+        *(path.read_bytes().decode("latin1") for path in stored),
+    ):
+        for hidden in (SECRET, "her&pw=1", "his pw", "her%26pw"):
+            assert hidden not in text
