@@ -291,6 +291,7 @@ def test_an_interrupted_search_says_what_it_knows_of_n(loadstone: VirtualCommand
     [completed] = re.findall(r"N so far: about ([\d.]+)/s", ended.stdout)
     assert float(completed) == pytest.approx(50.0, rel=0.1)
     assert "nothing is confirmed" in ended.stdout
+    assert "Try --budget" not in ended.stdout  # not the budget ended it
     [run_id] = re.findall(r"loadstone report (\S+)", ended.stdout)
     listed = loadstone("results", "list").stdout
     assert run_id in listed

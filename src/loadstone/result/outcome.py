@@ -72,7 +72,8 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
     reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
     is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
-    needs_time = found is None or not (set(found.causes) & CONTRARY)
+    is_ended = measurement.status != "interrupted"
+    needs_time = is_ended and (found is None or not (set(found.causes) & CONTRARY))
     if Cause.OBJECTIVE in causes and not is_inconsistent:
         yield Shortfall(FELL_SHORT, reason)
     elif (
