@@ -155,6 +155,8 @@ def _section(
     title = f"{row.cell}, {row.step}" if row.step else str(row.cell)
     is_known = found is not None and found.value is not None
     text = figures.rate(found.value) if found is not None and is_known else figures.NOT_FOUND
+    if found is not None and found.is_at_least:
+        text = f"at least {text}"
     why = "; ".join(row.failures)
     said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
     low, high = (found.low, found.high) if found else (None, None)

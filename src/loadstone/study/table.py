@@ -41,7 +41,10 @@ class TurnOutcome:
 
     def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """Return the figures by step."""
-        return of_turn(self.result, study.measurement) if self.result else {}
+        if self.result is None:
+            return {}
+        is_reference = self.turn.cell.is_reference
+        return of_turn(self.result, study.measurement, is_reference=is_reference)
 
     def failures(self, study: Study) -> tuple[str, ...]:
         """Describe failures of the whole turn or of steps."""
@@ -155,8 +158,14 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
-    """Return the mean with a t interval over repeats, or the only estimate unchanged."""
+    """Return the mean with a t interval over repeats, or the only estimate unchanged.
+
+    If some are lower bounds, the result is the lowest, as a lower bound.
+    """
     values = [one.value for one in estimates if one.value is not None]
+    if any(one.is_at_least for one in estimates):
+        least = min(values)
+        return Estimate(least, least, None, 0.0)
     if len(values) > 1 and min(values) <= 0:  # zero failures or downtime: no logarithms
         return Estimate(fmean(values), None, None, 0.0)
     found = [one for one in estimates if one.value]
@@ -293,7 +302,7 @@ def _paired(
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
-        if estimate and estimate.value:
+        if estimate and estimate.value and not estimate.is_at_least:
             cell = outcome.turn.cell
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)

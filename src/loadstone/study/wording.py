@@ -80,7 +80,8 @@ def _published(row: TableRow) -> str:
         return ""
     found = row.estimate.value if row.estimate else None
     is_known = bool(found and row.published.value)
-    times = f" (x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
+    least = "at least " if row.estimate and row.estimate.is_at_least else ""
+    times = f" ({least}x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
     return f"{row.published.value:g}{times}"
 
 

@@ -88,7 +88,9 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         shown = ", ".join(f"{name} {figures.plain_ms(1000 * time_s)}" for name, time_s in times)
         yield Fact(f"at {rate}/s", f"keeps up: {shown} ms", rank=2)
         p95 = f"{figures.milliseconds(1000 * latency.p95_s)} at {rate}/s"
-        yield Fact("p95 below N", p95, is_line=False, is_column=True)
+        n_rps = capacity.rate_rps if capacity else None
+        if n_rps is not None and trial.rate_rps <= n_rps:
+            yield Fact("p95 below N", p95, is_line=False, is_column=True)
     if (found := edge(measurement)) is not None:
         yield Fact(f"at {figures.rate(found.rate_rps)}/s", _edge(found), rank=3)
 
