@@ -21,12 +21,13 @@ from scipy.signal import lfilter
 
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
-from loadstone.compare.turns import PIECES, Turns, rates, times
+from loadstone.compare.turns import Turns, rate, time
 
 REQUEST_S = 0.04
 AT_ONCE = 8  # iterations of a turn with several in flight
-TRIAL_S = 6.0
-CRITERIA = Criteria(most_pairs=24)
+TRIAL_S = 3.0
+CRITERIA = Criteria(most_pairs=48, fewest_pairs=8)
+BLOCKS = Criteria(most_pairs=24)
 SCATTER = 0.2  # standard deviation of one request's log time
 WIDTH = 130
 
@@ -96,19 +97,18 @@ def compared(ratio: float, noise: Noise, random: np.random.Generator) -> Found:
             (REQUEST_TIME, single, 1),
         ):
             a, b = in_turns(requests, length, ratio, noise, random)
-            found = rates(a, b, length) if length > 1 else times(a, b)
-            pairs[metric].extend(found)
-        # One block of each side in the same time.
-        first, second = several.mean(), single.mean()
-        swap = random.random() < 0.5
-        a_s, b_s = (second, first) if swap else (first, second)
-        blocks.append((1 / a_s, 1 / (b_s * ratio)))
-        if number < 3:
+            pairs[metric].append(rate(a, b, length) if length > 1 else time(a, b))
+        if number % 2 == 0:
+            # One block of each side in the same time, of twice the length.
+            halves = time_s[2 * number * per_trial :][: 4 * per_trial].reshape(2, -1).mean(axis=1)
+            a_s, b_s = halves if random.random() < 0.5 else halves[::-1]
+            blocks.append((1 / a_s, 1 / (b_s * ratio)))
+        if number + 1 < CRITERIA.fewest_pairs:
             continue
-        rows = compare(pairs, CRITERIA, dict.fromkeys(pairs, PIECES))
+        rows = compare(pairs, CRITERIA)
         if all(row.answer is not Answer.UNKNOWN for row in rows):
             break
-    [of_blocks] = compare({THROUGHPUT: blocks}, CRITERIA)
+    [of_blocks] = compare({THROUGHPUT: blocks}, BLOCKS)
     return Found(rows, of_blocks, 2 * TRIAL_S * (number + 1))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, once
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+
+
+BLOCK_S = 6.0  # of a trial of one side
 
 
 class LoadOptions(TypedDict):
@@ -101,10 +105,13 @@ def _add_load_options(
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
          "a closed loop. Throughput is compared. In turns, also the time of single requests."),
-        ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
-        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials."),
+        ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; in turns "
+         "half as long."),
+        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials; "
+         "in turns twice as many."),
         ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
-         "Minimum number of pairs. More make the interval narrower if the answer is known early."),
+         "Minimum number of pairs; in turns twice as many. More make the interval narrower if the "
+         "answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
@@ -277,13 +284,28 @@ def write_comparison(
     return exit_code(found)
 
 
+def _takes_turns(options: LoadOptions) -> bool:
+    is_in_blocks = options["method"] == "blocks" or options["rate_rps"] is not None
+    return not is_in_blocks and options["fleet"] is None
+
+
+def _by_default(name: str, options: LoadOptions, factor: int) -> int:
+    """Return the factor of a default of a comparison in turns; 1 for a value that was given.
+
+    Trials in turns are shorter and more than blocks, because both sides are in each of them.
+    """
+    source = click.get_current_context().get_parameter_source(name)
+    is_given = source not in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    return 1 if is_given or not _takes_turns(options) else factor
+
+
 def criteria(options: LoadOptions) -> "Criteria":
     """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
     return Criteria(
-        most_pairs=options["pairs"],
-        fewest_pairs=options["fewest_pairs"],
+        most_pairs=options["pairs"] * _by_default("pairs", options, 2),
+        fewest_pairs=options["fewest_pairs"] * _by_default("fewest_pairs", options, 2),
         same_within=options["same_within"],
     )
 
@@ -340,9 +362,9 @@ def config_of(
     from loadstone.workload.oidc import of_provider
 
     of_a = sides[0].target
-    rate, seconds = options["rate_rps"], options["seconds"]
-    in_blocks = options["method"] == "blocks" or rate is not None or options["fleet"] is not None
-    if options["profiles"] and in_blocks:
+    rate = options["rate_rps"]
+    seconds = options["seconds"] / _by_default("seconds", options, 2)
+    if options["profiles"] and not _takes_turns(options):
         raise click.UsageError(
             "--profile profiles both sides in turns: without --method blocks, --rate and --fleet"
         )

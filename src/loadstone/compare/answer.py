@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import ceil, exp, isfinite, log, sqrt
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
-from types import MappingProxyType
 
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
 
@@ -51,24 +50,21 @@ class MetricComparison:
     pairs: int
     answer: Answer
     deviation: float  # standard deviation of the pairs' log ratios; NaN: too few pairs
-    per_trials: int = 1  # pairs of values that a pair of trials gives
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
         if not isfinite(self.deviation):
             return None
-        return ceil(pairs_needed(self.deviation, log(1 + share), alpha) / self.per_trials)
+        return pairs_needed(self.deviation, log(1 + share), alpha)
 
 
 Pair = tuple[float, float]  # of A and of B, greater than 0
 
 
 def compare(
-    pairs: Mapping[Metric, Sequence[Pair]],
-    criteria: Criteria,
-    per_trials: Mapping[Metric, int] = MappingProxyType({}),
+    pairs: Mapping[Metric, Sequence[Pair]], criteria: Criteria
 ) -> tuple[MetricComparison, ...]:
-    """Compare all metrics after the pairs so far; a pair of trials gives `per_trials` of them.
+    """Compare all metrics after the pairs so far.
 
     Holm's method (Scand. J. Statist. 6, 1979) keeps the chance of a false answer in any of the
     metrics at `criteria.alpha`; with sequential tests: Ye et al., Statistics in Medicine 32, 2013.
@@ -78,8 +74,7 @@ def compare(
     compared: dict[Metric, MetricComparison] = {}
     untested = len(order)
     for metric in order:
-        each = per_trials.get(metric, 1)
-        found = _compare_one(metric, pairs[metric], each, criteria, criteria.alpha / untested)
+        found = _compare_one(metric, pairs[metric], criteria, criteria.alpha / untested)
         compared[metric] = found
         if found.answer in (Answer.FASTER, Answer.SLOWER) and untested > 1:
             untested -= 1
@@ -102,10 +97,10 @@ def answer_of(metric: Metric, low: float, high: float, same_within: float) -> An
 
 
 def _compare_one(
-    metric: Metric, pairs: Sequence[Pair], per_trials: int, criteria: Criteria, alpha: float
+    metric: Metric, pairs: Sequence[Pair], criteria: Criteria, alpha: float
 ) -> MetricComparison:
     ratios = _log_ratios(pairs)
-    found = interval(ratios, criteria.most_pairs * per_trials, alpha)
+    found = interval(ratios, criteria.most_pairs, alpha)
     low, high = _ratio(found.low), _ratio(found.high)
     return MetricComparison(
         metric=metric,
@@ -117,7 +112,6 @@ def _compare_one(
         pairs=len(pairs),
         answer=answer_of(metric, low, high, criteria.same_within),
         deviation=stdev(ratios) if len(ratios) >= FEWEST_PAIRS else float("nan"),
-        per_trials=per_trials,
     )
 
 

@@ -9,7 +9,7 @@ from random import Random
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
 from loadstone.compare.metrics import LEADING, values
-from loadstone.compare.turns import PIECES, Duet, statements
+from loadstone.compare.turns import Duet, statements
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
@@ -96,14 +96,13 @@ def of_turns(duets: Sequence[Duet], criteria: Criteria) -> PairComparison:
     """Compare two targets whose loads took turns."""
     by_metric: dict[Metric, list[Pair]] = {}
     for one in duets:
-        for metric, values_of_both in one.values.items():
-            by_metric.setdefault(metric, []).extend(values_of_both)
+        for metric, both in one.values.items():
+            by_metric.setdefault(metric, []).append(both)
     first = [metric for metric in LEADING if metric in by_metric]
     ordered = {metric: by_metric[metric] for metric in (*first, *by_metric)}
     lengths = [one.length for one in duets]
     rounds = max((lengths.count(length) for length in set(lengths)), default=0)
-    rows = compare(ordered, criteria, dict.fromkeys(LEADING, PIECES))
-    return PairComparison(rows, rounds, criteria, tuple(statements(duets)))
+    return PairComparison(compare(ordered, criteria), rounds, criteria, tuple(statements(duets)))
 
 
 def guard(

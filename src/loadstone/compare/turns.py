@@ -1,12 +1,13 @@
 """Two targets that are loaded in turns: what their turns say of the ratio of their speeds.
 
 The noise of a shared machine is slow against a turn and common to both sides, so it cancels in the
-ratio of two turns that follow each other (duet benchmarking: Bulej et al., arXiv 2001.05811).
+ratio of two turns that follow each other (duet benchmarking: Bulej et al., arXiv 2001.05811). What
+remains is that a trial may favour one side as a whole, for example by the cores that its processes
+got. So a trial counts as one value, and a comparison has many short ones (batch means).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, exp
 
 import numpy as np
@@ -18,10 +19,6 @@ from loadstone.compare.answer import Metric, Pair
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT, values
 from loadstone.engine.samples import Samples
 
-# A trial is cut into so many pieces. Each gives one value, so that neither slow noise nor what one
-# turn leaves for the next makes the interval too narrow (batch means).
-PIECES = 4
-FEWEST_IN_PIECE = 3  # pairs of single requests
 TRIMMED = 0.1  # share of the pairs of requests that is left out at each end (Yuen 1974)
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
@@ -68,7 +65,7 @@ class Duet:
 
     length: int  # iterations in a turn
     turns: tuple[Turns, Turns]
-    values: Mapping[Metric, Sequence[Pair]]  # of its pieces
+    values: Mapping[Metric, Pair]
 
     @property
     def pairs(self) -> int:
@@ -83,45 +80,37 @@ def duet(trials: Sequence[Trial], samples: Sequence[Samples]) -> Duet:
     return Duet(length, (a, b), _values(trials, a, b, length))
 
 
-def _values(
-    trials: Sequence[Trial], a: Turns, b: Turns, length: int
-) -> Mapping[Metric, Sequence[Pair]]:
-    """Return the values of the pieces, by metric.
+def _values(trials: Sequence[Trial], a: Turns, b: Turns, length: int) -> Mapping[Metric, Pair]:
+    """Return the values of both sides, by metric.
 
     Single requests in turns give the time of a request without a queue. Turns with several in
     flight give throughput, and what the whole trial tells: latency quantiles and CPU per request.
     """
+    if not min(len(a), len(b)):
+        return {}
     if length == 1:
-        return {REQUEST_TIME: list(times(a, b))}
+        return {REQUEST_TIME: time(a, b)}
     whole = [values(trial, is_paced=True) for trial in trials]
-    found: dict[Metric, Sequence[Pair]] = {THROUGHPUT: list(rates(a, b, length))}
+    found = {THROUGHPUT: rate(a, b, length)}
     for metric in whole[0]:
         if metric in whole[1]:
-            found[metric] = [(whole[0][metric], whole[1][metric])]
+            found[metric] = (whole[0][metric], whole[1][metric])
     return found
 
 
-def _cut(count: int, fewest: int) -> list[slice]:
-    """Return the pieces of a trial with so many pairs of turns."""
-    most = min(PIECES, max(1, count // fewest)) if count else 0
-    edges = [count * index // most for index in range(most + 1)] if most else []
-    return [slice(*ends) for ends in pairwise(edges)]
+def rate(a: Turns, b: Turns, length: int) -> Pair:
+    """Return the throughput of both sides in the turns that both have had, per second."""
+    count = min(len(a), len(b))
+    ours, theirs = (float(1e9 * length / side.took_ns[:count].mean()) for side in (a, b))
+    return ours, theirs
 
 
-def rates(a: Turns, b: Turns, length: int) -> Iterator[Pair]:
-    """Yield the throughput of both sides in each piece of a trial."""
-    for piece in _cut(min(len(a), len(b)), 1):
-        yield tuple(  # type: ignore[misc]  # two values
-            float(1e9 * length / side.took_ns[piece].mean()) for side in (a, b)
-        )
-
-
-def times(a: Turns, b: Turns) -> Iterator[Pair]:
-    """Yield the typical time of a turn of both sides in each piece of a trial."""
-    for piece in _cut(min(len(a), len(b)), FEWEST_IN_PIECE):
-        ours, theirs = (np.log(side.took_ns[piece] / 1e9) for side in (a, b))
-        typical = exp(float(np.median(ours)))
-        yield typical, typical * exp(trimmed_mean(theirs - ours))
+def time(a: Turns, b: Turns) -> Pair:
+    """Return the typical time of a turn of both sides, in seconds."""
+    count = min(len(a), len(b))
+    ours, theirs = (np.log(side.took_ns[:count] / 1e9) for side in (a, b))
+    typical = exp(float(np.median(ours)))
+    return typical, typical * exp(trimmed_mean(theirs - ours))
 
 
 def trimmed_mean(values: NDArray[np.float64]) -> float:
