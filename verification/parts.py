@@ -229,6 +229,14 @@ COMPARISON = (
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
     ),
     Part(
+        "comparison-bisections",
+        "comparison",
+        "how often `bisect` blames the right one of 16 simulated versions",
+        3 * MINUTE_S,
+        "{python} -m verification.comparison.bisections",
+        "{python} -m verification.comparison.bisections --count 4",
+    ),
+    Part(
         "comparison-turns",
         "comparison",
         "error rates of comparisons in turns, beside blocks in the same simulated noise",
