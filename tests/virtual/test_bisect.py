@@ -52,6 +52,13 @@ def test_several_versions_that_share_a_slowdown_are_not_one(loadstone: VirtualCo
     assert ended.data["bisection"]["first_bad"] is None or ended.code == 0
 
 
+def test_the_first_faster_version_is_found(loadstone: VirtualCommandLine) -> None:
+    ended = bisected(loadstone, slow_since(VERSIONS[5], 1 / 1.3), "--faster")
+    found = ended.data["bisection"]
+    assert (ended.code, found["first_bad"], found["last_good"]) == (0, VERSIONS[5], VERSIONS[4])
+    assert f"{VERSIONS[5]} is the first that is faster" in found["sentence"]
+
+
 def test_settings_are_added_one_by_one(loadstone: VirtualCommandLine) -> None:
     def lab(settings: Mapping[str, str]) -> Service:
         slower = 1.4 if settings.get("token") == "jws" else 1.0

@@ -39,6 +39,7 @@ class BisectOptions(LoadOptions):
     releases: tuple[str, ...]
     levels: tuple[str, ...]
     base: tuple[str, ...]
+    is_faster: bool
     is_resumed: bool
     location: "StoreLocation"
     to: TextIO | None
@@ -72,6 +73,12 @@ class Version:
 )
 @click.option("--base", metavar="KEY=VALUE", multiple=True, help="Setting that all versions have.")
 @click.option(
+    "--faster",
+    "is_faster",
+    is_flag=True,
+    help="Find the first version that is faster, such as one with a fix. The last one is fast.",
+)
+@click.option(
     "--resume",
     "is_resumed",
     is_flag=True,
@@ -101,6 +108,8 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
       70 internal error of Loadstone
     """
     versions = _versions(options)
+    if options["is_faster"]:
+        versions.reverse()  # the last of these is slower, and the first slow one follows the fix
     if options["is_dry"]:
         sides = _sides(versions[0], versions[-1])
         show_dry_comparison(sides, options, options["to"])
@@ -156,7 +165,7 @@ class _Bisection:
         [(_, rows)] = ends.metrics
         whole = slowest(rows)
         if whole is None:
-            return _without_slowdown(ends, self.versions)
+            return _without_slowdown(ends, self.versions, is_faster=self.options["is_faster"])
 
         def compared(index: int) -> "Step":
             self._say(f"{self.versions[index].name} compared with {self.versions[0].name}")
@@ -167,13 +176,13 @@ class _Bisection:
 
         found = bisect(len(self.versions), compared)
         if (found.last_good, found.first_bad) == (0, last):
-            return _with_steps(ends, found, whole, self.versions)
+            return _with_steps(ends, found, whole, self)
         self._say(
             f"{self.versions[found.first_bad].name} compared with "
             f"{self.versions[found.last_good].name}"
         )
         neighbours = self._compared(found.last_good, found.first_bad)
-        return _with_steps(neighbours, found, whole, self.versions)
+        return _with_steps(neighbours, found, whole, self)
 
     def _say(self, line: str) -> None:
         click.echo(f"bisect: {line}", err=True)
@@ -236,13 +245,17 @@ def _known(
     return None
 
 
-def _without_slowdown(ends: "Compared", versions: list[Version]) -> "Report":
+def _without_slowdown(ends: "Compared", versions: list[Version], *, is_faster: bool) -> "Report":
     from loadstone.compare.section import report_of
     from loadstone.errors import MeasurementInvalid
     from loadstone.report.section import Statement
 
     first, last = versions[0].name, versions[-1].name
-    said = f"{last} was not shown to be slower than {first}: there is no slowdown to find."
+    said = (
+        f"{first} was not shown to be faster than {last}: there is no gain to find."
+        if is_faster
+        else f"{last} was not shown to be slower than {first}: there is no slowdown to find."
+    )
     report = report_of(ends)
     return replace(
         report,
@@ -257,30 +270,34 @@ def _with_steps(
     neighbours: "Compared",
     found: "Bisected",
     whole: "MetricComparison",
-    versions: list[Version],
+    bisection: _Bisection,
 ) -> "Report":
     from loadstone.compare.bisect import slowdown, slowest
     from loadstone.compare.section import report_of
     from loadstone.errors import MeasurementInvalid
     from loadstone.report.section import Column, Row, Statement, Table
 
-    names = [one.name for one in versions]
+    names = [one.name for one in bisection.versions]
     good, bad = names[found.last_good], names[found.first_bad]
+    # The versions of a search for a gain are in reverse: the fast one came after the slow one.
+    is_faster = bisection.options["is_faster"]
+    before, blamed, word = (bad, good, "faster") if is_faster else (good, bad, "slower")
     [(_, rows)] = neighbours.metrics
     is_confirmed = slowest(rows) is not None
     times = f"{slowdown(whole):.3f} times in {whole.metric.name}"
     if not found.is_found:
         between = ", ".join(names[found.last_good + 1 : found.first_bad])
         said = (
-            f"The slowdown ({times}) came after {good} and at the latest with {bad}; "
+            f"It became {word} ({times}) after {before} and at the latest with {blamed}; "
             f"{between} could not be judged."
         )
     elif is_confirmed:
-        said = f"{bad} is the first that is slower."
+        said = f"{blamed} is the first that is {word}."
     else:
         said = (
-            f"{bad} is the first on the slower side of half the slowdown ({times}), but compared "
-            f"with {good} it was not shown to be slower: several versions may have a part in it."
+            f"{blamed} is the first on the {word} side of half the difference ({times}), but "
+            f"compared with {before} it was not shown to be {word}: several versions may have a "
+            "part in it."
         )
     steps = Table(
         f"Versions compared with {names[0]}",
@@ -310,8 +327,8 @@ def _with_steps(
             **report.data,
             "bisection": {
                 "sentence": said,
-                "first_bad": bad if is_answered else None,
-                "last_good": good,
+                "first_bad": blamed if is_answered else None,
+                "last_good": before,
                 "not_judged": names[found.last_good + 1 : found.first_bad],
                 "slowdown": slowdown(whole),
                 "metric": whole.metric.name,

@@ -51,8 +51,6 @@ from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
-METHOD = "method"  # parameter: how the loads of both sides follow each other
-IN_TURNS = "turns"  # value of METHOD
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
@@ -140,13 +138,12 @@ def run_config(
         scenario=scenario.name,
         title=scenario.title,
         request=scenario.request,
-        policy="fixed",
+        policy="turns" if config.is_in_turns else "fixed",
         parameters=(
             (PAIRED, config.label),
             (ROLE, "AB"[number]),
             (SIDE, side.name),
             (MOST_PAIRS, str(config.criteria.most_pairs)),
-            *(((METHOD, IN_TURNS),) if config.is_in_turns else ()),
             (SAME_WITHIN, f"{config.criteria.same_within:g}"),
             *config.guard,
             *config.parameters,

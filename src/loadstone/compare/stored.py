@@ -8,8 +8,6 @@ from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare.measure import (
-    IN_TURNS,
-    METHOD,
     MOST_PAIRS,
     MOST_SLOWER,
     PAIRED,
@@ -67,6 +65,11 @@ def compare_runs(
         if all(profiled):
             place = where(profiled[0][0], profiled[1][0])
     if not any(rows for _, rows in metrics):
+        if not is_paired and any(one.policy == "turns" for one in a.measurements):
+            raise InvalidInput(
+                f"{a.run_id} and {b.run_id} are sides of two comparisons: loads that took turns "
+                "can be compared with their own other side only"
+            )
         raise InvalidInput(
             f"{a.run_id} and {b.run_id} have no measured scenario in common: "
             f"{_titles(a)} and {_titles(b)}"
@@ -158,7 +161,7 @@ def _in_pairs(
 ) -> PairComparison | None:
     known = dict(a.parameters)
     original = replace(criteria, most_pairs=int(known[MOST_PAIRS]))
-    if known.get(METHOD) == IN_TURNS:
+    if a.policy == "turns":
         others = {trial.number: trial for trial in b.trials}
         both = [(trial, others[trial.number]) for trial in a.trials if trial.number in others]
         usable = [

@@ -331,7 +331,7 @@ class MeasurementData(_Measured):
     subtask: str
     description: str
     request: str
-    policy: Literal["search", "fixed", "prediction", "steps"]
+    policy: Literal["search", "fixed", "prediction", "steps", "turns"]
     status: State
     failure: str | None
     parameters: Pairs
