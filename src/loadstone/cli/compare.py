@@ -11,7 +11,7 @@ from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, o
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
-from loadstone.cli.oidc import issuer, oidc_options, require_no_client, scenario_given
+from loadstone.cli.oidc import issuer, of_lab, oidc_options, require_no_client, scenario_given
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.compare.measure import ComparisonConfig, MeasuredComparison, Side
     from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
 
@@ -388,6 +389,10 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
         return a, b
     require_no_client(ctx)
     labs, clouds = options["labs"], options["clouds"]
+    providers = [of_lab(name, options) for name in labs]
+    if any(providers):
+        a, b = (Side(name, _provider(name, one)) for name, one in zip(labs, providers, strict=True))
+        return a, b
     named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]
     if named:
         a, b = (
@@ -402,6 +407,12 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
         for side, level in zip("ab", levels, strict=True)
     )
     return a, b
+
+
+def _provider(name: str, provider: "OidcIssuer | None") -> "OidcIssuer":
+    if provider is None:
+        raise click.UsageError(f"--lab {name} is a Keystone, and the other is an OpenID provider")
+    return provider
 
 
 def temporary(name: str, side: str, settings: "LabSettings") -> "Side":

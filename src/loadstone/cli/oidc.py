@@ -74,11 +74,23 @@ def issuer(
 def provider_of(
     ctx: click.Context, url: str | None, options: Any, watched: tuple[str, ...] = ()
 ) -> "OidcIssuer | None":
-    """Return the provider of --oidc; None if the target is another."""
+    """Return the provider of --oidc, or of --lab NAME; None if the target is a Keystone."""
     if url is None:
         require_no_client(ctx)
-        return None
+        return None if options["lab"] is None else of_lab(options["lab"], options, watched)
     return issuer(ctx, url, options, watched)
+
+
+def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssuer | None":
+    """Return the provider that a lab is; None if it is a Keystone."""
+    from dataclasses import replace
+
+    from loadstone.keystone.target import issuer_of_lab
+
+    found = issuer_of_lab(name)
+    if found is None:
+        return None
+    return replace(found, beyond_loopback=options["yes"], anyway=options["anyway"], watched=watched)
 
 
 def scenario_given(ctx: click.Context, name: str) -> str | None:
