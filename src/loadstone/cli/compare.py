@@ -11,7 +11,7 @@ from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, o
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
-from loadstone.cli.oidc import issuer, of_lab, oidc_options, require_no_client, scenario_given
+from loadstone.cli.oidc import issuer, of_lab, oidc_options, require_no_client, wanted
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -321,13 +321,10 @@ def _config(
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> "ComparisonConfig":
     from loadstone.compare.measure import ComparisonConfig
-    from loadstone.oidc.target import OidcIssuer
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
-    from loadstone.workload.capacity import by_name
-    from loadstone.workload.oidc import of_provider
+    from loadstone.workload.services import searchable
 
-    of_a = sides[0].target
     rate, seconds = options["rate_rps"], options["seconds"]
     load = (
         ClosedLoad(options["concurrency"], duration_s=seconds)
@@ -336,9 +333,7 @@ def _config(
     )
     return ComparisonConfig(
         sides=sides,
-        searched=of_provider(scenario_given(click.get_current_context(), options["scenario"]), of_a)
-        if isinstance(of_a, OidcIssuer)
-        else by_name(options["scenario"], options["users"], options["given"]),
+        searched=searchable(sides[0].target, wanted(click.get_current_context(), options)),
         load=load,
         criteria=criteria(options),
         command=command_line(),

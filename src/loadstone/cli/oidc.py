@@ -12,6 +12,7 @@ from loadstone.cli.choose import once
 
 if TYPE_CHECKING:
     from loadstone.oidc.target import OidcIssuer
+    from loadstone.workload.services import Wanted
 
 Command = Callable[..., object]
 _OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
@@ -90,20 +91,26 @@ def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssue
     found = issuer_of_lab(name)
     if found is None:
         return None
+    require_only_oidc(click.get_current_context(), f"--lab {name}")
     return replace(found, beyond_loopback=options["yes"], anyway=options["anyway"], watched=watched)
 
 
-def scenario_given(ctx: click.Context, name: str) -> str | None:
-    """Return the scenario that the user named; the default is Keystone's."""
+def wanted(ctx: click.Context, options: Any) -> "Wanted":
+    """Return what is wanted of the target."""
+    from loadstone.workload.services import Wanted
+
     is_default = ctx.get_parameter_source("scenario") is ParameterSource.DEFAULT
-    return None if is_default else name
+    return Wanted(options["scenario"], is_default, options["users"], options["given"])
 
 
-def require_only_oidc(ctx: click.Context) -> None:
-    """Refuse options of other targets beside --oidc."""
+def require_only_oidc(ctx: click.Context, target: str = "--oidc") -> None:
+    """Refuse options of other targets beside --oidc, or a lab that is a provider."""
     for name, flag in _OF_OTHERS.items():
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flag} does not go with --oidc")
+        if (
+            flag != target.partition(" ")[0]
+            and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        ):
+            raise click.UsageError(f"{flag} does not go with {target}, an OpenID provider")
 
 
 def require_no_client(ctx: click.Context) -> None:
